@@ -1,0 +1,57 @@
+# Cerebro: every recipe compiles with the one profile `release` into one folder outside the
+# checkout, so that the dependencies (SurrealDB and RocksDB, half an hour on two cores) compile
+# once for demo, test, lint and bench, and once for all later checkouts.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/cerebro/target
+
+CARGO   ?= cargo
+BINDIR  ?= $(HOME)/.cargo/bin
+RELEASE := $(CARGO_TARGET_DIR)/release
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test install bench eval lint build dist clean distclean deps
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
+	$(CARGO) build --release --locked --bin cerebro --example demo
+	@$(RELEASE)/examples/demo
+
+test: deps ## everything that must hold
+	$(CARGO) test --release --locked
+
+install: build ## put the program into BINDIR (~/.cargo/bin)
+	@mkdir -p $(BINDIR)
+	install -m 755 $(RELEASE)/cerebro $(BINDIR)/cerebro
+	@echo "installed: $(BINDIR)/cerebro"
+
+bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
+	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
+
+eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
+	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
+	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) \
+	  $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
+
+lint: deps ## format, clippy with warnings as errors, licences
+	$(CARGO) fmt --check
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/clippy.sh $(CARGO) build --release --locked --all-targets
+	@if command -v cargo-deny >/dev/null; then \
+	  $(CARGO) deny --offline --locked --log-level error check --hide-inclusion-graph \
+	    --allow no-license-field licenses bans sources; \
+	else echo "cargo-deny is not installed: licences, bans and sources were not checked"; fi
+
+build: deps ## compile the program
+	$(CARGO) build --release --locked --bin cerebro
+
+dist: deps ## compile the program as it is shipped (slow)
+	$(CARGO) build --profile dist --locked --bin cerebro
+
+clean: ## remove what was built of Cerebro itself; its dependencies stay
+	$(CARGO) clean --release --package cerebro
+
+distclean: ## remove everything that was built, dependencies too
+	$(CARGO) clean
+
+deps: ## install the system packages that are missing (Debian, Ubuntu; elsewhere it names them)
+	@scripts/deps.sh

@@ -1,0 +1,359 @@
+//! Retrieval quality of one set through the real server: `make eval DATA=folder`.
+//!
+//! A set is a folder with `memories.jsonl` (`id`, `scope`, `text`, and where known `session`, `date`,
+//! `author`) and `queries.jsonl` (`id`, `scope`, `query`, `category`, `gold`). Each scope becomes a
+//! project; memories are saved in file order by `mem_save`, one call each; each query is asked by
+//! `mem_search` in its project with `limit` 10. Nothing else of the set is handed over.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
+#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+
+#[path = "harness/client.rs"]
+mod client;
+#[path = "harness/metrics.rs"]
+mod metrics;
+#[path = "harness/stats.rs"]
+mod stats;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use client::{Client, Home, Reply};
+use metrics::{Estimate, Judgement};
+
+const TITLE_CHARS: usize = 80;
+/// The category that asks for what is not there: kept out of the headline.
+const ADVERSARIAL: &str = "adversarial";
+/// Longest wait for a background worker to finish what the saves have queued.
+const DRAIN_WAIT: Duration = Duration::from_secs(3_600);
+
+struct Options {
+    data: PathBuf,
+    /// Ask only the first so many queries; all memories are saved even so.
+    limit: usize,
+    json: Option<PathBuf>,
+}
+
+fn options() -> Result<Options> {
+    let mut options = Options { data: PathBuf::new(), limit: usize::MAX, json: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            // Cargo says so to every benchmark.
+            "--bench" => {}
+            "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
+            "--json" => options.json = Some(value()?.into()),
+            flag if flag.starts_with('-') => bail!("unknown option {flag}"),
+            folder => options.data = folder.into(),
+        }
+    }
+    if options.data.as_os_str().is_empty() {
+        bail!("say which set: make eval DATA=folder");
+    }
+    Ok(options)
+}
+
+fn read_lines(path: &Path) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .enumerate()
+        .map(|(i, line)| {
+            serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), i + 1))
+        })
+        .collect()
+}
+
+/// A field as text: a string as it is, a number by its digits, absent or empty as nothing.
+fn text_of(record: &Value, field: &str) -> Option<String> {
+    match &record[field] {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The arguments of the save: the recipe by which figures of different servers compare.
+fn save_arguments(memory: &Value) -> Value {
+    let text = text_of(memory, "text").unwrap_or_default();
+    let scope = text_of(memory, "scope").unwrap_or_default();
+    let before: Vec<String> = ["date", "author"].iter().filter_map(|field| text_of(memory, field)).collect();
+    let content = if before.is_empty() { text.clone() } else { format!("{}: {text}", before.join(" ")) };
+    let title: String = text.chars().take(TITLE_CHARS).collect();
+    let mut arguments = json!({ "project": scope, "title": title, "content": content });
+    if let Some(session) = text_of(memory, "session") {
+        arguments["session_id"] = json!(format!("{scope}/{session}"));
+    }
+    arguments
+}
+
+/// What the saves gave.
+struct Saved {
+    /// The server's id of each of the set's ids; a text saved twice has one.
+    ids: HashMap<String, String>,
+    outcomes: BTreeMap<String, usize>,
+    seconds: f64,
+}
+
+fn save_all(client: &mut Client, memories: &[Value]) -> Result<Saved> {
+    let mut saved = Saved { ids: HashMap::new(), outcomes: BTreeMap::new(), seconds: 0.0 };
+    let start = Instant::now();
+    for (i, memory) in memories.iter().enumerate() {
+        let id = text_of(memory, "id").context("a memory without id")?;
+        let outcome = match client.try_call("mem_save", &save_arguments(memory))? {
+            Reply::Done(reply) => {
+                let stored = reply["id"].as_str().context("a save without id")?;
+                saved.ids.insert(id, stored.to_owned());
+                reply["outcome"].as_str().unwrap_or("unnamed").to_owned()
+            }
+            Reply::Refused(reason) => {
+                eprintln!("memory {id} was refused: {reason}");
+                "refused".to_owned()
+            }
+        };
+        *saved.outcomes.entry(outcome).or_default() += 1;
+        if (i + 1) % 1_000 == 0 {
+            eprintln!("saved {} of {}", i + 1, memories.len());
+        }
+    }
+    saved.seconds = start.elapsed().as_secs_f64();
+    Ok(saved)
+}
+
+/// Waits until a running worker has nothing left to do.
+fn drain(client: &mut Client) -> Result<()> {
+    let deadline = Instant::now() + DRAIN_WAIT;
+    loop {
+        let stats = client.call("mem_stats", &json!({}))?;
+        let worker = &stats["worker"];
+        let runs = matches!(worker["state"].as_str(), Some("running" | "busy" | "idle"));
+        let queued = worker["queue_depth"].as_u64().unwrap_or(0);
+        if !runs || queued == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("{queued} jobs are still queued after {} s", DRAIN_WAIT.as_secs());
+        }
+        eprintln!("waiting for the worker: {queued} queued");
+        std::thread::sleep(Duration::from_secs(2));
+    }
+}
+
+/// One query and what came of it.
+struct Asked {
+    category: String,
+    judgement: Judgement,
+    answer: Answer,
+    /// The same query in a project that cannot know.
+    elsewhere: Option<Answer>,
+}
+
+struct Answer {
+    ranking: Vec<String>,
+    label: String,
+    top_score: f64,
+    ms: f64,
+}
+
+fn ask(client: &mut Client, query: &str, scope: &str) -> Result<Answer> {
+    let arguments = json!({ "query": query, "project": scope, "limit": metrics::DEPTH });
+    let (reply, ms) = client.timed("mem_search", &arguments)?;
+    let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
+    Ok(Answer {
+        ranking: hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect(),
+        label: reply["match"].as_str().unwrap_or("unnamed").to_owned(),
+        top_score: hits.first().and_then(|hit| hit["score"].as_f64()).unwrap_or(0.0),
+        ms,
+    })
+}
+
+fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Saved) -> Result<Vec<Asked>> {
+    let mut asked = Vec::with_capacity(queries.len());
+    for (i, record) in queries.iter().enumerate() {
+        let query = text_of(record, "query").context("a query without text")?;
+        let scope = text_of(record, "scope").unwrap_or_default();
+        let gold = record["gold"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let wanted: Vec<String> = gold.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let found: HashSet<&str> =
+            wanted.iter().filter_map(|id| saved.ids.get(id)).map(String::as_str).collect();
+        let lost = wanted.iter().filter(|id| !saved.ids.contains_key(*id)).count();
+
+        let answer = ask(client, &query, &scope)?;
+        let here = scopes.iter().position(|s| *s == scope).unwrap_or(0);
+        let elsewhere = match scopes.len() {
+            0 | 1 => None,
+            n => Some(ask(client, &query, &scopes[(here + 1) % n])?),
+        };
+        asked.push(Asked {
+            category: text_of(record, "category").unwrap_or_else(|| "none".to_owned()),
+            judgement: metrics::judge(&answer.ranking, &found, lost),
+            answer,
+            elsewhere,
+        });
+        if (i + 1) % 200 == 0 {
+            eprintln!("asked {} of {}", i + 1, queries.len());
+        }
+    }
+    Ok(asked)
+}
+
+/// One line of the table of quality.
+struct Row {
+    name: String,
+    queries: usize,
+    estimates: Vec<Estimate>,
+}
+
+fn row(name: &str, asked: &[&Asked]) -> Row {
+    let column = |i: usize| -> Vec<f64> { asked.iter().map(|a| a.judgement.values[i]).collect() };
+    let estimates = (0..metrics::NAMES.len()).map(|i| metrics::estimate(&column(i))).collect();
+    Row { name: name.to_owned(), queries: asked.len(), estimates }
+}
+
+fn quality(asked: &[Asked]) -> Vec<Row> {
+    let mut categories: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+    for one in asked {
+        categories.entry(&one.category).or_default().push(one);
+    }
+    let mut rows: Vec<Row> = categories.iter().map(|(name, some)| row(name, some)).collect();
+    if categories.contains_key(ADVERSARIAL) {
+        let headline: Vec<&Asked> = asked.iter().filter(|a| a.category != ADVERSARIAL).collect();
+        rows.push(row("all without adversarial", &headline));
+    }
+    rows.push(row("all", &asked.iter().collect::<Vec<_>>()));
+    rows
+}
+
+fn print_quality(rows: &[Row]) {
+    println!("\n| category | queries | {} |", metrics::NAMES.join(" | "));
+    println!("|---|---:|{}", "---:|".repeat(metrics::NAMES.len()));
+    for row in rows {
+        let cells: Vec<String> = row
+            .estimates
+            .iter()
+            .map(|e| format!("{:.1} ({:.1}–{:.1})", e.mean * 100.0, e.low * 100.0, e.high * 100.0))
+            .collect();
+        println!("| {} | {} | {} |", row.name, row.queries, cells.join(" | "));
+    }
+    println!("\nPer cent, with bootstrap 95 % intervals.");
+}
+
+/// How far the label `match` and the first hit's score tell queries that the project can answer
+/// from the same ones where it cannot.
+fn calibration(asked: &[Asked]) -> Value {
+    let share = |answers: &[&Answer], label: &str| {
+        answers.iter().filter(|a| a.label == label).count() as f64 / answers.len() as f64
+    };
+    let rank = |answer: &Answer| match answer.label.as_str() {
+        "strong" => 2.0,
+        "partial" => 1.0,
+        _ => 0.0,
+    };
+    let here = |hit: bool| -> Vec<&Answer> {
+        let chosen =
+            asked.iter().filter(|a| a.category != ADVERSARIAL && (a.judgement.values[1] > 0.0) == hit);
+        chosen.map(|a| &a.answer).collect()
+    };
+    let adversarial = asked.iter().filter(|a| a.category == ADVERSARIAL).map(|a| &a.answer).collect();
+    let elsewhere: Vec<&Answer> = asked.iter().filter_map(|a| a.elsewhere.as_ref()).collect();
+    let groups: [(&str, Vec<&Answer>); 4] = [
+        ("own project, answer in the first 10", here(true)),
+        ("own project, answer not found", here(false)),
+        ("own project, adversarial", adversarial),
+        ("another project", elsewhere),
+    ];
+    let own: Vec<&Answer> = groups[0].1.iter().chain(&groups[1].1).copied().collect();
+
+    let mut result = json!({ "groups": [] });
+    println!("\n| asked | queries | strong | partial | none | AUC of match | AUC of score |");
+    println!("|---|---:|---:|---:|---:|---:|---:|");
+    for (i, (name, answers)) in groups.iter().enumerate().filter(|(_, (_, answers))| !answers.is_empty()) {
+        let [strong, partial, none] = ["strong", "partial", "none"].map(|label| share(answers, label));
+        // Against answered queries; other projects against all queries of the own one.
+        let positive = if i == 3 { &own } else { &groups[0].1 };
+        let area = |score: &dyn Fn(&Answer) -> f64| {
+            let of = |list: &[&Answer]| list.iter().map(|a| score(a)).collect::<Vec<_>>();
+            metrics::area_under_curve(&of(positive), &of(answers))
+        };
+        let (by_label, by_score) = (area(&rank), area(&|a: &Answer| a.top_score));
+        let areas = if i == 0 { " | ".to_owned() } else { format!("{by_label:.3} | {by_score:.3}") };
+        let shares = [strong, partial, none].map(|s| format!("{:.1} %", s * 100.0)).join(" | ");
+        println!("| {name} | {} | {shares} | {areas} |", answers.len());
+        if let Some(list) = result["groups"].as_array_mut() {
+            list.push(json!({
+                "asked": name, "queries": answers.len(), "strong": strong, "partial": partial, "none": none,
+                "auc_match": (i > 0).then_some(by_label), "auc_score": (i > 0).then_some(by_score),
+            }));
+        }
+    }
+    println!("\nAUC: the chance that an answered query scores above one of the row, ties counting half.");
+    result
+}
+
+fn latency(asked: &[Asked]) -> Value {
+    let times: Vec<f64> = asked.iter().map(|a| a.answer.ms).collect();
+    let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|p| stats::percentile(&times, p));
+    println!("search: p50 {p50:.2} ms, p95 {p95:.2} ms, p99 {p99:.2} ms, through the stdio client");
+    json!({ "p50_ms": p50, "p95_ms": p95, "p99_ms": p99, "mean_ms": stats::mean(&times) })
+}
+
+fn rows_as_json(rows: &[Row]) -> Value {
+    let one = |row: &Row| {
+        let measures: serde_json::Map<String, Value> = metrics::NAMES
+            .iter()
+            .zip(&row.estimates)
+            .map(|(name, e)| ((*name).to_owned(), json!({ "mean": e.mean, "low": e.low, "high": e.high })))
+            .collect();
+        json!({ "category": row.name, "queries": row.queries, "measures": measures })
+    };
+    Value::Array(rows.iter().map(one).collect())
+}
+
+fn main() -> Result<()> {
+    metrics::self_check();
+    stats::self_check();
+    let options = options()?;
+    let memories = read_lines(&options.data.join("memories.jsonl"))?;
+    let mut queries = read_lines(&options.data.join("queries.jsonl"))?;
+    queries.truncate(options.limit);
+    let mut scopes: Vec<String> = Vec::new();
+    for scope in memories.iter().filter_map(|m| text_of(m, "scope")) {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    let name = options.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    eprintln!("{name}: {} memories in {} projects, {} queries", memories.len(), scopes.len(), queries.len());
+
+    let home = Home::new()?;
+    let mut client = home.connect()?;
+    let saved = save_all(&mut client, &memories)?;
+    drain(&mut client)?;
+    let asked = ask_all(&mut client, &queries, &scopes, &saved)?;
+    drop(client);
+
+    println!("# {name}\n");
+    let saves_per_s = memories.len() as f64 / saved.seconds;
+    println!(
+        "saves: {} ({:?}), {saves_per_s:.0} a second, one after another",
+        memories.len(),
+        saved.outcomes
+    );
+    let latency = latency(&asked);
+    let rows = quality(&asked);
+    print_quality(&rows);
+    let calibration = calibration(&asked);
+    if let Some(path) = options.json {
+        let report = json!({
+            "set": name, "memories": memories.len(), "outcomes": saved.outcomes, "saves_per_s": saves_per_s,
+            "search": latency, "quality": rows_as_json(&rows), "match": calibration,
+        });
+        std::fs::write(&path, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| format!("write {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The report: what was measured, beside its reference and its target.
+
+use serde_json::{Value, json};
+
+/// How a row is judged.
+pub enum Target {
+    /// The measured value is at most this.
+    AtMost(f64),
+    /// Shown for comparison only.
+    None,
+}
+
+/// One measured value.
+pub struct Row {
+    pub name: &'static str,
+    /// Number of memories (or updates) the server held.
+    pub size: usize,
+    pub measured: f64,
+    pub unit: &'static str,
+    /// What it is compared with, measured in the same minute, in the same unit.
+    pub reference: Option<(&'static str, f64)>,
+    pub target: Target,
+}
+
+impl Row {
+    fn verdict(&self) -> &'static str {
+        match self.target {
+            Target::AtMost(bound) if self.measured <= bound => "ok",
+            Target::AtMost(_) => "missed",
+            Target::None => "",
+        }
+    }
+
+    /// The row as Markdown.
+    pub fn markdown(&self) -> String {
+        let unit = self.unit;
+        let (reference, ratio) = match self.reference {
+            Some((name, value)) => {
+                (format!("{} {unit} ({name})", digits(value)), format!("{:.2}", self.measured / value))
+            }
+            None => (String::new(), String::new()),
+        };
+        let target = match self.target {
+            Target::AtMost(bound) => format!("≤ {} {unit}", digits(bound)),
+            Target::None => String::new(),
+        };
+        format!(
+            "| {} | {} | {} {unit} | {reference} | {ratio} | {target} | {} |",
+            self.name,
+            self.size,
+            digits(self.measured),
+            self.verdict()
+        )
+    }
+
+    /// The row for scripts.
+    pub fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "size": self.size,
+            "measured": self.measured,
+            "unit": self.unit,
+            "reference": self.reference.map(|(name, value)| json!({ "name": name, "value": value })),
+            "target_max": match self.target { Target::AtMost(bound) => Some(bound), Target::None => None },
+            "verdict": self.verdict(),
+        })
+    }
+}
+
+/// Three figures or so, whatever the size.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The whole table.
+pub fn print(rows: &[Row]) {
+    println!("| what | memories | measured | reference | ratio | target | |");
+    println!("|---|---:|---:|---:|---:|---:|---|");
+    for row in rows {
+        println!("{}", row.markdown());
+    }
+}

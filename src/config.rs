@@ -1,0 +1,121 @@
+//! What the user can set, in `config.toml` of the home.
+
+use std::{path::Path, time::Duration};
+
+use serde::Deserialize;
+
+use crate::service::Settings;
+
+/// The whole configuration; every key has a default.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// `dedup_window = "15m"`: how long an equal save or prompt counts as a repetition.
+    #[serde(deserialize_with = "duration")]
+    pub dedup_window: Duration,
+    /// `agent_hard_delete = true`: whether agents may destroy a memory for good.
+    pub agent_hard_delete: bool,
+    /// `idle_exit = "30m"`: when the daemon leaves without a call; `"0"` is never.
+    #[serde(deserialize_with = "duration")]
+    pub idle_exit: Duration,
+    /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
+    pub revisions_keep: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Self {
+            dedup_window: settings.dedup_window,
+            agent_hard_delete: settings.agent_hard_delete,
+            idle_exit: Duration::from_secs(30 * 60),
+            revisions_keep: settings.revisions_keep,
+        }
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{} is not a valid configuration: {reason}", .path.display())]
+    Invalid {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Where and why.
+        reason: String,
+    },
+}
+
+impl Config {
+    /// Reads the file; one that is not there is all defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`], with the place in the file.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ConfigError::Unreadable { path: path.to_path_buf(), source }),
+        };
+        toml::from_str(&text)
+            .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), reason: error.to_string() })
+    }
+
+    /// What the use cases need of it.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            dedup_window: self.dedup_window,
+            agent_hard_delete: self.agent_hard_delete,
+            revisions_keep: self.revisions_keep,
+        }
+    }
+}
+
+fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).ok_or_else(|| {
+        serde::de::Error::custom(format!("`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""))
+    })
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let unit = text.chars().last()?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_default_and_odd_ones_are_refused() {
+        assert_eq!(toml::from_str::<Config>("").unwrap(), Config::default());
+        let config: Config = toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
+        assert_eq!(config.idle_exit, Duration::from_secs(1));
+        assert!(!config.settings().agent_hard_delete);
+        for bad in ["idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"", "revisions_keep = -1"] {
+            assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
+        }
+    }
+}

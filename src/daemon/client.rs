@@ -1,0 +1,247 @@
+//! The other end of the socket: finding the daemon, starting it, calling its tools.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::{RoleClient, RunningService, ServiceError, ServiceExt};
+use serde_json::Value;
+use tokio::io::{BufReader, Join};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::Child;
+
+use super::hello::{self, HELLO_TIMEOUT, Hello, Reply, Verdict};
+use super::lock::{self, Owner, Use};
+use super::spawn::{self, SpawnError, last_log_line};
+use super::{CLOSE_MAX, DRAIN_MAX, RunError};
+use crate::home::Home;
+
+/// How long a daemon may take from its start to its first answer.
+const READY_MAX: Duration = Duration::from_secs(10);
+/// How long an older daemon may take to leave and the next one to come.
+const HANDOVER_MAX: Duration = DRAIN_MAX.saturating_add(CLOSE_MAX).saturating_add(READY_MAX);
+/// Most daemons started for one connection, each after the one before ended at once.
+const STARTS_MAX: u32 = 3;
+const PAUSE_FIRST: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// How long the MCP handshake of a [`Client`] may take.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// Whether to start a daemon when none answers. A client that may start one also asks an older one
+/// to make way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Autostart {
+    Yes,
+    No,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No daemon answers, and none was to be started.
+    #[error("no daemon is running; `cerebro daemon start` starts it")]
+    NotRunning,
+    /// One process serves its own client and nobody else.
+    #[error("{0} has this home for itself; end it, or use the daemon instead")]
+    Standalone(Owner),
+    /// The daemon speaks another protocol.
+    #[error(
+        "the daemon (process {pid}) is cerebro {version} and this is {}: start your agent again, \
+         or `cerebro daemon stop`", super::VERSION
+    )]
+    OtherProtocol { pid: u32, version: String },
+    /// A daemon cannot be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The daemons that were started ended at once.
+    #[error("the daemon ended at its start: {}see {log}", said(.last_line))]
+    Ended { log: PathBuf, last_line: String },
+    /// Nobody answered in time.
+    #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), said(.last_line))]
+    NotReady { waited: Duration, log: PathBuf, last_line: String },
+}
+
+fn said(line: &str) -> String {
+    if line.is_empty() { String::new() } else { format!("its last words were \"{line}\"; ") }
+}
+
+/// A served connection: MCP messages may follow.
+#[derive(Debug)]
+pub struct Connection {
+    /// What the daemon said of itself.
+    pub daemon: Reply,
+    /// From the daemon.
+    pub reader: BufReader<OwnedReadHalf>,
+    /// To the daemon.
+    pub writer: OwnedWriteHalf,
+}
+
+/// Connects to the home's daemon; with [`Autostart::Yes`] starts it when none answers, and
+/// replaces one of an older version. Of many that do this at once, all end at one daemon.
+///
+/// # Errors
+/// [`ConnectError`], after 10 s at most (50 s when an older daemon has to leave first).
+pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Connection, ConnectError> {
+    let hello = Hello { takes_over: autostart == Autostart::Yes, ..hello.clone() };
+    let started = Instant::now();
+    let mut patience = READY_MAX;
+    let mut start = Start::default();
+    let mut pause = PAUSE_FIRST;
+    loop {
+        match greet(home, &hello).await {
+            Ok((reader, writer, daemon)) => match daemon.verdict {
+                Verdict::Served => return Ok(Connection { daemon, reader, writer }),
+                Verdict::HandsOver => patience = HANDOVER_MAX,
+                Verdict::Refused => {
+                    return Err(ConnectError::OtherProtocol { pid: daemon.pid, version: daemon.version });
+                }
+            },
+            Err(error) => {
+                tracing::trace!(%error, "no daemon answers");
+                if autostart == Autostart::No && !lock::is_held(home) {
+                    return Err(ConnectError::NotRunning);
+                }
+                start.advance(home)?;
+            }
+        }
+        if started.elapsed() >= patience {
+            let (log, last_line) = (home.log_file(), last_log_line(home));
+            return Err(ConnectError::NotReady { waited: started.elapsed(), log, last_line });
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// One try to be greeted by a living daemon.
+async fn greet(
+    home: &Home,
+    hello: &Hello,
+) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply)> {
+    // A daemon that is stopped (SIGSTOP) has a socket whose queue may be full.
+    let stream = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(home.socket_path()))
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    hello::write(&mut writer, hello).await?;
+    let reply = hello::read(&mut reader).await?;
+    Ok((reader, writer, reply))
+}
+
+/// The daemons started for one connection.
+#[derive(Default)]
+struct Start {
+    child: Option<Child>,
+    count: u32,
+}
+
+impl Start {
+    /// Starts a daemon if nobody is starting or leaving.
+    fn advance(&mut self, home: &Home) -> Result<(), ConnectError> {
+        if let Some(child) = &mut self.child {
+            let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
+            self.child = None;
+            if status.code() == Some(i32::from(RunError::ALREADY_SERVED)) {
+                // Another one won. If it leaves again at once, it does not count against us.
+                self.count -= 1;
+            }
+        }
+        if lock::is_held(home) {
+            // A daemon between its lock and its socket, in either direction: it will be done soon.
+            return match lock::owner(home) {
+                Some(owner) if owner.used_as == Use::Standalone => Err(ConnectError::Standalone(owner)),
+                _ => Ok(()),
+            };
+        }
+        if self.count == STARTS_MAX {
+            return Err(ConnectError::Ended { log: home.log_file(), last_line: last_log_line(home) });
+        }
+        self.child = Some(spawn::spawn(home)?);
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The tool refused; the message says why and what to do.
+    #[error("{message}")]
+    Tool { message: String },
+    /// The tool, or the protocol, does not know what was asked.
+    #[error("the daemon refused the call: {message}")]
+    Protocol { message: String },
+    /// No answer in time; the call may have been done.
+    #[error("the daemon did not answer within {} s; the same call may be repeated", .0.as_secs())]
+    Timeout(Duration),
+    /// The daemon went away before it answered.
+    #[error("the daemon went away during the call; the same call may be repeated")]
+    Gone,
+}
+
+/// A client for commands: one connection, calls by name.
+#[derive(Debug)]
+pub struct Client {
+    service: RunningService<RoleClient, ()>,
+    timeout: Duration,
+    daemon: Reply,
+}
+
+impl Client {
+    /// Begins an MCP session on a connection; `timeout` bounds each call.
+    ///
+    /// # Errors
+    /// [`CallError`] when the handshake fails.
+    pub async fn new(connection: Connection, timeout: Duration) -> Result<Self, CallError> {
+        let Connection { daemon, reader, writer } = connection;
+        let stream: Join<_, _> = tokio::io::join(reader, writer);
+        let service = tokio::time::timeout(HANDSHAKE_MAX, ().serve(stream))
+            .await
+            .map_err(|_| CallError::Timeout(HANDSHAKE_MAX))?
+            .map_err(|error| CallError::Protocol { message: error.to_string() })?;
+        Ok(Self { service, timeout, daemon })
+    }
+
+    /// What the daemon said of itself.
+    pub fn daemon(&self) -> &Reply {
+        &self.daemon
+    }
+
+    /// Calls a tool and returns its structured result; `arguments` is an object or null.
+    ///
+    /// # Errors
+    /// [`CallError::Tool`] with the tool's own words when it refused; the others when the call did
+    /// not get that far.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, CallError> {
+        let params = match arguments {
+            Value::Null => CallToolRequestParams::new(tool.to_owned()),
+            Value::Object(map) => CallToolRequestParams::new(tool.to_owned()).with_arguments(map),
+            other => return Err(CallError::Protocol { message: format!("arguments are no object: {other}") }),
+        };
+        let result = tokio::time::timeout(self.timeout, self.service.call_tool(params))
+            .await
+            .map_err(|_| CallError::Timeout(self.timeout))?
+            .map_err(|error| match error {
+                ServiceError::McpError(error) => CallError::Protocol { message: error.message.into_owned() },
+                ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallError::Gone,
+                other => CallError::Protocol { message: other.to_string() },
+            })?;
+        structured(result)
+    }
+
+    /// Closes the connection in order.
+    pub async fn close(self) {
+        let _ = tokio::time::timeout(HELLO_TIMEOUT, self.service.cancel()).await;
+    }
+}
+
+fn structured(result: CallToolResult) -> Result<Value, CallError> {
+    if result.is_error != Some(true) {
+        return Ok(result.structured_content.unwrap_or(Value::Null));
+    }
+    let texts: Vec<_> = result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
+    Err(CallError::Tool { message: texts.join("\n") })
+}

@@ -1,0 +1,131 @@
+//! One client of the daemon: hello, session, farewell.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::hello::{self, FAREWELL_METHOD, Hello, Reply, Verdict};
+use super::{Control, Serve, VERSION};
+
+/// How long a client may take to read the farewell.
+const FAREWELL_MAX: Duration = Duration::from_millis(200);
+
+pub(super) struct Connection {
+    stream: UnixStream,
+    control: Control,
+    cut: CancellationToken,
+}
+
+impl Connection {
+    /// A connection that ends its input when the daemon stops, and at once when `cut`.
+    pub fn new(stream: UnixStream, control: Control, cut: CancellationToken) -> Self {
+        Self { stream, control, cut }
+    }
+
+    /// Serves the client until either side leaves.
+    pub async fn serve(self, served: &impl Serve) {
+        let (reader, mut writer) = self.stream.into_split();
+        let mut reader = BufReader::new(reader);
+        let hello = match greet(&mut reader, &mut writer).await {
+            Ok((hello, Verdict::Served)) => hello,
+            Ok((hello, Verdict::HandsOver)) => {
+                tracing::info!(to = hello.version, "hands over to a newer version");
+                self.control.stop();
+                return;
+            }
+            Ok((hello, Verdict::Refused)) => {
+                tracing::warn!(protocol = hello.protocol, version = hello.version, "refused a client");
+                return;
+            }
+            // Also whoever only looks whether somebody listens.
+            Err(error) => {
+                tracing::debug!(%error, "a client did not introduce itself");
+                return;
+            }
+        };
+        tracing::debug!(pid = hello.pid, role = ?hello.role, "client connected");
+        let _count = self.control.count_client();
+        let writer = SharedWriter(Arc::new(Mutex::new(Some(writer))));
+        let reader = Draining { reader, stop: Box::pin(self.control.stop_token().cancelled_owned()) };
+        let session = served.serve(hello, tokio::io::join(reader, writer.clone()));
+        let finished = tokio::select! {
+            () = session => true,
+            () = self.cut.cancelled() => served.activity().calls_under_way == 0,
+        };
+        if finished && self.control.is_stopping() {
+            writer.say_farewell().await;
+        }
+    }
+}
+
+/// The first lines each way.
+async fn greet(
+    reader: &mut BufReader<OwnedReadHalf>,
+    writer: &mut OwnedWriteHalf,
+) -> io::Result<(Hello, Verdict)> {
+    let hello: Hello = hello::read(reader).await?;
+    let reply = Reply::to(&hello, VERSION);
+    hello::write(writer, &reply).await?;
+    Ok((hello, reply.verdict))
+}
+
+/// Input that ends when the daemon stops, so that the session answers what it has read and no more.
+struct Draining {
+    reader: BufReader<OwnedReadHalf>,
+    stop: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl AsyncRead for Draining {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.stop.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.reader).poll_read(cx, buf)
+    }
+}
+
+/// The output, which the session uses while it lasts and the farewell after it. The lock is never
+/// contended for longer than one non-blocking write.
+#[derive(Clone)]
+struct SharedWriter(Arc<Mutex<Option<OwnedWriteHalf>>>);
+
+impl SharedWriter {
+    /// Takes the output from the session and says that this was all.
+    async fn say_farewell(&self) {
+        let Some(mut writer) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{FAREWELL_METHOD}\"}}\n");
+        let _ = tokio::time::timeout(FAREWELL_MAX, writer.write_all(line.as_bytes())).await;
+    }
+
+    fn with<T>(
+        &self,
+        act: impl FnOnce(Pin<&mut OwnedWriteHalf>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(writer) => act(Pin::new(writer)),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+}
+
+impl AsyncWrite for SharedWriter {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.with(|writer| writer.poll_write(cx, buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|writer| writer.poll_flush(cx))
+    }
+
+    /// Leaves the socket open: the farewell may follow.
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}

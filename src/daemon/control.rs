@@ -1,0 +1,97 @@
+//! What the served side may know of the daemon and ask of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::Timestamp;
+
+/// A handle to the running daemon; clones are the same daemon.
+#[derive(Debug, Clone)]
+pub struct Control {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stop: CancellationToken,
+    clients: AtomicUsize,
+    started: Instant,
+    started_at: Timestamp,
+}
+
+impl Control {
+    pub(crate) fn new() -> Self {
+        let shared = Shared {
+            stop: CancellationToken::new(),
+            clients: AtomicUsize::new(0),
+            started: Instant::now(),
+            started_at: Timestamp::now(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Asks the daemon to finish the calls under way and leave. Returns at once, so that the call
+    /// that asks is answered too.
+    pub fn stop(&self) {
+        self.shared.stop.cancel();
+    }
+
+    /// Completes when the daemon is leaving.
+    pub async fn stopping(&self) {
+        self.shared.stop.cancelled().await;
+    }
+
+    /// Whether the daemon is leaving.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stop.is_cancelled()
+    }
+
+    /// How many clients are connected.
+    pub fn clients(&self) -> usize {
+        self.shared.clients.load(Ordering::Relaxed)
+    }
+
+    /// When the daemon started.
+    pub fn started_at(&self) -> Timestamp {
+        self.shared.started_at
+    }
+
+    /// How long it has run.
+    pub fn uptime(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
+
+    /// Its process.
+    #[allow(clippy::unused_self)] // A fact about the daemon, like the others.
+    pub fn pid(&self) -> u32 {
+        std::process::id()
+    }
+
+    /// Its version.
+    #[allow(clippy::unused_self)] // A fact about the daemon, like the others.
+    pub fn version(&self) -> &'static str {
+        super::VERSION
+    }
+
+    pub(super) fn stop_token(&self) -> CancellationToken {
+        self.shared.stop.clone()
+    }
+
+    /// Counts a client as long as the returned guard lives.
+    pub(super) fn count_client(&self) -> ClientCount {
+        self.shared.clients.fetch_add(1, Ordering::Relaxed);
+        ClientCount(self.clone())
+    }
+}
+
+/// One connected client in [`Control::clients`].
+pub(super) struct ClientCount(Control);
+
+impl Drop for ClientCount {
+    fn drop(&mut self) {
+        self.0.shared.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,217 @@
+//! The first line each way on the socket: who connects, and whether it will be served.
+//!
+//! After these two lines the connection carries newline-delimited MCP messages.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// The number both sides must share. It changes when an old peer would misread a new one.
+pub const PROTOCOL: u32 = 1;
+/// Longest first line, in bytes.
+const HELLO_BYTES_MAX: u64 = 64 * 1024;
+/// How long either side waits for the other's first line.
+pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The notification that ends a connection in order: every request that was read has its answer,
+/// and the client may send the others again to the next daemon.
+pub const FAREWELL_METHOD: &str = "notifications/cerebro/farewell";
+
+/// On whose behalf a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// An agent: sees the public tools.
+    #[default]
+    Agent,
+    /// A person at the command line: may do more.
+    Operator,
+}
+
+/// What a client says of itself. `protocol`, `version` and `takes_over` keep their names and
+/// meanings for good: they are read before anything else is known of the other side.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hello {
+    pub protocol: u32,
+    /// The client's version of Cerebro.
+    pub version: String,
+    /// Whether a daemon older than the client shall make way for a new one.
+    pub takes_over: bool,
+    pub role: Role,
+    pub pid: u32,
+    /// The folder the client was started in.
+    pub cwd: Option<PathBuf>,
+    /// The project named by the user (`--project`), before any other.
+    pub project: Option<String>,
+    /// The project's folder as the agent's environment names it.
+    pub project_dir: Option<PathBuf>,
+    /// The session's id as the agent's environment names it.
+    pub client_session: Option<String>,
+    /// An id that the pump made up, the same for its whole life.
+    pub minted_session: Option<String>,
+    /// What the last `mem_session_start` of this client returned, on an earlier connection.
+    pub bound_session: Option<String>,
+}
+
+impl Hello {
+    /// What this process says of itself: its folder, and what its environment names.
+    pub fn of_this_process(role: Role) -> Self {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            protocol: PROTOCOL,
+            version: super::VERSION.to_owned(),
+            takes_over: false,
+            role,
+            pid: std::process::id(),
+            // A name that is not Unicode cannot be sent as it is in JSON.
+            cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
+            project: None,
+            project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
+            client_session: variable("CLAUDE_CODE_SESSION_ID"),
+            minted_session: None,
+            bound_session: None,
+        }
+    }
+}
+
+/// What the daemon answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    pub protocol: u32,
+    /// The daemon's version of Cerebro.
+    pub version: String,
+    /// The daemon's process.
+    pub pid: u32,
+    pub verdict: Verdict,
+}
+
+/// Whether the client is served on this connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// MCP messages may follow.
+    Served,
+    /// The daemon is the older one and leaves; the client starts another.
+    HandsOver,
+    /// The two speak different protocols.
+    Refused,
+}
+
+impl Reply {
+    /// The answer to `hello` by a daemon of version `ours`.
+    pub fn to(hello: &Hello, ours: &str) -> Self {
+        let verdict = if hello.takes_over && is_newer(&hello.version, ours) {
+            Verdict::HandsOver
+        } else if hello.protocol == PROTOCOL {
+            Verdict::Served
+        } else {
+            Verdict::Refused
+        };
+        Self { protocol: PROTOCOL, version: ours.to_owned(), pid: std::process::id(), verdict }
+    }
+}
+
+/// Whether version `a` comes after `b` by its three numbers. What follows them (`-rc.1`, `+build`)
+/// is not looked at, and a missing or odd number counts as 0.
+pub fn is_newer(a: &str, b: &str) -> bool {
+    numbers(a) > numbers(b)
+}
+
+fn numbers(version: &str) -> [u64; 3] {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    let mut parts = core.split('.').map(|part| part.parse().unwrap_or(0));
+    std::array::from_fn(|_| parts.next().unwrap_or(0))
+}
+
+/// Reads one first line from the reader that the session goes on to use.
+///
+/// # Errors
+/// When the line is late, too long, cut off or not what is expected.
+pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<T> {
+    let mut line = Vec::new();
+    let mut bounded = reader.take(HELLO_BYTES_MAX);
+    tokio::time::timeout(HELLO_TIMEOUT, bounded.read_until(b'\n', &mut line))
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no first line within 5 s"))??;
+    if line.last() != Some(&b'\n') {
+        let fault = if line.len() as u64 == HELLO_BYTES_MAX { "too long a first line" } else { "no first line" };
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, fault));
+    }
+    Ok(serde_json::from_slice(&line)?)
+}
+
+/// Writes one first line.
+///
+/// # Errors
+/// When the other side is gone or does not read for 5 s.
+pub async fn write<T: Serialize>(writer: &mut (impl AsyncWrite + Unpin), value: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    tokio::time::timeout(HELLO_TIMEOUT, writer.write_all(&line))
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the first line was not taken within 5 s"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_by_number() {
+        for (newer, older) in [("0.10.0", "0.9.9"), ("1.0.0", "0.99.99"), ("0.1.1", "0.1"), ("2.0.0-rc.1", "1.9.9+x")] {
+            assert!(is_newer(newer, older), "{newer} {older}");
+            assert!(!is_newer(older, newer), "{newer} {older}");
+        }
+        for (a, b) in [("1.2.3", "1.2.3"), ("1.2.3-rc.1", "1.2.3"), ("1.2.3", "1.2.3+7"), ("", "x.y"), ("1", "1.0.0")] {
+            assert!(!is_newer(a, b) && !is_newer(b, a), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn an_older_daemon_makes_way_only_when_asked() {
+        let hello = |version: &str, takes_over, protocol| Hello {
+            version: version.to_owned(),
+            takes_over,
+            protocol,
+            ..Hello::default()
+        };
+        for (version, takes_over, protocol, verdict) in [
+            ("1.0.0", true, PROTOCOL, Verdict::Served),
+            ("1.0.1", true, PROTOCOL, Verdict::HandsOver),
+            ("1.0.1", true, PROTOCOL + 1, Verdict::HandsOver),
+            ("1.0.1", false, PROTOCOL, Verdict::Served),
+            ("1.0.1", false, PROTOCOL + 1, Verdict::Refused),
+            ("0.9.0", true, PROTOCOL, Verdict::Served),
+            ("0.9.0", true, PROTOCOL - 1, Verdict::Refused),
+        ] {
+            let found = Reply::to(&hello(version, takes_over, protocol), "1.0.0").verdict;
+            assert_eq!(found, verdict, "{version} {takes_over} {protocol}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hello_is_read_whole_and_nothing_after_it() {
+        let hello = Hello { project: Some("p\n\"q\"".to_owned()), ..Hello::of_this_process(Role::Operator) };
+        let mut text = Vec::new();
+        write(&mut text, &hello).await.unwrap();
+        text.extend_from_slice(b"rest");
+        let mut reader = text.as_slice();
+        assert_eq!(read::<Hello>(&mut reader).await.unwrap(), hello);
+        assert_eq!(reader, b"rest");
+        // Fields of a later version are no fault, and missing ones neither.
+        let mut reader = b"{\"protocol\":9,\"new\":[1]}\n".as_slice();
+        assert_eq!(read::<Hello>(&mut reader).await.unwrap(), Hello { protocol: 9, ..Hello::default() });
+    }
+
+    #[tokio::test]
+    async fn bad_first_lines_are_errors() {
+        let long = vec![b' '; 70_000];
+        for bad in [b"".as_slice(), b"{}", b"7\n", b"{\"protocol\":-1}\n", b"\xff\n", &long] {
+            assert!(read::<Hello>(&mut &*bad).await.is_err());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The lock that makes one process the owner of a home.
+//!
+//! It is taken before the socket is touched and before the database is opened, and the system
+//! releases it when the process ends in any way. Who holds it stands in the file, for messages.
+
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::platform;
+use crate::home::Home;
+
+/// Longest text read from a lock file.
+const OWNER_BYTES_MAX: u64 = 4 * 1024;
+
+/// What the owner of a home does with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Use {
+    /// Serves everybody on the socket.
+    Daemon,
+    /// Serves one client by itself; nobody can connect.
+    Standalone,
+}
+
+/// The process that holds, or held, the lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    pub version: String,
+    #[serde(rename = "use")]
+    pub used_as: Use,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.used_as {
+            Use::Daemon => "cerebro daemon",
+            Use::Standalone => "cerebro mcp --standalone",
+        };
+        write!(f, "{name} {} (process {})", self.version, self.pid)
+    }
+}
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another living process has it.
+    #[error("{path} is locked by {}", .owner.as_ref().map_or("another process".to_owned(), Owner::to_string))]
+    Held { path: PathBuf, owner: Option<Owner> },
+    /// The file cannot be made, locked or written.
+    #[error("cannot lock {path}: {source}; the folder must be writable and able to lock files")]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Ownership of a home, as long as this lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock if nobody has it, and writes down who we are.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] at once when another process has it; [`LockError::Io`] otherwise.
+    pub fn take(home: &Home, used_as: Use) -> Result<Self, LockError> {
+        let path = home.lock_file();
+        let fault = |source| LockError::Io { path: path.clone(), source };
+        let mut file = platform::open_private_file(&path).map_err(fault)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Held { path, owner: owner(home) }),
+            Err(TryLockError::Error(source)) => return Err(fault(source)),
+        }
+        let owner = Owner { pid: std::process::id(), version: super::VERSION.to_owned(), used_as };
+        write_owner(&mut file, &owner).map_err(fault)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
+    let text = serde_json::to_vec(owner)?;
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(&text)
+}
+
+/// The process that wrote itself into the lock file last; it may be gone.
+pub fn owner(home: &Home) -> Option<Owner> {
+    let mut text = Vec::new();
+    File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Whether a living process has the lock. Asking holds a shared lock for an instant, which a
+/// daemon that starts in that instant waits out.
+pub fn is_held(home: &Home) -> bool {
+    let Ok(file) = File::open(home.lock_file()) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_owner_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        assert!(!is_held(&home));
+        let lock = Lock::take(&home, Use::Daemon).unwrap();
+        assert!(is_held(&home));
+        let error = Lock::take(&home, Use::Standalone).unwrap_err();
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        drop(lock);
+        assert!(!is_held(&home));
+        Lock::take(&home, Use::Standalone).unwrap();
+        assert_eq!(owner(&home).unwrap().used_as, Use::Standalone);
+    }
+
+    #[test]
+    fn a_damaged_record_does_not_hinder() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        std::fs::write(home.lock_file(), [0xff; 9_000]).unwrap();
+        assert_eq!(owner(&home), None);
+        let _lock = Lock::take(&home, Use::Daemon).unwrap();
+        assert_eq!(owner(&home).unwrap().pid, std::process::id());
+    }
+}

@@ -1,0 +1,258 @@
+//! The daemon: one process owns the home and serves every agent of the user over a socket.
+//!
+//! Start, in this order: lock, socket, the served side. End, in the reverse order: the socket
+//! goes, calls under way are finished, the store is closed, the lock is released. A client that
+//! comes between the two starts the next daemon.
+
+pub mod client;
+mod connection;
+mod control;
+pub mod hello;
+pub mod lock;
+pub mod platform;
+mod socket;
+pub mod spawn;
+
+use std::future::Future;
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::connection::Connection;
+pub use self::control::Control;
+use self::hello::Hello;
+use self::lock::{Lock, LockError, Use};
+use self::socket::{Socket, SocketError};
+use crate::home::Home;
+
+/// This program's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How long a starting daemon waits for a lock that is held without anybody answering: others may
+/// hold it for an instant to see whether it is held.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+const LOCK_POLL: Duration = Duration::from_millis(20);
+/// How often the daemon looks whether it is idle and its socket in place.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+/// How long calls under way may take when the daemon leaves.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+const DRAIN_POLL: Duration = Duration::from_millis(20);
+/// How long connections without a call stay open when the daemon leaves, for the last answers to
+/// be written.
+const DRAIN_QUIET: Duration = Duration::from_millis(200);
+/// How long closing the store may take; after it the process ends as if killed, which loses nothing.
+const CLOSE_MAX: Duration = Duration::from_secs(30);
+/// Most connections at once; further ones are cut off at once.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// What the served side is doing.
+#[derive(Debug, Clone, Copy)]
+pub struct Activity {
+    /// When the last call came, or the served side was made.
+    pub last_call: Instant,
+    /// How many calls are under way, on all connections.
+    pub calls_under_way: usize,
+    /// How many jobs the worker could do now.
+    pub runnable_jobs: usize,
+}
+
+impl Activity {
+    fn is_idle_since(&self, idle_exit: Duration) -> bool {
+        self.calls_under_way == 0 && self.runnable_jobs == 0 && self.last_call.elapsed() >= idle_exit
+    }
+}
+
+/// Everything the daemon serves; cheap to clone.
+pub trait Serve: Clone + Send + Sync + 'static {
+    /// Serves one MCP connection until it closes. The end of the input means: finish the calls
+    /// under way, write their answers, return.
+    fn serve<S>(&self, hello: Hello, stream: S) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// What is going on, for leaving when idle.
+    fn activity(&self) -> Activity;
+
+    /// Closes the store. Called once, after all connections are gone.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// How a daemon behaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// How long without a call and without work before it leaves; zero means never.
+    pub idle_exit: Duration,
+    /// Whether to leave the starter's terminal and process group.
+    pub detached: bool,
+}
+
+/// Why a daemon did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Another daemon serves this home; the one that lost says so and ends.
+    #[error("a daemon already serves this home{}", .0.as_ref().map_or(String::new(), |o| format!(": {o}")))]
+    AlreadyServed(Option<lock::Owner>),
+    /// The lock is held by something that does not answer, or cannot be taken.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// It cannot listen.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The system refuses what a daemon needs.
+    #[error("cannot watch for signals: {0}")]
+    Signals(io::Error),
+}
+
+impl RunError {
+    /// The exit code of a daemon that found another one serving.
+    pub const ALREADY_SERVED: u8 = 3;
+
+    /// The exit code that tells the starter what happened.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::AlreadyServed(_) => Self::ALREADY_SERVED,
+            _ => 1,
+        }
+    }
+}
+
+/// Runs a daemon until it is told to stop, hands over or is idle. `make` returns the served side at
+/// once and opens the store behind it, so that clients are answered from the first moment.
+///
+/// # Errors
+/// [`RunError`] when it cannot become the owner of the home or listen.
+pub async fn run<S: Serve>(
+    home: &Home,
+    options: Options,
+    make: impl FnOnce(Control) -> S,
+) -> Result<(), RunError> {
+    if options.detached {
+        platform::detach();
+    }
+    let lock = take_lock(home).await?;
+    let socket = Socket::bind(home, &lock)?;
+    let termination = platform::termination().map_err(RunError::Signals)?;
+    let control = Control::new();
+    let served = make(control.clone());
+    tracing::info!(version = VERSION, pid = std::process::id(), home = %home.root().display(), "serving");
+
+    let connections = Connections { served, control, tasks: TaskTracker::new(), cut: CancellationToken::new() };
+    let reason = connections.accept_until_end(home, &lock, socket, options.idle_exit, termination).await;
+    tracing::info!(reason, "leaving");
+    connections.drain().await;
+    close(&connections.served).await;
+    drop(lock);
+    Ok(())
+}
+
+/// Closes the served side, within a bound.
+pub(crate) async fn close(served: &impl Serve) {
+    if tokio::time::timeout(CLOSE_MAX, served.close()).await.is_err() {
+        tracing::error!("the store was not closed within {CLOSE_MAX:?}; ending without it");
+    }
+}
+
+/// Takes the lock; gives way at once to a daemon that serves.
+async fn take_lock(home: &Home) -> Result<Lock, RunError> {
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        let error = match Lock::take(home, Use::Daemon) {
+            Ok(lock) => return Ok(lock),
+            Err(error) => error,
+        };
+        if !matches!(error, LockError::Held { .. }) {
+            return Err(error.into());
+        }
+        if tokio::net::UnixStream::connect(home.socket_path()).await.is_ok() {
+            return Err(RunError::AlreadyServed(lock::owner(home)));
+        }
+        if Instant::now() >= deadline {
+            return Err(error.into());
+        }
+        tokio::time::sleep(LOCK_POLL).await;
+    }
+}
+
+struct Connections<S> {
+    served: S,
+    control: Control,
+    tasks: TaskTracker,
+    /// Ends what is left of the connections when the daemon cannot wait any longer.
+    cut: CancellationToken,
+}
+
+impl<S: Serve> Connections<S> {
+    /// Accepts clients until there is a reason to end, and returns it. The socket is gone then.
+    async fn accept_until_end(
+        &self,
+        home: &Home,
+        lock: &Lock,
+        mut socket: Socket,
+        idle_exit: Duration,
+        termination: impl Future<Output = ()>,
+    ) -> &'static str {
+        let mut watch = tokio::time::interval(WATCH_INTERVAL.min(idle_exit.max(Duration::from_millis(100)) / 2));
+        tokio::pin!(termination);
+        loop {
+            tokio::select! {
+                accepted = socket.accept() => match accepted {
+                    Ok(stream) => self.start(stream),
+                    Err(error) => {
+                        // Most likely too many open files: let some be closed.
+                        tracing::error!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+                _ = watch.tick() => {
+                    if !idle_exit.is_zero() && self.served.activity().is_idle_since(idle_exit) {
+                        return "idle";
+                    }
+                    if !socket.is_in_place() {
+                        match Socket::bind(home, lock) {
+                            Ok(new) => socket = new,
+                            Err(error) => tracing::error!(%error, "the socket is gone and cannot be made anew"),
+                        }
+                    }
+                }
+                () = self.control.stopping() => return "asked to stop",
+                () = &mut termination => return "signal",
+            }
+        }
+    }
+
+    fn start(&self, stream: tokio::net::UnixStream) {
+        if self.tasks.len() >= CONNECTIONS_MAX {
+            tracing::warn!("cut off a client: {CONNECTIONS_MAX} are connected");
+            return;
+        }
+        let connection = Connection::new(stream, self.control.clone(), self.cut.clone());
+        let served = self.served.clone();
+        self.tasks.spawn(async move { connection.serve(&served).await });
+    }
+
+    /// Ends all connections: no more input, calls under way are finished within [`DRAIN_MAX`].
+    async fn drain(&self) {
+        self.control.stop();
+        self.tasks.close();
+        let started = Instant::now();
+        let mut quiet_since = Instant::now();
+        while !self.tasks.is_empty() {
+            if self.served.activity().calls_under_way > 0 {
+                quiet_since = Instant::now();
+            }
+            if quiet_since.elapsed() >= DRAIN_QUIET {
+                break;
+            }
+            if started.elapsed() >= DRAIN_MAX {
+                tracing::warn!("calls under way were not finished within {DRAIN_MAX:?}");
+                break;
+            }
+            tokio::time::sleep(DRAIN_POLL).await;
+        }
+        self.cut.cancel();
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
+    }
+}

@@ -1,0 +1,161 @@
+//! Everything that depends on the operating system (Linux and macOS): users, modes, sessions,
+//! signals, the program's own file. A port begins here.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+use tokio::net::UnixStream;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The reason given by [`privacy_fault`] for a folder with bits for group or others.
+pub const OPEN_TO_OTHERS: &str = "others may enter it";
+
+/// The number of the user this process acts for.
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Makes a folder and those above it that are missing, each with mode 0700.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn create_private_dir_all(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Takes away the rights of group and others.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn close_to_others(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+}
+
+/// What keeps `dir` from being private: `None` when it is a real folder, ours, with no right for
+/// anybody else.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn privacy_fault(dir: &Path) -> io::Result<Option<&'static str>> {
+    let found = fs::symlink_metadata(dir)?;
+    Ok(if found.file_type().is_symlink() {
+        Some("it is a symbolic link")
+    } else if !found.is_dir() {
+        Some("it is not a folder")
+    } else if found.uid() != user_id() {
+        Some("it belongs to another user")
+    } else if found.mode() & 0o077 != 0 {
+        Some(OPEN_TO_OTHERS)
+    } else {
+        None
+    })
+}
+
+/// Whether files can be made in `dir`; tells a read-only file system too, even to root.
+///
+/// # Errors
+/// The reason why not.
+pub fn check_writable(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// Opens a file for reading and writing that only we may read, making it when missing.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn open_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Opens a file for appending that only we may read, making it when missing.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn append_private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// Lets nobody but us connect to the socket at `path`.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+/// What identifies the file at `path`, to see whether it is still the same one; `None` when there
+/// is none.
+pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// The user at the other end of a connection.
+///
+/// # Errors
+/// When the system does not tell.
+pub fn peer_user_id(stream: &UnixStream) -> io::Result<u32> {
+    Ok(stream.peer_cred()?.uid())
+}
+
+/// Leaves the terminal and process group of the starter, so that a signal to them does not end the
+/// daemon. Fails harmlessly where the process leads a group already.
+pub fn detach() {
+    if let Err(error) = rustix::process::setsid() {
+        tracing::debug!(%error, "stays in its session");
+    }
+}
+
+/// The file of the running program. When it was replaced since the start, Linux says so by a
+/// suffix; then the file that took its place is meant.
+///
+/// # Errors
+/// When it cannot be found.
+pub fn own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    Ok(without_deleted_mark(program))
+}
+
+fn without_deleted_mark(program: PathBuf) -> PathBuf {
+    if program.exists() {
+        return program;
+    }
+    let stripped = program.to_str().and_then(|text| text.strip_suffix(" (deleted)"));
+    stripped.map(PathBuf::from).unwrap_or(program)
+}
+
+/// Completes when the process is asked to end: by SIGTERM, SIGINT or SIGHUP.
+///
+/// # Errors
+/// When the signals cannot be watched.
+pub fn termination() -> io::Result<impl Future<Output = ()> + Send> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_program_is_the_one_in_its_place() {
+        let temp = tempfile::tempdir().unwrap();
+        let program = temp.path().join("cerebro");
+        let marked = temp.path().join("cerebro (deleted)");
+        assert_eq!(without_deleted_mark(program.clone()), program);
+        assert_eq!(without_deleted_mark(marked.clone()), program);
+        fs::write(&marked, "").unwrap();
+        assert_eq!(without_deleted_mark(marked.clone()), marked);
+    }
+}

@@ -1,0 +1,94 @@
+//! Starting a daemon that outlives its starter.
+
+use std::io;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+
+use super::platform;
+use crate::home::Home;
+
+/// Size from which the log is set aside as `daemon.log.old`, in place of the one before.
+const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
+/// How much of the log's end is looked at for its last line.
+const LOG_TAIL_BYTES: u64 = 4 * 1024;
+
+/// Why no daemon was started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The log cannot be written.
+    #[error("cannot write the daemon's log {path}: {source}")]
+    Log { path: PathBuf, source: io::Error },
+    /// The program cannot be run.
+    #[error("cannot start the daemon ({program}): {source}; was cerebro moved? install it again")]
+    Program { program: PathBuf, source: io::Error },
+}
+
+/// Starts `cerebro daemon run --home ROOT --detached`, with its standard error in the log. The
+/// child is reaped by the runtime when it is dropped; it does not end with us.
+///
+/// # Errors
+/// [`SpawnError`], which names the file at fault.
+pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
+    let path = home.log_file();
+    let log = open_log(&path).map_err(|source| SpawnError::Log { path, source })?;
+    let program = platform::own_program()
+        .map_err(|source| SpawnError::Program { program: "cerebro".into(), source })?;
+    Command::new(&program)
+        .args(["daemon", "run", "--detached", "--home"])
+        .arg(home.root())
+        // The starter's folder may be unmounted or removed while the daemon lives.
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .map_err(|source| SpawnError::Program { program, source })
+}
+
+fn open_log(path: &Path) -> io::Result<std::fs::File> {
+    let size = std::fs::metadata(path).map_or(0, |found| found.len());
+    if size >= LOG_BYTES_MAX {
+        std::fs::rename(path, path.with_extension("log.old"))?;
+    }
+    platform::append_private_file(path)
+}
+
+/// The last line of the daemon's log, for error messages; empty when there is none.
+pub fn last_log_line(home: &Home) -> String {
+    let tail = || -> io::Result<String> {
+        let mut file = std::fs::File::open(home.log_file())?;
+        let size = file.metadata()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(LOG_TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let tail = tail().unwrap_or_default();
+    tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_log_is_set_aside() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        assert_eq!(last_log_line(&home), "");
+        let path = home.log_file();
+        let full = vec![b'x'; usize::try_from(LOG_BYTES_MAX).unwrap()];
+        std::fs::write(&path, &full[1..]).unwrap();
+        drop(open_log(&path).unwrap());
+        assert!(!home.root().join("daemon.log.old").exists());
+        std::fs::write(&path, &full).unwrap();
+        drop(open_log(&path).unwrap());
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+        assert_eq!(std::fs::metadata(home.root().join("daemon.log.old")).unwrap().len(), LOG_BYTES_MAX);
+        std::fs::write(&path, "one\ntwo \n\n").unwrap();
+        assert_eq!(last_log_line(&home), "two");
+    }
+}

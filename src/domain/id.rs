@@ -1,0 +1,170 @@
+//! Identifiers: short random memory ids, and session ids that clients choose.
+
+use std::fmt;
+
+use rand::Rng;
+
+use super::limits::SESSION_ID_CHARS_MAX;
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const LENGTH: usize = 12;
+
+/// Why a text is not an identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Not 12 lowercase base32 characters that begin with a letter.
+    #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
+    Memory,
+    /// Empty, too long or with control characters.
+    #[error("not a session id: 1 to {SESSION_ID_CHARS_MAX} printable characters")]
+    Session,
+}
+
+fn random() -> String {
+    let mut rng = rand::rng();
+    (0..LENGTH)
+        .map(|i| {
+            // The first of them is a letter, so that an id is never read as a number.
+            let letters = if i == 0 { 26 } else { ALPHABET.len() };
+            char::from(ALPHABET[rng.random_range(0..letters)])
+        })
+        .collect()
+}
+
+fn is_short_id(text: &str) -> bool {
+    text.len() == LENGTH
+        && text.as_bytes()[0].is_ascii_lowercase()
+        && text.bytes().all(|b| ALPHABET.contains(&b))
+}
+
+/// The id of a memory: 12 lowercase base32 characters, the first a letter, drawn at random.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryId(String);
+
+impl MemoryId {
+    /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
+    pub fn random() -> Self {
+        Self(random())
+    }
+
+    /// Reads an id as people and agents write it: with or without `memory:`, in any case, with
+    /// blanks around it.
+    ///
+    /// # Errors
+    /// [`IdError::Memory`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let text = text.strip_prefix("memory:").unwrap_or(text);
+        let text = text.to_ascii_lowercase();
+        if is_short_id(&text) { Ok(Self(text)) } else { Err(IdError::Memory) }
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The id of a prompt: of the same form as a memory's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PromptId(String);
+
+impl PromptId {
+    /// Draws a new id.
+    pub fn random() -> Self {
+        Self(random())
+    }
+
+    /// Takes an id that the store or an export holds.
+    ///
+    /// # Errors
+    /// [`IdError::Memory`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        if is_short_id(text) { Ok(Self(text.to_owned())) } else { Err(IdError::Memory) }
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PromptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The id of a session: whatever the client calls it, 1 to 128 printable characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Mints an id for a client that names none.
+    pub fn random() -> Self {
+        Self(format!("s-{}", random()))
+    }
+
+    /// Reads an id, blanks around it aside.
+    ///
+    /// # Errors
+    /// [`IdError::Session`] when it is empty, too long or holds control characters.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let printable = !text.chars().any(char::is_control);
+        if printable && (1..=SESSION_ID_CHARS_MAX).contains(&text.chars().count()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(IdError::Session)
+        }
+    }
+
+    /// The id as the client wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_ids_are_well_formed_and_differ() {
+        let ids: std::collections::HashSet<_> = (0..1_000).map(|_| MemoryId::random()).collect();
+        assert_eq!(ids.len(), 1_000);
+        for id in &ids {
+            assert_eq!(MemoryId::parse(id.as_str()).as_ref(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn memory_ids_are_read_kindly_and_strictly() {
+        let id = MemoryId::parse("abcdefghij27").unwrap();
+        assert_eq!(MemoryId::parse(" memory:ABCDEFGHIJ27\n"), Ok(id));
+        for bad in ["", "abcdefghij2", "abcdefghij271", "2bcdefghij27", "abcdefghij10", "session:abcdefghij27", "äbcdefghij2"] {
+            assert_eq!(MemoryId::parse(bad), Err(IdError::Memory), "{bad}");
+        }
+    }
+
+    #[test]
+    fn session_ids_hold_any_printable_text_up_to_the_bound() {
+        assert!(SessionId::parse("2026-11-21 / café ⟩`").is_ok());
+        assert!(SessionId::parse(&"é".repeat(128)).is_ok());
+        for bad in ["", "  ", "a\u{0}b", &"é".repeat(129)] {
+            assert_eq!(SessionId::parse(bad), Err(IdError::Session), "{bad}");
+        }
+    }
+}

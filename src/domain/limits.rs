@@ -1,0 +1,66 @@
+//! Every bound of the public contract and of the program's own queues, in one place.
+//!
+//! Sizes are in bytes unless the name says otherwise; a "char" is a Unicode scalar value.
+
+use std::time::Duration;
+
+/// Longest title of a memory.
+pub const TITLE_CHARS_MAX: usize = 300;
+/// Longest title shown in a search hit.
+pub const HIT_TITLE_CHARS_MAX: usize = 80;
+/// Longest content of a memory or prompt.
+pub const CONTENT_BYTES_MAX: usize = 256 * 1024;
+/// Longest search query.
+pub const QUERY_CHARS_MAX: usize = 2_000;
+/// Most results of one page of any listing.
+pub const LIMIT_MAX: usize = 50;
+/// Deepest place in a ranked list that a cursor can reach.
+pub const SEARCH_DEPTH_MAX: usize = 1_000;
+/// Most tags of a memory.
+pub const TAGS_MAX: usize = 16;
+/// Longest tag.
+pub const TAG_CHARS_MAX: usize = 64;
+/// Longest memory type.
+pub const KIND_CHARS_MAX: usize = 40;
+/// Longest topic key.
+pub const TOPIC_KEY_CHARS_MAX: usize = 120;
+/// Longest session id.
+pub const SESSION_ID_CHARS_MAX: usize = 128;
+/// Longest project name.
+pub const PROJECT_CHARS_MAX: usize = 200;
+/// Longest passage shown in a search hit.
+pub const PREVIEW_CHARS_MAX: usize = 200;
+/// Largest serialised search hit, in either half of a result.
+pub const HIT_BYTES_MAX: usize = 400;
+/// Longest piece of an offending value that an error repeats.
+pub const ECHO_CHARS_MAX: usize = 80;
+/// Most memories that a save names as similar.
+pub const SIMILAR_MAX: usize = 3;
+/// Word-shingle Jaccard similarity from which two memories count as near-identical.
+pub const SIMILAR_JACCARD_MIN: f64 = 0.8;
+/// Default and largest size of the text of `mem_context`.
+pub const CONTEXT_BYTES_DEFAULT: usize = 8_192;
+/// See [`CONTEXT_BYTES_DEFAULT`].
+pub const CONTEXT_BYTES_MAX: usize = 65_536;
+/// Default and largest piece of content that `mem_get_observation` returns at once.
+pub const GET_BYTES_DEFAULT: usize = 32_768;
+/// See [`GET_BYTES_DEFAULT`].
+pub const GET_BYTES_MAX: usize = CONTENT_BYTES_MAX;
+/// Most neighbours on either side in `mem_timeline`.
+pub const TIMELINE_MAX: usize = 50;
+/// Window in which an equal save or prompt counts as a repetition, by default.
+pub const DEDUP_WINDOW: Duration = Duration::from_secs(15 * 60);
+/// How long a session's connection may be gone before it is ended as `disconnected`.
+pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
+
+/// Longest line of JSON-RPC that is read. 256 KiB of content may be six times as long when every
+/// character is escaped.
+pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most calls of one connection that are under way at once; further input waits unread.
+pub const CALLS_IN_FLIGHT_MAX: usize = 256;
+/// Most writes that wait for the writer; further callers wait for a place.
+pub const WRITE_QUEUE_MAX: usize = 1_024;
+/// Most attempts of a write that meets a transaction conflict.
+pub const WRITE_ATTEMPTS_MAX: u32 = 8;
+/// Most memories that wait for the lexical index before a save waits for it to catch up.
+pub const INDEX_PENDING_MAX: usize = 1_024;

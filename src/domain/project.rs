@@ -1,0 +1,58 @@
+//! Project names.
+
+use std::fmt;
+
+use super::limits::PROJECT_CHARS_MAX;
+
+/// A normalised project name: lowercase, trimmed, blanks as `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Project(String);
+
+impl Project {
+    /// Where there is no project to name: `$HOME` or `/`.
+    pub fn general() -> Self {
+        Self("general".to_owned())
+    }
+
+    /// The absence of a project, for personal memories.
+    pub fn none() -> Self {
+        Self(String::new())
+    }
+
+    /// Normalises a name; `None` when nothing is left or it is longer than 200 characters.
+    pub fn parse(text: &str) -> Option<Self> {
+        let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let name = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+        ((1..=PROJECT_CHARS_MAX).contains(&name.chars().count())).then_some(Self(name))
+    }
+
+    /// The name; empty for [`Project::none`].
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is [`Project::none`].
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Project {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_normalised() {
+        assert_eq!(Project::parse("  My  Big\tProject ").unwrap().as_str(), "my-big-project");
+        assert_eq!(Project::parse("Owner/Repo").unwrap().as_str(), "owner/repo");
+        assert_eq!(Project::parse(" \n "), None);
+        assert!(Project::parse(&"p".repeat(200)).is_some());
+        assert_eq!(Project::parse(&"p".repeat(201)), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Sessions and the prompts given in them.
+
+use super::{Project, PromptId, SessionId, Timestamp};
+
+/// One sitting of one agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    pub id: SessionId,
+    pub project: Project,
+    pub agent: String,
+    pub directory: Option<String>,
+    pub started_at: Timestamp,
+    /// When it last wrote or read something; the order of "recent" sessions.
+    pub seen_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: Option<EndReason>,
+    pub summary: Option<String>,
+    /// The session it continues, or the parent of a sub-agent's.
+    pub follows: Option<SessionId>,
+}
+
+/// How a session came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// The agent said so.
+    Ended,
+    /// Its connection went away and did not come back.
+    Disconnected,
+}
+
+impl EndReason {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Disconnected => "disconnected",
+        }
+    }
+
+    /// Reads a stored name.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "ended" => Some(Self::Ended),
+            "disconnected" => Some(Self::Disconnected),
+            _ => None,
+        }
+    }
+}
+
+/// What the user asked for, kept for later context.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    pub id: PromptId,
+    pub session: SessionId,
+    pub project: Project,
+    pub agent: String,
+    pub content: String,
+    pub created_at: Timestamp,
+    /// When the same prompt was last given again within the window.
+    pub last_seen_at: Timestamp,
+}

@@ -1,0 +1,186 @@
+//! Keeping the store clean: what a save is the same as, what it is near, and what its subject is
+//! called. Pure: the store looks things up, this decides.
+
+mod identity;
+mod similar;
+mod topic_key;
+
+pub use identity::{identity, same_content, title_key};
+pub use similar::{Shingles, jaccard, near_keys};
+pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
+
+use crate::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, limits::SIMILAR_MAX};
+
+/// A memory as it is asked for: validated, redacted and normalised, not stored yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// [`Project::none`] for a personal memory.
+    pub project: Project,
+    pub scope: Scope,
+    pub kind: Kind,
+    pub title: String,
+    pub content: String,
+    pub topic_key: Option<String>,
+    pub tags: Vec<String>,
+    pub agent: String,
+    pub session: SessionId,
+}
+
+impl Draft {
+    /// See [`identity()`].
+    pub fn identity(&self) -> String {
+        identity(&self.project, self.scope, &self.kind, &self.title)
+    }
+
+    /// Whether the memory already is what the draft asks for: type, title, content and tags (in any
+    /// order). Who writes it, and when, is not part of the text.
+    pub fn equals(&self, memory: &Memory) -> bool {
+        self.kind == memory.kind
+            && self.title == memory.title
+            && self.content == memory.content
+            && same_tags(&self.tags, &memory.tags)
+    }
+}
+
+fn same_tags(a: &[String], b: &[String]) -> bool {
+    a.iter().all(|tag| b.contains(tag)) && b.iter().all(|tag| a.contains(tag))
+}
+
+/// What the store holds that a save must look at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Standing<'a> {
+    /// The live memory with the draft's topic key, project and scope.
+    pub topic_holder: Option<&'a Memory>,
+    /// Live memories of the draft's identity, last seen within the window, newest first.
+    pub recent_twins: &'a [Memory],
+}
+
+/// What a save does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// The memory already is as asked.
+    Unchanged { id: MemoryId },
+    /// The memory gets a new revision.
+    Revise { id: MemoryId },
+    /// The same content was saved a moment ago: counted, not stored again.
+    Repeat { id: MemoryId },
+    /// A memory of its own; `similar` names the recent ones of the same identity, newest first.
+    Create { similar: Vec<MemoryId> },
+}
+
+/// Decides what a save does. The topic key comes first; then a recent twin with the same content
+/// is repeated; different content is never dropped.
+///
+/// A draft whose topic key no live memory holds is no repetition of a twin without it: the old id
+/// would not answer to the new key. It is created, and the twin named as similar.
+pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
+    if let Some(holder) = standing.topic_holder {
+        let id = holder.id.clone();
+        return if draft.equals(holder) { Decision::Unchanged { id } } else { Decision::Revise { id } };
+    }
+    let repeats = |twin: &&Memory| {
+        let key_kept = draft.topic_key.is_none() || draft.topic_key == twin.topic_key;
+        key_kept && same_content(&draft.content, &twin.content)
+    };
+    if let Some(twin) = standing.recent_twins.iter().find(repeats) {
+        return Decision::Repeat { id: twin.id.clone() };
+    }
+    let twins = standing.recent_twins.iter().take(SIMILAR_MAX);
+    Decision::Create { similar: twins.map(|twin| twin.id.clone()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Timestamp;
+
+    fn draft(content: &str, topic_key: Option<&str>) -> Draft {
+        Draft {
+            project: Project::general(),
+            scope: Scope::Project,
+            kind: Kind::manual(),
+            title: "Title".to_owned(),
+            content: content.to_owned(),
+            topic_key: topic_key.map(str::to_owned),
+            tags: vec!["a".to_owned(), "b".to_owned()],
+            agent: "codex".to_owned(),
+            session: SessionId::random(),
+        }
+    }
+
+    fn stored(content: &str, topic_key: Option<&str>) -> Memory {
+        let draft = draft(content, topic_key);
+        Memory {
+            id: MemoryId::random(),
+            project: draft.project,
+            scope: draft.scope,
+            kind: draft.kind,
+            title: draft.title,
+            content: draft.content,
+            topic_key: draft.topic_key,
+            tags: vec!["b".to_owned(), "a".to_owned()],
+            agent: "claude".to_owned(),
+            session: None,
+            revision: 4,
+            duplicate_count: 0,
+            pinned: false,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            last_seen_at: Timestamp::UNIX_EPOCH,
+            deleted_at: None,
+            purged: false,
+            version: 1,
+        }
+    }
+
+    #[test]
+    fn the_topic_key_comes_first() {
+        let holder = stored("text", Some("bug/x"));
+        let twins = [stored("other", None)];
+        let standing = Standing { topic_holder: Some(&holder), recent_twins: &twins };
+        let id = holder.id.clone();
+        let keyed = draft("text", Some("bug/x"));
+        assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id: id.clone() });
+        type Change = fn(&mut Draft);
+        let changes: [(&str, Change); 4] = [
+            ("title", |d| d.title.push('!')),
+            ("content", |d| d.content = "other".to_owned()),
+            ("type", |d| d.kind = Kind::session_summary()),
+            ("tags", |d| d.tags.push("c".to_owned())),
+        ];
+        for (field, change) in changes {
+            let mut changed = keyed.clone();
+            change(&mut changed);
+            assert_eq!(decide(&changed, &standing), Decision::Revise { id: id.clone() }, "{field}");
+        }
+    }
+
+    #[test]
+    fn twins_are_repeated_or_named_never_dropped() {
+        let twins = [stored("first", None), stored("second", Some("bug/x")), stored("second", None)];
+        let ids: Vec<_> = twins.iter().map(|twin| twin.id.clone()).collect();
+        let standing = Standing { topic_holder: None, recent_twins: &twins };
+        let repeat = |i: usize| Decision::Repeat { id: ids[i].clone() };
+        let create = Decision::Create { similar: ids.clone() };
+        for (content, key, want) in [
+            ("first", None, repeat(0)),
+            ("first \n", None, repeat(0)),
+            ("second", None, repeat(1)),
+            ("third", None, create.clone()),
+            ("First", None, create.clone()),
+            ("first", Some("bug/new"), create),
+        ] {
+            assert_eq!(decide(&draft(content, key), &standing), want, "{content} {key:?}");
+        }
+        let empty = Decision::Create { similar: vec![] };
+        assert_eq!(decide(&draft("x", Some("bug/x")), &Standing::default()), empty);
+    }
+
+    #[test]
+    fn similar_twins_are_bounded() {
+        let twins: Vec<_> = (0..9).map(|i| stored(&i.to_string(), None)).collect();
+        let standing = Standing { topic_holder: None, recent_twins: &twins };
+        let Decision::Create { similar } = decide(&draft("x", None), &standing) else { panic!("created") };
+        assert_eq!(similar.len(), SIMILAR_MAX);
+    }
+}

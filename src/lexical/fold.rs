@@ -1,0 +1,56 @@
+//! One spelling for many: case, accents and compatibility forms set aside.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// Lowercases a word and drops what readers leave out when they type it: accents on Latin and Greek
+/// letters, apostrophes, the two dots of `ё`. Marks of other scripts stay, for there they are letters.
+pub fn fold(word: &str) -> String {
+    if word.is_ascii() {
+        let mut word = word.to_ascii_lowercase();
+        word.retain(|c| c != '\'');
+        return word;
+    }
+    let mut out = String::with_capacity(word.len());
+    let mut strip = false;
+    for c in word.nfkd().flat_map(char::to_lowercase) {
+        if is_combining_mark(c) && strip {
+            continue;
+        }
+        strip = is_latin_or_greek(c);
+        match c {
+            '\'' | '’' => {}
+            'ß' => out.push_str("ss"),
+            'æ' => out.push_str("ae"),
+            'œ' => out.push_str("oe"),
+            'ø' => out.push('o'),
+            'ł' => out.push('l'),
+            'đ' | 'ð' => out.push('d'),
+            'ı' => out.push('i'),
+            'ς' => out.push('σ'),
+            c => out.push(c),
+        }
+        // A second mark on the same letter goes too.
+        strip |= is_combining_mark(c) && strip;
+    }
+    out.nfc().map(|c| if c == 'ё' { 'е' } else { c }).collect()
+}
+
+fn is_latin_or_greek(c: char) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{3ff}' | '\u{1e00}'..='\u{1fff}')
+}
+
+/// The words of a name for comparison as a whole: folded, everything between them one blank.
+pub fn normal_name(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c) && c != '\'' && c != '’') {
+        let word = fold(word);
+        if word.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&word);
+    }
+    out
+}

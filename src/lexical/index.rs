@@ -1,0 +1,369 @@
+//! The index itself: opening, the queue of changes, committing, closing.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tantivy::{
+    IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
+    indexer::IndexWriterOptions, schema::IndexRecordOption,
+};
+
+use super::{
+    Answer, Change, Checkpoint, Doc, LexicalError, Query, Result,
+    directory::LazyDirectory,
+    mark::{self, State},
+    merge::Doubling,
+    schema::{Fields, Key, number_to_id, register_analyzer, schema},
+    search,
+};
+use crate::domain::{MemoryId, Project, Scope, limits::INDEX_PENDING_MAX};
+
+/// Bytes of one block of stored passages: a hit unpacks one.
+const STORE_BLOCK_BYTES: usize = 4 * 1024;
+/// Unpacked blocks kept for each segment.
+const STORE_BLOCKS_CACHED: usize = 8;
+/// How often an erasure looks again for files that running searches or merges still hold.
+const ERASE_ATTEMPTS_MAX: u32 = 100;
+const ERASE_PAUSE: Duration = Duration::from_millis(20);
+
+/// The index of one data folder. Every method blocks; callers in async code use a blocking thread.
+pub struct Index {
+    dir: PathBuf,
+    fields: Fields,
+    tantivy: tantivy::Index,
+    reader: IndexReader,
+    queue: Mutex<Queue>,
+    /// `None` once closed. Held during a flush; taken before `queue`, never after it.
+    writer: Mutex<Option<IndexWriter>>,
+}
+
+/// Changes that are not in the reader's view yet.
+#[derive(Default)]
+struct Queue {
+    /// The last change of each memory, with the number of its push.
+    changes: HashMap<MemoryId, (u64, Arc<Change>)>,
+    pushes: u64,
+    checkpoint: Checkpoint,
+    committed: Checkpoint,
+}
+
+/// Locks even after a panic: every change under these locks is one assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs what reads index files. Tantivy trusts their insides, so that a flipped bit may make it
+/// panic; that is damage like any other.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(LexicalError::Damaged("reading it panicked".to_owned())))
+}
+
+impl Index {
+    /// Opens the index of `dir` or creates it. The checkpoint is `None` when the index is empty
+    /// because it was missing, damaged or of another format: the caller then fills it anew.
+    ///
+    /// # Errors
+    /// [`LexicalError::Locked`] and [`LexicalError::Io`].
+    pub fn open(dir: &Path) -> Result<(Self, Option<Checkpoint>)> {
+        match guarded(|| Self::open_existing(dir)) {
+            Ok((index, checkpoint)) => return Ok((index, Some(checkpoint))),
+            Err(error @ (LexicalError::Locked | LexicalError::Io(_))) => return Err(error),
+            Err(error) => tracing::warn!(%error, "the search index is built anew"),
+        }
+        if dir.exists() {
+            fs::remove_dir_all(dir)?;
+        }
+        fs::create_dir_all(dir)?;
+        mark::set_open(dir)?;
+        let index = Self::build(dir)?;
+        Ok((index, None))
+    }
+
+    fn open_existing(dir: &Path) -> Result<(Self, Checkpoint)> {
+        let damaged = |what: &str| Err(LexicalError::Damaged(what.to_owned()));
+        let state = mark::read(dir);
+        match state {
+            State::Clean | State::Killed => mark::set_open(dir)?,
+            State::PowerLost => return damaged("the machine went down while it was open"),
+            State::Unknown => return damaged("it is missing or of another format"),
+        }
+        let index = Self::build(dir)?;
+        if state == State::Killed && !index.tantivy.validate_checksum()?.is_empty() {
+            return damaged("a file does not match its checksum");
+        }
+        let Some(checkpoint) = index.tantivy.load_metas()?.payload.as_deref().and_then(Checkpoint::from_json) else {
+            return damaged("it holds no checkpoint");
+        };
+        let mut queue = lock(&index.queue);
+        queue.checkpoint = checkpoint.clone();
+        queue.committed = checkpoint.clone();
+        drop(queue);
+        Ok((index, checkpoint))
+    }
+
+    fn build(dir: &Path) -> Result<Self> {
+        let (schema, fields) = schema();
+        let directory = LazyDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
+        let settings = IndexSettings {
+            docstore_blocksize: STORE_BLOCK_BYTES,
+            docstore_compress_dedicated_thread: false,
+            ..IndexSettings::default()
+        };
+        let tantivy = IndexBuilder::new().schema(schema).settings(settings).open_or_create(directory)?;
+        register_analyzer(&tantivy);
+        let options = IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).build();
+        let writer: IndexWriter = tantivy.writer_with_options(options)?;
+        writer.set_merge_policy(Box::new(Doubling));
+        let reader = tantivy
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .doc_store_cache_num_blocks(STORE_BLOCKS_CACHED)
+            .try_into()?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            fields,
+            tantivy,
+            reader,
+            queue: Mutex::default(),
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    /// Queues a change, which event `seq` of `writer` brought about. Does no I/O unless
+    /// [`INDEX_PENDING_MAX`] memories wait already; then it flushes first.
+    ///
+    /// # Errors
+    /// Those of [`Index::flush`]; the change is queued even then.
+    pub fn push(&self, change: Change, writer: &str, seq: u64) -> Result<()> {
+        let full = {
+            let mut queue = lock(&self.queue);
+            queue.pushes += 1;
+            let pushes = queue.pushes;
+            let last = queue.checkpoint.0.entry(writer.to_owned()).or_default();
+            *last = seq.max(*last);
+            let erased = queue.changes.get(change.id()).is_some_and(|(_, c)| matches!(**c, Change::Erase(_)));
+            let change = match change {
+                // What was to be erased stays so, whatever comes after.
+                Change::Remove(id) if erased => Change::Erase(id),
+                change => change,
+            };
+            queue.changes.insert(change.id().clone(), (pushes, Arc::new(change)));
+            queue.changes.len() >= INDEX_PENDING_MAX
+        };
+        if full { self.flush() } else { Ok(()) }
+    }
+
+    /// Commits what is queued and makes it visible; lets go of files that merges replaced.
+    ///
+    /// # Errors
+    /// Any; the changes stay queued.
+    pub fn flush(&self) -> Result<()> {
+        let mut writer = lock(&self.writer);
+        let writer = writer.as_mut().ok_or(LexicalError::Closed)?;
+        self.flush_with(writer)
+    }
+
+    fn flush_with(&self, writer: &mut IndexWriter) -> Result<()> {
+        let (changes, checkpoint, pushes) = {
+            let queue = lock(&self.queue);
+            let changes: Vec<Arc<Change>> = queue.changes.values().map(|(_, change)| change.clone()).collect();
+            (changes, queue.checkpoint.clone(), queue.pushes)
+        };
+        if changes.is_empty() {
+            return Ok(self.reader.reload()?);
+        }
+        guarded(|| {
+            let outcome = self.commit(writer, &changes, &checkpoint);
+            if outcome.is_err() {
+                writer.rollback()?;
+            }
+            outcome
+        })?;
+        let mut queue = lock(&self.queue);
+        queue.changes.retain(|_, (push, _)| *push > pushes);
+        queue.committed = checkpoint;
+        Ok(())
+    }
+
+    fn commit(&self, writer: &mut IndexWriter, changes: &[Arc<Change>], checkpoint: &Checkpoint) -> Result<()> {
+        let searcher = self.reader.searcher();
+        for change in changes {
+            // A deletion makes the commit look into every segment, so spare it for new memories.
+            let known = self.fields.term(Key::Memory(change.id()));
+            if searcher.doc_freq(&known)? > 0 {
+                writer.delete_term(known);
+            }
+            if let Change::Put(doc) = &**change {
+                for document in self.fields.documents(doc) {
+                    writer.add_document(document)?;
+                }
+            }
+        }
+        drop(searcher);
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&checkpoint.to_json());
+        commit.commit()?;
+        self.reader.reload()?;
+        if changes.iter().any(|change| matches!(**change, Change::Erase(_))) {
+            self.erase(writer)?;
+        }
+        Ok(())
+    }
+
+    /// Rewrites every segment with deleted passages, then waits until the old files are gone.
+    fn erase(&self, writer: &mut IndexWriter) -> Result<()> {
+        for _ in 0..ERASE_ATTEMPTS_MAX {
+            let worn: Vec<_> = self.tantivy.searchable_segment_metas()?.into_iter().filter(|s| s.has_deletes()).collect();
+            let mut waiting = !worn.is_empty();
+            for segment in worn {
+                // Fails while a background merge has the segment; the next round finds what became of it.
+                if let Err(error) = writer.merge(&[segment.id()]).wait() {
+                    tracing::debug!(%error, "a segment is still being merged");
+                }
+            }
+            self.reader.reload()?;
+            writer.garbage_collect_files().wait()?;
+            waiting |= self.has_old_files()?;
+            if !waiting {
+                return Ok(());
+            }
+            std::thread::sleep(ERASE_PAUSE);
+        }
+        Err(LexicalError::Damaged("files with erased text stay in use".to_owned()))
+    }
+
+    /// Whether the folder holds files of segments that are no longer part of the index.
+    fn has_old_files(&self) -> Result<bool> {
+        let live: HashSet<String> =
+            self.tantivy.searchable_segment_ids()?.iter().map(|id| id.uuid_string()).collect();
+        for entry in fs::read_dir(&self.dir)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let stem = name.split('.').next().unwrap_or_default();
+            if stem.len() == 32 && !live.contains(stem) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A view that holds every change pushed before this call.
+    fn fresh(&self) -> Result<Searcher> {
+        let pending = !lock(&self.queue).changes.is_empty();
+        if pending {
+            self.flush()?;
+        }
+        Ok(self.reader.searcher())
+    }
+
+    /// Answers a query, after every change pushed before it.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn search(&self, query: &Query) -> Result<Answer> {
+        let searcher = self.fresh()?;
+        guarded(|| search::search(&searcher, &self.fields, query))
+    }
+
+    /// Live memories of the same project and scope that share a near key or the title key, queued
+    /// changes included, without a commit; the queued ones first, at most `limit`.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn near(
+        &self,
+        project: &Project,
+        scope: Scope,
+        near_keys: &[u64],
+        title_key: u64,
+        limit: usize,
+    ) -> Result<Vec<MemoryId>> {
+        let mut keys: Vec<u64> = near_keys.iter().chain([&title_key]).copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let shares = |doc: &Doc| {
+            let same_place = doc.scope == scope && doc.project == *project;
+            same_place && doc.near_keys.iter().chain([&doc.title_key]).any(|key| keys.binary_search(key).is_ok())
+        };
+        // The view is taken under the lock: a flush forgets changes only after they are visible.
+        let (mut found, searcher, changed) = {
+            let queue = lock(&self.queue);
+            let found: Vec<MemoryId> = queue
+                .changes
+                .values()
+                .filter_map(|(_, change)| match &**change {
+                    Change::Put(doc) if shares(doc) => Some(doc.id.clone()),
+                    _ => None,
+                })
+                .collect();
+            (found, self.reader.searcher(), queue.changes.keys().cloned().collect::<HashSet<_>>())
+        };
+        found.sort_unstable();
+        let committed = guarded(|| self.near_committed(&searcher, project, scope, &keys))?;
+        found.extend(committed.into_iter().filter(|id| !changed.contains(id)));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn near_committed(&self, searcher: &Searcher, project: &Project, scope: Scope, keys: &[u64]) -> Result<Vec<MemoryId>> {
+        let mut found = Vec::new();
+        for segment in searcher.segment_readers() {
+            let ids = segment.fast_fields().u64("memory")?;
+            let inverted = segment.inverted_index(self.fields.keys)?;
+            for key in keys {
+                let term = self.fields.term(Key::Near(project, scope, *key));
+                let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? else { continue };
+                while !postings.docs().is_empty() {
+                    let live = postings.docs().iter().filter(|doc| !segment.is_deleted(**doc));
+                    found.extend(live.filter_map(|doc| number_to_id(ids.first(*doc)?)));
+                    postings.advance();
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// How many memories the committed index holds.
+    pub fn len(&self) -> u64 {
+        let searcher = self.reader.searcher();
+        let first = self.fields.term(Key::First);
+        guarded(|| search::count(&searcher, &first)).unwrap_or(0)
+    }
+
+    /// Whether the committed index holds no memory.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of all files of the index.
+    pub fn bytes_on_disk(&self) -> u64 {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return 0 };
+        entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
+    }
+
+    /// How far the committed index follows the log.
+    pub fn checkpoint(&self) -> Checkpoint {
+        lock(&self.queue).committed.clone()
+    }
+
+    /// Commits what is queued, waits for merges, brings all to disk and marks the index clean. Later
+    /// pushes fail with [`LexicalError::Closed`] at their flush.
+    ///
+    /// # Errors
+    /// Any; without the mark the next opening checks every file.
+    pub fn close(&self) -> Result<()> {
+        let mut slot = lock(&self.writer);
+        let Some(mut writer) = slot.take() else { return Ok(()) };
+        self.flush_with(&mut writer)?;
+        writer.wait_merging_threads()?;
+        Ok(mark::set_clean(&self.dir)?)
+    }
+}

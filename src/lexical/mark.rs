@@ -1,0 +1,72 @@
+//! The file that tells whether the index was closed in good order.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+/// Raised whenever the schema or the tokenizer changes: an older index is built anew.
+const FORMAT: u64 = 1;
+const FILE: &str = "cerebro-index.json";
+
+/// What the mark says about an index that is about to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Closed in good order.
+    Clean,
+    /// Its process died; the files are as it left them, if this is still the same boot.
+    Killed,
+    /// The machine went down while it was open: files may have lost what was not yet on disk.
+    PowerLost,
+    /// Missing, unreadable or of another format.
+    Unknown,
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join(FILE)
+}
+
+/// Changes with every boot of the machine; `None` where the system does not tell.
+fn boot_id() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
+}
+
+/// Reads the mark.
+pub fn read(dir: &Path) -> State {
+    let Some(mark) = fs::read(path(dir)).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) else {
+        return State::Unknown;
+    };
+    if mark["format"] != FORMAT {
+        return State::Unknown;
+    }
+    if mark["clean"] == true {
+        return State::Clean;
+    }
+    if mark["boot"] == json!(boot_id()) { State::Killed } else { State::PowerLost }
+}
+
+/// Writes the mark of an index in use; must reach the disk before the index changes.
+pub fn set_open(dir: &Path) -> io::Result<()> {
+    write(dir, false)
+}
+
+/// Brings every file of the index to disk, then writes the mark of one closed in good order.
+pub fn set_clean(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::File::open(entry.path())?.sync_data()?;
+        }
+    }
+    write(dir, true)
+}
+
+fn write(dir: &Path, clean: bool) -> io::Result<()> {
+    let part = path(dir).with_extension("part");
+    fs::write(&part, json!({ "format": FORMAT, "clean": clean, "boot": boot_id() }).to_string())?;
+    fs::File::open(&part)?.sync_data()?;
+    fs::rename(&part, path(dir))?;
+    fs::File::open(dir)?.sync_all()
+}

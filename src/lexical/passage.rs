@@ -1,0 +1,39 @@
+//! Long contents in pieces that one scoring fits.
+
+/// Largest passage in bytes: about 200 English words.
+const BYTES_MAX: usize = 1_200;
+/// No border is looked for before this many bytes.
+const BYTES_MIN: usize = 600;
+
+/// Cuts a content into adjacent passages of at most [`BYTES_MAX`] bytes, preferably between
+/// paragraphs, else lines, sentences, words, characters. An empty content is one empty passage.
+pub fn passages(content: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut rest = content.trim();
+    while rest.len() > BYTES_MAX {
+        let (passage, tail) = rest.split_at(border(rest));
+        out.push(passage.trim_end());
+        rest = tail.trim_start();
+    }
+    if !rest.is_empty() || out.is_empty() {
+        out.push(rest);
+    }
+    out
+}
+
+/// Where the first passage of a text longer than [`BYTES_MAX`] ends.
+fn border(text: &str) -> usize {
+    let (from, to) = (floor_char(text, BYTES_MIN), floor_char(text, BYTES_MAX));
+    let window = &text[from..to];
+    for mark in ["\n\n", "\n", ". ", "? ", "! ", "。", "; "] {
+        if let Some(at) = window.rfind(mark) {
+            return from + at + mark.len();
+        }
+    }
+    window.rfind(char::is_whitespace).map_or(to, |at| from + at)
+}
+
+/// The last border between characters at or before `at`.
+pub fn floor_char(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
+}

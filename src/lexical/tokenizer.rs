@@ -1,0 +1,259 @@
+//! From text to tokens.
+//!
+//! A *run* is a stretch of letters and digits with the joiners that code uses inside names, as in
+//! `src/store/mod.rs`, `foo::bar`, `--no-verify`, `HNSW_CACHE_SIZE`. It gives
+//! - *words*: what stands between the joiners, camel case and digits taken apart
+//!   (`parseHTTPHeader` → `parse`, `http`, `header` and the whole), stemmed later;
+//! - *names*, if it is more than a plain word: the whole run as written (folded), its tails after
+//!   each `/`, `.`, `:` and the names between them, never stemmed.
+//!
+//! Scripts written without blanks (Han, Kana, Hangul, Thai and its neighbours) give pairs of
+//! characters.
+
+use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
+use unicode_normalization::char::is_combining_mark;
+
+use super::fold::fold;
+
+/// Longest word or name in characters; what follows is not looked at.
+const TOKEN_CHARS_MAX: usize = 100;
+/// Longest run that is taken for a name, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+/// Most names that one run gives.
+const NAMES_PER_RUN_MAX: usize = 16;
+/// Characters of a commit hash that people quote.
+const SHORT_HASH_CHARS: usize = 7;
+
+/// The name of [`words_analyzer`] in the schema.
+pub const WORDS: &str = "words";
+
+/// The analyser of prose: words of every run, stemmed as English or Russian by their script.
+pub fn words_analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(Words)
+        .filter(Stemmer::new(Language::English))
+        .filter(Stemmer::new(Language::Russian))
+        .build()
+}
+
+/// The exact names in a text, in order.
+pub fn names(text: &str) -> impl Iterator<Item = String> {
+    runs(text).flat_map(|run| run.names())
+}
+
+/// Cuts every run of a text into words.
+#[derive(Clone)]
+struct Words;
+
+impl Tokenizer for Words {
+    type TokenStream<'a> = Tokens;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Tokens {
+        let mut tokens = Vec::new();
+        for run in runs(text) {
+            cut_words(&run, &mut tokens);
+        }
+        Tokens { tokens, next: 0 }
+    }
+}
+
+struct Tokens {
+    tokens: Vec<Token>,
+    /// One past the current token.
+    next: usize,
+}
+
+impl TokenStream for Tokens {
+    fn advance(&mut self) -> bool {
+        self.next += 1;
+        self.next <= self.tokens.len()
+    }
+
+    fn token(&self) -> &Token {
+        &self.tokens[self.next - 1]
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.tokens[self.next - 1]
+    }
+}
+
+/// A stretch of word characters and joiners, without joiners at its ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    pub text: &'a str,
+    /// Where it begins in the whole text, in bytes.
+    pub start: usize,
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '_' | '-' | '.' | '/' | '\\' | ':' | '@' | '\'' | '’')
+}
+
+/// Joiners between the members of a path, as opposed to those within a word.
+fn is_path_joiner(c: char) -> bool {
+    matches!(c, '.' | '/' | '\\' | ':' | '@')
+}
+
+fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '’')
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_combining_mark(c)
+}
+
+/// Whether the script puts no blanks between words, or too many endings on them.
+fn is_dense(c: char) -> bool {
+    matches!(c,
+        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9d}' | '\u{20000}'..='\u{323af}')
+}
+
+/// The runs of a text, in order.
+pub fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest + text[rest..].find(is_word)?;
+            let end = text[start..].find(|c| !is_word(c) && !is_joiner(c)).map_or(text.len(), |n| start + n);
+            rest = end;
+            let run = text[start..end].trim_end_matches(is_joiner);
+            if !run.is_empty() {
+                return Some(Run { text: run, start });
+            }
+        }
+    })
+}
+
+impl<'a> Run<'a> {
+    /// The pieces between characters that are `border`, with their places in the whole text.
+    fn pieces(&self, border: fn(char) -> bool) -> impl Iterator<Item = Run<'a>> {
+        let (base, text) = (self.start, self.text);
+        text.split(border).filter(|piece| !piece.is_empty()).map(move |piece| Run {
+            text: piece,
+            start: base + (piece.as_ptr() as usize - text.as_ptr() as usize),
+        })
+    }
+
+    fn part(&self, from: usize, to: usize) -> Run<'a> {
+        Run { text: &self.text[from..to], start: self.start + from }
+    }
+
+    /// The name that the run is as a whole, folded; `None` for a plain word.
+    pub fn name(&self) -> Option<String> {
+        let long = self.text.len() > NAME_BYTES_MAX;
+        let dense = self.text.chars().any(is_dense);
+        if long || dense {
+            return None;
+        }
+        let joined = self.text.chars().any(|c| is_joiner(c) && !is_apostrophe(c));
+        let digits = self.text.chars().any(char::is_numeric) && self.text.chars().any(char::is_alphabetic);
+        (joined || digits || humps(self.text).count() > 1).then(|| bounded(fold(self.text)))
+    }
+
+    /// The whole name, its tails after each border of a path, and the names between those borders.
+    pub fn names(&self) -> Vec<String> {
+        let Some(whole) = self.name() else { return Vec::new() };
+        let mut names = vec![whole];
+        let borders = self.text.char_indices().filter(|(_, c)| is_path_joiner(*c));
+        let tails = borders.map(|(at, c)| self.part(at + c.len_utf8(), self.text.len()));
+        let members = self.pieces(is_path_joiner);
+        for part in tails.filter(|tail| !tail.text.starts_with(is_joiner)).chain(members) {
+            names.extend(short_hash(part.text));
+            names.extend(part.name().filter(|_| names.len() < NAMES_PER_RUN_MAX));
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Cuts at the humps of camel case and between letters and digits: the ranges of the parts.
+/// `E0502` and `v2` stay whole, for one letter is no word.
+fn humps(word: &str) -> impl Iterator<Item = (usize, usize)> {
+    let chars: Vec<(usize, char)> = word.char_indices().take(NAME_BYTES_MAX).collect();
+    let letters_first = chars.iter().take_while(|(_, c)| c.is_alphabetic()).count();
+    let mut cuts = vec![0];
+    for i in 1..chars.len() {
+        let (before, here) = (chars[i - 1].1, chars[i].1);
+        let after = chars.get(i + 1).map(|c| c.1);
+        let hump = here.is_uppercase()
+            && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)));
+        let digits = before.is_alphabetic() && here.is_numeric() || before.is_numeric() && here.is_alphabetic();
+        if hump || (digits && letters_first > 1) {
+            cuts.push(chars[i].0);
+        }
+    }
+    cuts.push(word.len());
+    (1..cuts.len()).map(move |i| (cuts[i - 1], cuts[i]))
+}
+
+fn bounded(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(TOKEN_CHARS_MAX) {
+        text.truncate(end);
+    }
+    text
+}
+
+fn push(tokens: &mut Vec<Token>, run: Run<'_>, text: String) {
+    let text = bounded(text);
+    if text.is_empty() {
+        return;
+    }
+    let position = tokens.len();
+    let (offset_from, offset_to) = (run.start, run.start + run.text.len());
+    tokens.push(Token { offset_from, offset_to, position, text, position_length: 1 });
+}
+
+fn cut_words(run: &Run<'_>, tokens: &mut Vec<Token>) {
+    for piece in run.pieces(|c| is_joiner(c) && !is_apostrophe(c)) {
+        if piece.text.chars().any(is_dense) {
+            cut_dense(&piece, tokens);
+            continue;
+        }
+        push(tokens, piece, fold(without_possessive(piece.text)));
+        let parts: Vec<_> = humps(piece.text).collect();
+        if parts.len() > 1 {
+            for (from, to) in parts {
+                let part = piece.part(from, to);
+                push(tokens, part, fold(part.text));
+            }
+        }
+    }
+}
+
+fn without_possessive(word: &str) -> &str {
+    ["'s", "’s", "'S", "’S"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word)
+}
+
+/// Pairs of neighbouring characters of a dense script; other letters in between stay words.
+fn cut_dense(piece: &Run<'_>, tokens: &mut Vec<Token>) {
+    let mut at = 0;
+    while let Some(first) = piece.text[at..].chars().next() {
+        let dense = is_dense(first);
+        let end = piece.text[at..].find(|c| is_dense(c) != dense).map_or(piece.text.len(), |n| at + n);
+        let part = piece.part(at, end);
+        at = end;
+        if !dense {
+            push(tokens, part, fold(part.text));
+            continue;
+        }
+        let starts: Vec<usize> =
+            part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
+        let width = 2.min(starts.len() - 1);
+        for pair in starts.windows(width + 1) {
+            let pair = part.part(pair[0], pair[width]);
+            push(tokens, pair, fold(pair.text));
+        }
+    }
+}
+
+/// The start of what looks like a commit hash, by which its short and long forms find each other.
+pub fn short_hash(word: &str) -> Option<String> {
+    let hex = word.len() > SHORT_HASH_CHARS
+        && word.bytes().all(|b| b.is_ascii_hexdigit())
+        && word.bytes().any(|b| b.is_ascii_digit())
+        && word.bytes().any(|b| b.is_ascii_alphabetic());
+    hex.then(|| word[..SHORT_HASH_CHARS].to_ascii_lowercase())
+}

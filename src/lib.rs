@@ -1,0 +1,27 @@
+//! Cerebro: the lasting memory of AI coding agents.
+//!
+//! The modules, in the order in which they build on each other; `ARCHITECTURE.md` is the map.
+
+#![recursion_limit = "512"]
+
+pub mod domain;
+
+pub mod hygiene;
+pub mod redact;
+pub mod text;
+
+pub mod lexical;
+pub mod store;
+
+pub mod service;
+
+pub mod home;
+pub mod project_dir;
+
+pub mod daemon;
+pub mod mcp;
+pub mod pump;
+
+pub mod config;
+
+pub mod cli;

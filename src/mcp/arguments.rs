@@ -1,0 +1,338 @@
+//! Reads a call's arguments kindly: aliases, numbers and lists sent as strings, several forms of dates.
+//!
+//! Pure: what "now" is comes with the call. What nobody asked for is named in the reply.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, civil::Date, tz::TimeZone};
+use serde_json::{Map, Value};
+
+use crate::{
+    domain::{IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX},
+    text,
+};
+
+/// An argument that cannot be read as meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("argument `{name}`{}: {problem}", .value.as_ref().map(|value| format!(" = `{value}`")).unwrap_or_default())]
+pub struct ArgumentError {
+    name: String,
+    value: Option<String>,
+    problem: String,
+}
+
+impl ArgumentError {
+    /// An error about one argument, which repeats the beginning of its value.
+    pub fn new(name: &str, value: Option<&str>, problem: impl Into<String>) -> Self {
+        let value = value.map(|value| text::cut_chars(&text::one_line(value), ECHO_CHARS_MAX).into_owned());
+        Self { name: name.to_owned(), value, problem: problem.into() }
+    }
+}
+
+type Result<T> = std::result::Result<T, ArgumentError>;
+
+/// The sections that are folded into a memory's content.
+const SECTIONS: [(&str, &str); 4] = [("what", "What"), ("why", "Why"), ("where", "Where"), ("learned", "Learned")];
+
+/// The arguments of one call; remembers which were read.
+#[derive(Debug)]
+pub struct Arguments {
+    map: Map<String, Value>,
+    read: BTreeSet<String>,
+}
+
+impl Arguments {
+    /// Takes the arguments as they came.
+    pub fn new(map: Map<String, Value>) -> Self {
+        Self { map, read: BTreeSet::new() }
+    }
+
+    /// The names that nobody read.
+    pub fn ignored(&self) -> Vec<String> {
+        let unread = self.map.keys().filter(|name| !self.read.contains(*name));
+        unread.map(|name| text::cut_chars(&text::one_line(name), ECHO_CHARS_MAX).into_owned()).collect()
+    }
+
+    /// The first of the names that is given and not null.
+    fn any(&mut self, names: &[&'static str]) -> Option<(&'static str, &Value)> {
+        self.read.extend(names.iter().map(|name| (*name).to_owned()));
+        names.iter().find_map(|name| Some((*name, self.map.get(*name).filter(|value| !value.is_null())?)))
+    }
+
+    fn text_of(&mut self, names: &[&'static str]) -> Result<Option<String>> {
+        match self.any(names) {
+            None => Ok(None),
+            Some((_, Value::String(text))) => Ok(Some(text.clone())),
+            Some((_, value @ (Value::Number(_) | Value::Bool(_)))) => Ok(Some(value.to_string())),
+            Some((name, value)) => Err(ArgumentError::new(name, Some(&value.to_string()), "it must be a text")),
+        }
+    }
+
+    /// A text; numbers and booleans are read as one.
+    pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
+        self.text_of(&[name])
+    }
+
+    /// A text that must be there.
+    pub fn needed(&mut self, name: &'static str) -> Result<String> {
+        self.text(name)?.ok_or_else(|| ArgumentError::new(name, None, "it is missing; give it as a text"))
+    }
+
+    /// A whole number from 0, also as a string or with a fraction of zero. A negative one is 0.
+    pub fn count(&mut self, name: &'static str) -> Result<Option<usize>> {
+        let Some((_, value)) = self.any(&[name]) else { return Ok(None) };
+        let number = match value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) if text.trim().is_empty() => return Ok(None),
+            Value::String(text) => text.trim().parse::<f64>().ok(),
+            _ => None,
+        };
+        match number.filter(|number| number.is_finite() && number.fract() == 0.0) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=10^9")]
+            Some(number) => Ok(Some(number.clamp(0.0, 1e9) as usize)),
+            None => Err(ArgumentError::new(name, Some(&shown(value)), "it must be a whole number")),
+        }
+    }
+
+    /// A count clamped to a range; `default` when it is not given.
+    pub fn clamped(&mut self, name: &'static str, default: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize> {
+        Ok(self.count(name)?.unwrap_or(default).clamp(*range.start(), *range.end()))
+    }
+
+    /// Yes or no; also as a string or number. `false` when it is not given.
+    pub fn flag(&mut self, names: &[&'static str]) -> Result<bool> {
+        let Some((name, value)) = self.any(names) else { return Ok(false) };
+        let word = match value {
+            Value::Bool(flag) => return Ok(*flag),
+            other => shown(other).trim().to_ascii_lowercase(),
+        };
+        match word.as_str() {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" | "" => Ok(false),
+            _ => Err(ArgumentError::new(name, Some(&word), "it must be true or false")),
+        }
+    }
+
+    /// A list of texts; also as one string, in JSON or with commas. `None` when it is not given.
+    pub fn texts(&mut self, name: &'static str) -> Result<Option<Vec<String>>> {
+        let Some((_, value)) = self.any(&[name]) else { return Ok(None) };
+        let items = match value {
+            Value::Array(items) => items.clone(),
+            Value::String(text) => match serde_json::from_str::<Vec<Value>>(text.trim()) {
+                Ok(items) => items,
+                Err(_) => text.split(',').map(|item| Value::String(item.trim().to_owned())).collect(),
+            },
+            other => vec![other.clone()],
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in &items {
+            match item {
+                Value::Null => {}
+                Value::String(_) | Value::Number(_) | Value::Bool(_) => texts.push(shown(item)),
+                _ => return Err(ArgumentError::new(name, Some(&item.to_string()), "it must be a list of texts")),
+            }
+        }
+        texts.retain(|text| !text.trim().is_empty());
+        Ok(Some(texts))
+    }
+
+    /// A memory's id, under any of its names.
+    pub fn memory_id(&mut self) -> Result<MemoryId> {
+        let Some(id) = self.text_of(&["id", "observation_id", "memory_id"])? else {
+            return Err(ArgumentError::new("id", None, "it is missing; search with mem_search for one"));
+        };
+        MemoryId::parse(&id).map_err(|error: IdError| {
+            ArgumentError::new("id", Some(&id), format!("{error}; search with mem_search for one"))
+        })
+    }
+
+    /// A session's id.
+    pub fn session_id(&mut self, name: &'static str) -> Result<Option<SessionId>> {
+        let Some(id) = self.text(name)?.filter(|id| !id.trim().is_empty()) else { return Ok(None) };
+        SessionId::parse(&id).map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
+    }
+
+    /// A project's name.
+    pub fn project(&mut self) -> Result<Option<Project>> {
+        let Some(name) = self.text("project")?.filter(|name| !name.trim().is_empty()) else { return Ok(None) };
+        let parsed = Project::parse(&name);
+        parsed.map(Some).ok_or_else(|| ArgumentError::new("project", Some(&name), "a name has 1 to 200 characters"))
+    }
+
+    /// A scope.
+    pub fn scope(&mut self) -> Result<Option<Scope>> {
+        let Some(scope) = self.text("scope")?.filter(|scope| !scope.trim().is_empty()) else { return Ok(None) };
+        Scope::parse(&scope).map(Some).map_err(|error| ArgumentError::new("scope", Some(&scope), error.to_string()))
+    }
+
+    /// A type, normalised.
+    pub fn kind(&mut self) -> Result<Option<Kind>> {
+        let Some(kind) = self.text("type")?.filter(|kind| !kind.trim().is_empty()) else { return Ok(None) };
+        let parsed = Kind::parse(&kind);
+        parsed.map(Some).ok_or_else(|| {
+            ArgumentError::new("type", Some(&kind), "a type has 1 to 40 characters of a-z, 0-9, `_` and `-`")
+        })
+    }
+
+    /// A moment: RFC 3339, a date, or an age. A date means its first instant, or with `end` its last.
+    pub fn moment(&mut self, name: &'static str, now: Timestamp, end: bool) -> Result<Option<Timestamp>> {
+        let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+        parse_moment(given.trim(), now, end).map(Some).ok_or_else(|| {
+            ArgumentError::new(name, Some(&given), "it must be a date (2026-11-21 or RFC 3339) or an age (7d, 12h)")
+        })
+    }
+
+    /// `content` with `what`, `why`, `where` and `learned` folded in under their headings.
+    pub fn content(&mut self) -> Result<Option<String>> {
+        let mut parts: Vec<String> = self.text("content")?.into_iter().collect();
+        for (name, heading) in SECTIONS {
+            let given = match self.map.get(name) {
+                Some(Value::Array(_)) => self.texts(name)?.map(|items| bullets(&items)),
+                _ => self.text(name)?,
+            };
+            if let Some(section) = given.filter(|section| !section.trim().is_empty()) {
+                parts.push(format!("## {heading}\n{}", section.trim()));
+            }
+        }
+        Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+    }
+}
+
+/// A list as Markdown.
+pub fn bullets(items: &[String]) -> String {
+    items.iter().map(|item| format!("- {}", item.trim())).collect::<Vec<_>>().join("\n")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
+    if let Ok(moment) = given.parse::<Timestamp>() {
+        return Some(moment);
+    }
+    if let Ok(date) = given.parse::<Date>() {
+        let day = if end { date.tomorrow().ok()? } else { date };
+        let instant = day.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        return if end { instant.checked_sub(SignedDuration::from_nanos(1_000)).ok() } else { Some(instant) };
+    }
+    let unit = given.chars().last()?;
+    let number: i64 = given[..given.len() - unit.len_utf8()].trim().parse().ok().filter(|number| *number >= 0)?;
+    let seconds = match unit.to_ascii_lowercase() {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        'y' => 365 * 86_400,
+        _ => return None,
+    };
+    now.checked_sub(SignedDuration::from_secs(number.checked_mul(seconds)?)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn arguments(value: Value) -> Arguments {
+        let Value::Object(map) = value else { unreachable!("tests give objects") };
+        Arguments::new(map)
+    }
+
+    #[test]
+    fn numbers_flags_and_lists_are_read_as_meant() {
+        let mut given = arguments(json!({
+            "a": "5", "b": 5.0, "c": -3, "d": "x", "e": 1.5,
+            "t": "true", "f": "0", "u": 1, "g": "maybe",
+            "l": "a, b", "m": "[\"a\"]", "n": ["a", 1], "o": [{}],
+        }));
+        assert_eq!(given.count("a"), Ok(Some(5)));
+        assert_eq!(given.count("b"), Ok(Some(5)));
+        assert_eq!(given.count("c"), Ok(Some(0)));
+        assert!(given.count("d").is_err());
+        assert!(given.count("e").is_err());
+        assert_eq!(given.count("absent"), Ok(None));
+        assert_eq!(given.flag(&["t"]), Ok(true));
+        assert_eq!(given.flag(&["f"]), Ok(false));
+        assert_eq!(given.flag(&["u"]), Ok(true));
+        assert!(given.flag(&["g"]).is_err());
+        assert_eq!(given.texts("l"), Ok(Some(vec!["a".to_owned(), "b".to_owned()])));
+        assert_eq!(given.texts("m"), Ok(Some(vec!["a".to_owned()])));
+        assert_eq!(given.texts("n"), Ok(Some(vec!["a".to_owned(), "1".to_owned()])));
+        assert!(given.texts("o").is_err());
+        assert!(given.ignored().is_empty());
+    }
+
+    #[test]
+    fn aliases_are_read_and_strangers_named() {
+        let mut given = arguments(json!({"observation_id": "memory:abcdefghij27", "hard_delete": "true", "odd": 1}));
+        assert_eq!(given.memory_id().unwrap().as_str(), "abcdefghij27");
+        assert_eq!(given.flag(&["hard", "hard_delete"]), Ok(true));
+        assert_eq!(given.ignored(), ["odd"]);
+    }
+
+    #[test]
+    fn moments_are_dates_instants_and_ages() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        for (given, end, want) in [
+            ("2026-11-20T10:00:00+02:00", false, "2026-11-20T08:00:00Z"),
+            ("2026-11-20", false, "2026-11-20T00:00:00Z"),
+            ("2026-11-20", true, "2026-11-20T23:59:59.999999Z"),
+            ("7d", false, "2026-11-14T12:00:00Z"),
+            ("12h", true, "2026-11-21T00:00:00Z"),
+        ] {
+            assert_eq!(parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
+        }
+        for bad in ["", "yesterday", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"] {
+            assert_eq!(parse_moment(bad, now, false), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sections_are_folded_into_the_content() {
+        let mut given = arguments(json!({"content": "Text.", "why": "Because.", "learned": ["a", "b"]}));
+        assert_eq!(given.content().unwrap().unwrap(), "Text.\n\n## Why\nBecause.\n\n## Learned\n- a\n- b");
+        assert_eq!(arguments(json!({"what": " "})).content(), Ok(None));
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 16, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(any::<String>(), inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_breaks_the_reader(value in any_json()) {
+            let now = Timestamp::UNIX_EPOCH;
+            let read = |name: &str| arguments(json!({name: value.clone()}));
+            let _ = read("id").memory_id();
+            let _ = read("limit").clamped("limit", 10, 1..=50).map(|limit| assert!((1..=50).contains(&limit)));
+            let _ = read("hard").flag(&["hard"]);
+            let _ = read("tags").texts("tags");
+            let _ = read("since").moment("since", now, true);
+            let _ = read("project").project();
+            let _ = read("scope").scope();
+            let _ = read("type").kind();
+            let _ = read("what").content();
+            let _ = read("session_id").session_id("session_id");
+            prop_assert_eq!(read("other").ignored(), ["other"]);
+        }
+    }
+}

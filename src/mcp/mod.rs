@@ -1,0 +1,14 @@
+//! The public contract over MCP: the tools, their arguments and their answers.
+//!
+//! [`Server`] is what the daemon serves. It answers the handshake and the tool list at once, while the
+//! store opens behind it; only calls wait for the store.
+
+mod arguments;
+mod definition;
+mod operator;
+mod reply;
+mod server;
+mod tools;
+
+pub use definition::{INSTRUCTIONS, TOOLS};
+pub use server::Server;

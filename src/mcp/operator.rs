@@ -1,0 +1,219 @@
+//! What a person at the command line may ask beyond the 13 tools.
+//!
+//! The commands are clients of the daemon like any agent, over the same protocol; these names are only
+//! answered on a connection that says it is a person's. The socket's permissions are the guard.
+
+use rmcp::model::CallToolResult;
+use serde_json::{Value, json};
+
+use super::{
+    arguments::ArgumentError,
+    reply::{Reply, moment},
+    server::Server,
+    tools::{Answer, Call},
+};
+use crate::{
+    domain::{Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
+    service::Updated,
+};
+
+/// What the names of these operations begin with.
+pub(super) const PREFIX: &str = "op_";
+/// Most lines of an import that are taken in at once.
+const IMPORT_LINES_MAX: usize = 500;
+/// Most matches of a part of an id that are named.
+const RESOLVED_MAX: usize = 10;
+/// Most memories that a listing shows at once.
+const LIST_MAX: usize = 500;
+
+/// Answers what does not need the store: how the daemon is, and that it should leave.
+pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
+    let control = server.control();
+    let reply = match name {
+        "op_status" => Reply::saying("serving")
+            .fact("pid", control.pid())
+            .fact("version", control.version())
+            .fact("uptime_s", control.uptime().as_secs())
+            .fact("clients", control.clients())
+            .fact("started_at", moment(control.started_at()))
+            .fact("store", server.stage_name())
+            .fact("home", server.home().root().display().to_string()),
+        "op_stop" => {
+            control.stop();
+            Reply::saying("leaving").fact("pid", control.pid())
+        }
+        _ => return None,
+    };
+    Some(reply.finish())
+}
+
+/// Answers an operation on the store.
+pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    match name {
+        "op_resolve" => resolve(call).await,
+        "op_restore" => {
+            let id = call.arguments.memory_id()?;
+            Ok(changed(&call.service.restore(&call.caller, &call.session, &id).await?, "restored"))
+        }
+        "op_pin" => pin(call, true).await,
+        "op_unpin" => pin(call, false).await,
+        "op_list" => list(call).await,
+        "op_sessions" => sessions(call).await,
+        "op_projects" => projects(call).await,
+        "op_merge_projects" => merge_projects(call).await,
+        "op_prompts" => prompts(call).await,
+        "op_events" => events(call).await,
+        "op_export" => export(call).await,
+        "op_import" => import(call).await,
+        other => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
+    }
+}
+
+fn changed(updated: &Updated, outcome: &str) -> Reply {
+    let outcome = if updated.changed { outcome } else { "unchanged" };
+    Reply::saying(format!("{outcome} `{}` {}", updated.memory.id, updated.memory.title))
+        .fact("id", updated.memory.id.as_str())
+        .fact("outcome", outcome)
+        .fact("title", updated.memory.title.as_str())
+}
+
+async fn pin(call: &mut Call, pinned: bool) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let updated = call.service.pin(&call.caller, &call.session, &id, pinned).await?;
+    Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
+}
+
+async fn resolve(call: &mut Call) -> Answer {
+    let prefix = call.arguments.needed("prefix")?;
+    let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
+    if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(ArgumentError::new("prefix", Some(&prefix), "it is no part of a memory id").into());
+    }
+    let found = call.service.resolve(&prefix, RESOLVED_MAX).await?;
+    let ids = found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
+    Ok(Reply::saying(format!("{} memories", found.len())).list("ids", ids))
+}
+
+async fn list(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let all = arguments.flag(&["all_projects"])?;
+    let deleted = arguments.flag(&["deleted"])?;
+    let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let limit = arguments.clamped("limit", 20, 1..=LIST_MAX)?;
+    let before = arguments.moment("before", Timestamp::now(), false)?;
+    let memories = call.service.list(all, &project, deleted, before, limit).await?;
+    let rows = memories.iter().map(memory_row).collect();
+    Ok(Reply::saying(format!("{} memories", memories.len())).list("memories", rows))
+}
+
+fn memory_row(memory: &Memory) -> Value {
+    json!({
+        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
+        "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
+        "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
+        "deleted_at": memory.deleted_at.map(moment),
+    })
+}
+
+async fn sessions(call: &mut Call) -> Answer {
+    let all = call.arguments.flag(&["all_projects"])?;
+    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
+    let before = call.arguments.moment("before", Timestamp::now(), false)?;
+    let sessions = call.service.sessions((!all).then_some(&project), before, limit).await?;
+    let rows = sessions.iter().map(session_row).collect();
+    Ok(Reply::saying(format!("{} sessions", sessions.len())).list("sessions", rows))
+}
+
+fn session_row(session: &Session) -> Value {
+    json!({
+        "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
+        "directory": session.directory, "started_at": session.started_at.to_string(),
+        "ended_at": session.ended_at.map(moment), "end_reason": session.end_reason.map(|reason| reason.as_str()),
+        "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
+    })
+}
+
+async fn projects(call: &mut Call) -> Answer {
+    let projects = call.service.projects().await?;
+    let rows = projects
+        .iter()
+        .map(|(project, count)| {
+            json!({
+                "project": project.as_str(), "memories": count.memories, "sessions": count.sessions,
+                "prompts": count.prompts, "last_at": count.last_at.map(moment),
+            })
+        })
+        .collect();
+    Ok(Reply::saying(format!("{} projects", projects.len())).list("projects", rows))
+}
+
+async fn merge_projects(call: &mut Call) -> Answer {
+    let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
+        let given = call.arguments.needed(argument)?;
+        Project::parse(&given).ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
+    };
+    let (from, into) = (name("from")?, name("into")?);
+    let merged = call.service.merge_projects(&from, &into).await?;
+    let kept: Vec<Value> =
+        merged.kept.iter().map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() })).collect();
+    Ok(Reply::saying(format!("{} memories, {} sessions and {} prompts of {from} are now of {into}", merged.memories, merged.sessions, merged.prompts))
+        .fact("memories", merged.memories)
+        .fact("sessions", merged.sessions)
+        .fact("prompts", merged.prompts)
+        .fact("kept", kept))
+}
+
+async fn prompts(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
+    let prompts = call.service.prompts(&project, limit).await?;
+    let rows = prompts.iter().map(prompt_row).collect();
+    Ok(Reply::saying(format!("{} prompts", prompts.len())).list("prompts", rows))
+}
+
+fn prompt_row(prompt: &Prompt) -> Value {
+    json!({
+        "id": prompt.id.as_str(), "session_id": prompt.session.as_str(), "project": prompt.project.as_str(),
+        "agent": prompt.agent, "content": prompt.content, "created_at": prompt.created_at.to_string(),
+    })
+}
+
+async fn events(call: &mut Call) -> Answer {
+    let after = call.arguments.count("after")?.unwrap_or(0);
+    let limit = call.arguments.clamped("limit", 100, 1..=LIST_MAX)?;
+    let events = call.service.events(after as u64, limit).await?;
+    let rows = events
+        .iter()
+        .map(|event| {
+            json!({
+                "writer": event.writer, "seq": event.seq, "at": event.at.to_string(), "kind": event.kind.as_str(),
+                "memory": event.memory.as_ref().map(|id| id.as_str().to_owned()),
+                "session": event.session.as_ref().map(|id| id.as_str().to_owned()),
+                "project": event.project.as_ref().map(|project| project.as_str().to_owned()),
+            })
+        })
+        .collect();
+    Ok(Reply::saying(format!("{} events", events.len())).list("events", rows))
+}
+
+async fn export(call: &mut Call) -> Answer {
+    let cursor = call.arguments.text("cursor")?;
+    let page = call.service.export(cursor.as_deref()).await?;
+    let lines = page.lines.into_iter().map(Value::String).collect();
+    Ok(Reply::saying("a page of the export").list("lines", lines).fact("next_cursor", page.next))
+}
+
+async fn import(call: &mut Call) -> Answer {
+    let lines = call.arguments.texts("lines")?.unwrap_or_default();
+    if lines.len() > IMPORT_LINES_MAX {
+        let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
+        return Err(ArgumentError::new("lines", None, problem).into());
+    }
+    let imported = call.service.import(&call.caller, lines).await?;
+    let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
+    Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
+        .fact("created", imported.created)
+        .fact("unchanged", imported.unchanged)
+        .list("skipped", skipped))
+}

@@ -1,0 +1,370 @@
+//! One server for the process, one handler for each connection.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceExt,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
+
+use super::{
+    arguments::Arguments,
+    definition::{INSTRUCTIONS, TOOLS},
+    operator, reply,
+    tools::{self, Call},
+};
+use crate::{
+    daemon::{
+        Activity, Control, Serve,
+        hello::{Hello, Role},
+    },
+    domain::{Project, SessionId, Timestamp},
+    home::{Home, user_home},
+    project_dir,
+    service::{Caller, Service, Settings},
+};
+
+/// How long a call waits for the store to open.
+const OPEN_WAIT: Duration = Duration::from_secs(60);
+/// How often sessions without a connection are looked at.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a client may hold on to the tool list, which never changes while the program runs.
+const TOOLS_TTL_MS: u64 = 3_600_000;
+
+/// Where the store stands.
+#[derive(Clone)]
+enum Stage {
+    Opening,
+    Ready(Service),
+    Failed(String),
+    Closed,
+}
+
+/// What the daemon serves. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+struct Shared {
+    home: Home,
+    control: Control,
+    stage: watch::Sender<Stage>,
+    calls: AtomicUsize,
+    last_call: Mutex<Instant>,
+    /// When sessions lost their last connection.
+    gone: Mutex<HashMap<SessionId, Timestamp>>,
+}
+
+impl Server {
+    /// Begins to open the store and returns at once.
+    pub fn open(home: Home, settings: Settings, control: Control) -> Self {
+        let server = Self(Arc::new(Shared {
+            home,
+            control,
+            stage: watch::channel(Stage::Opening).0,
+            calls: AtomicUsize::new(0),
+            last_call: Mutex::new(Instant::now()),
+            gone: Mutex::default(),
+        }));
+        tokio::spawn(server.clone().bring_up(settings));
+        server
+    }
+
+    async fn bring_up(self, settings: Settings) {
+        let begun = Instant::now();
+        let home = &self.0.home;
+        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings).await {
+            Ok(service) => {
+                tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
+                Stage::Ready(service)
+            }
+            Err(error) => {
+                tracing::error!(%error, "the store cannot be opened");
+                Stage::Failed(error.to_string())
+            }
+        };
+        self.0.stage.send_replace(stage);
+        self.sweep().await;
+    }
+
+    /// Ends the sessions whose connections are gone for good, until the store closes.
+    async fn sweep(&self) {
+        let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.0.control.stopping() => return,
+            }
+            let Stage::Ready(service) = self.0.stage.borrow().clone() else { return };
+            let gone = lock(&self.0.gone).clone();
+            let began = self.0.control.started_at();
+            let since = |id: &SessionId| gone.get(id).copied().unwrap_or(began);
+            if let Err(error) = service.end_disconnected(since).await {
+                tracing::warn!(%error, "sessions that lost their connection could not be ended");
+            }
+        }
+    }
+
+    /// The use cases, as soon as the store is open.
+    async fn service(&self) -> Result<Service, String> {
+        let mut stage = self.0.stage.subscribe();
+        let opened = tokio::time::timeout(OPEN_WAIT, stage.wait_for(|stage| !matches!(stage, Stage::Opening)));
+        match opened.await {
+            Err(_) => Err("the store is still opening (a large index may be under construction); call again in a minute".to_owned()),
+            Ok(Err(_)) => Err("the daemon is leaving; call again".to_owned()),
+            Ok(Ok(stage)) => match &*stage {
+                Stage::Ready(service) => Ok(service.clone()),
+                Stage::Failed(reason) => Err(reason.clone()),
+                Stage::Opening | Stage::Closed => Err("the daemon is leaving; call again".to_owned()),
+            },
+        }
+    }
+
+    pub(super) fn control(&self) -> &Control {
+        &self.0.control
+    }
+
+    pub(super) fn home(&self) -> &Home {
+        &self.0.home
+    }
+
+    pub(super) fn stage_name(&self) -> String {
+        match &*self.0.stage.borrow() {
+            Stage::Opening => "opening".to_owned(),
+            Stage::Ready(_) => "ready".to_owned(),
+            Stage::Failed(reason) => format!("failed: {reason}"),
+            Stage::Closed => "closed".to_owned(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Serve for Server {
+    async fn serve<S>(&self, hello: Hello, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let connection = Connection::new(self.clone(), hello);
+        match connection.clone().serve(tokio::io::split(stream)).await {
+            Ok(running) => {
+                if let Err(error) = running.waiting().await {
+                    tracing::debug!(%error, "a connection ended abnormally");
+                }
+            }
+            Err(error) => tracing::debug!(%error, "a connection ended before its handshake"),
+        }
+        connection.leave();
+    }
+
+    fn activity(&self) -> Activity {
+        Activity {
+            last_call: *lock(&self.0.last_call),
+            calls_under_way: self.0.calls.load(Ordering::SeqCst),
+            runnable_jobs: 0,
+        }
+    }
+
+    async fn close(&self) {
+        let stage = self.0.stage.send_replace(Stage::Closed);
+        if let Stage::Ready(service) = stage
+            && let Err(error) = service.close().await
+        {
+            tracing::warn!(%error, "the store did not close cleanly");
+        }
+    }
+}
+
+/// Counts a call as under way while it lives.
+struct Counted(Server);
+
+impl Counted {
+    fn new(server: &Server) -> Self {
+        server.0.calls.fetch_add(1, Ordering::SeqCst);
+        *lock(&server.0.last_call) = Instant::now();
+        Self(server.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *lock(&self.0.0.last_call) = Instant::now();
+        self.0.0.calls.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// One client's connection.
+#[derive(Clone)]
+pub(super) struct Connection(Arc<ConnectionState>);
+
+struct ConnectionState {
+    server: Server,
+    hello: Hello,
+    project: Project,
+    /// The last session that was started on this connection.
+    bound: Mutex<Option<SessionId>>,
+    /// The sessions that calls of this connection belonged to.
+    used: Mutex<BTreeSet<SessionId>>,
+}
+
+impl Connection {
+    fn new(server: Server, hello: Hello) -> Self {
+        let named = hello.project.as_deref().and_then(Project::parse);
+        let project = named.unwrap_or_else(|| {
+            let dir = hello.project_dir.as_ref().or(hello.cwd.as_ref());
+            dir.map_or_else(Project::general, |dir| project_dir::project_of(dir, user_home().as_deref()))
+        });
+        let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
+        Self(Arc::new(ConnectionState {
+            server,
+            hello,
+            project,
+            bound: Mutex::new(bound),
+            used: Mutex::default(),
+        }))
+    }
+
+    /// Which session a call without a `session_id` belongs to: the client's word with the call, the last
+    /// one started here, the client's environment, the pump's own.
+    fn session(&self, meta: &serde_json::Map<String, Value>) -> SessionId {
+        let told = ["sessionId", "session_id", "threadId"]
+            .iter()
+            .find_map(|key| meta.get(*key)?.as_str().and_then(|id| SessionId::parse(id).ok()));
+        let named = |id: &Option<String>| id.as_deref().and_then(|id| SessionId::parse(id).ok());
+        told.or_else(|| lock(&self.0.bound).clone())
+            .or_else(|| named(&self.0.hello.client_session))
+            .or_else(|| named(&self.0.hello.minted_session))
+            .unwrap_or_else(|| {
+                let minted = SessionId::random();
+                lock(&self.0.bound).get_or_insert(minted).clone()
+            })
+    }
+
+    /// Makes a session the one that later calls of this connection belong to.
+    pub(super) fn bind(&self, session: &SessionId) {
+        *lock(&self.0.bound) = Some(session.clone());
+    }
+
+    /// Notes that this connection works in a session.
+    pub(super) fn uses(&self, service: &Service, session: &SessionId) {
+        if lock(&self.0.used).insert(session.clone()) {
+            service.connected(session);
+            lock(&self.0.server.0.gone).remove(session);
+        }
+    }
+
+    fn leave(&self) {
+        let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
+        let now = Timestamp::now();
+        for session in std::mem::take(&mut *lock(&self.0.used)) {
+            service.disconnected(&session);
+            lock(&self.0.server.0.gone).insert(session, now);
+        }
+    }
+
+    fn is_person(&self) -> bool {
+        self.0.hello.role == Role::Operator
+    }
+
+    async fn answer(self, name: String, arguments: Arguments, session: SessionId, agent: String) -> CallToolResult {
+        let server = self.0.server.clone();
+        if self.is_person()
+            && let Some(result) = operator::control(&server, &name)
+        {
+            return result;
+        }
+        let service = match server.service().await {
+            Ok(service) => service,
+            Err(reason) => return reply::failure(&reason),
+        };
+        self.uses(&service, &session);
+        let caller = Caller {
+            project: self.0.project.clone(),
+            agent,
+            directory: self.0.hello.cwd.as_ref().map(|dir| dir.display().to_string()),
+            person: self.is_person(),
+        };
+        let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
+        let answer = if self.is_person() && name.starts_with(operator::PREFIX) {
+            operator::answer(&name, &mut call).await
+        } else {
+            tools::answer(&name, &mut call).await
+        };
+        match answer {
+            Ok(reply) => reply.ignored(&call.arguments.ignored()).finish(),
+            Err(error) => reply::failure(&error.to_string()),
+        }
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("cerebro", env!("CARGO_PKG_VERSION")).with_title("Cerebro"))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.clone())
+            .with_ttl_ms(TOOLS_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        TOOLS.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let known = self.get_tool(&request.name).is_some()
+            || (self.is_person() && request.name.starts_with(operator::PREFIX));
+        if !known {
+            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", request.name), None));
+        }
+        let agent = if self.is_person() {
+            "cerebro-cli".to_owned()
+        } else {
+            context.client_info().map(|client| client.name).unwrap_or_default()
+        };
+        let session = self.session(&context.meta);
+        let arguments = Arguments::new(request.arguments.unwrap_or_default());
+        let counted = Counted::new(&self.0.server);
+        let begun = Instant::now();
+        let name = request.name.into_owned();
+        // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
+        // is an answer instead of the end of the connection.
+        let answer = tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent)).await;
+        let result = answer.unwrap_or_else(|error| {
+            let incident = SessionId::random();
+            tracing::error!(%incident, %error, tool = name, "a call failed unexpectedly");
+            reply::failure(&format!("an internal error (incident {incident}; see `cerebro daemon logs`); nothing was acknowledged, call again"))
+        });
+        drop(counted);
+        tracing::debug!(tool = name, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
+        Ok(result.into())
+    }
+}

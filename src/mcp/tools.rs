@@ -1,0 +1,619 @@
+//! The 13 tools: arguments in, a use case, an answer out.
+
+use serde_json::{Value, json};
+
+use super::{
+    arguments::{ArgumentError, Arguments, bullets},
+    reply::{HitParts, NOTES, Reply, agent, day, moment},
+    server::{Connection, Server},
+};
+use crate::{
+    domain::{
+        EndReason, Kind, Project, Revision, Scope, SessionId,
+        limits::{
+            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
+            TIMELINE_MAX,
+        },
+    },
+    lexical::Match,
+    service::{
+        Caller, ContextRequest, Entry, Observation, ObservationRequest, Patch, SaveRequest, Saved, SearchRequest,
+        Service, ServiceError, StartRequest, TimelineRequest, Within,
+    },
+};
+
+/// The smallest piece of content or context that can be asked for.
+const PIECE_BYTES_MIN: usize = 256;
+
+/// One call under way.
+pub(super) struct Call {
+    pub service: Service,
+    pub caller: Caller,
+    /// The session the call belongs to unless it names another.
+    pub session: SessionId,
+    pub arguments: Arguments,
+    pub connection: Connection,
+    pub server: Server,
+}
+
+/// Why a call has no answer but an error that the agent can mend.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+pub(super) type Answer = Result<Reply, CallError>;
+
+/// Answers a call of one of the 13.
+pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    match name {
+        "mem_session_start" => session_start(call).await,
+        "mem_session_end" => session_end(call).await,
+        "mem_session_summary" => session_summary(call).await,
+        "mem_context" => context(call).await,
+        "mem_save" => save(call).await,
+        "mem_update" => update(call).await,
+        "mem_delete" => delete(call).await,
+        "mem_suggest_topic_key" => suggest_topic_key(call).await,
+        "mem_search" => search(call).await,
+        "mem_get_observation" => get_observation(call).await,
+        "mem_timeline" => timeline(call).await,
+        "mem_save_prompt" => save_prompt(call).await,
+        "mem_stats" => stats(call).await,
+        other => Err(ArgumentError::new("name", Some(other), "there is no such tool").into()),
+    }
+}
+
+impl Call {
+    /// The session that the call names, or else belongs to.
+    fn session_argument(&mut self) -> Result<SessionId, CallError> {
+        let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
+        self.connection.uses(&self.service, &session);
+        Ok(session)
+    }
+}
+
+/// What a write to a project that nobody has seen before says.
+fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Reply {
+    let Some(near) = near else { return reply };
+    let names: Vec<&str> = near.iter().map(Project::as_str).collect();
+    let hint = if names.is_empty() { String::new() } else { format!("; near: {}", names.join(", ")) };
+    reply
+        .fact("new_project", true)
+        .fact("near", json!(names))
+        .line(format!("new project `{project}`, never seen before{hint}"))
+}
+
+/// The project that a personal memory's reply names.
+fn shown_project(project: &Project) -> &str {
+    if project.is_none() { "personal" } else { project.as_str() }
+}
+
+async fn session_start(call: &mut Call) -> Answer {
+    let directory = call.arguments.text("directory")?;
+    let named = call.arguments.project()?;
+    let project = named.or_else(|| {
+        let dir = directory.as_deref()?;
+        Some(crate::project_dir::project_of(std::path::Path::new(dir), crate::home::user_home().as_deref()))
+    });
+    let request = StartRequest {
+        id: call.arguments.session_id("id")?.unwrap_or_else(|| call.session.clone()),
+        project,
+        directory,
+        agent: call.arguments.text("agent")?.filter(|agent| !agent.trim().is_empty()),
+        parent: call.arguments.session_id("parent_id")?,
+    };
+    let started = call.service.start_session(&call.caller, request).await?;
+    let session = started.session;
+    call.connection.bind(&session.id);
+    call.connection.uses(&call.service, &session.id);
+    let verb = if started.resumed { "resumed" } else { "started" };
+    let mut reply = Reply::saying(format!(
+        "session `{}` {verb} in project {} (since {})",
+        session.id,
+        session.project,
+        moment(session.started_at)
+    ))
+    .fact("session_id", session.id.as_str())
+    .fact("project", session.project.as_str())
+    .fact("started_at", moment(session.started_at))
+    .fact("resumed", started.resumed);
+    if let Some(earlier) = &session.follows {
+        reply = reply.fact("follows", earlier.as_str()).line(format!("follows session `{earlier}`"));
+    }
+    Ok(reply.line("next: mem_context for what is known"))
+}
+
+async fn session_end(call: &mut Call) -> Answer {
+    let id = call.session_argument()?;
+    let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
+    let summarised = match &summary {
+        Some(summary) => Some(call.service.summarise(&call.caller, &id, summary).await?),
+        None => None,
+    };
+    let session = call.service.end_session(&id, EndReason::Ended).await?;
+    let ended_at = moment(session.ended_at.unwrap_or(session.seen_at));
+    let mut reply = Reply::saying(format!("session `{id}` ended at {ended_at}"))
+        .fact("session_id", id.as_str())
+        .fact("ended_at", ended_at);
+    if let Some(done) = summarised {
+        reply = reply
+            .fact("memory_id", done.memory.as_str())
+            .line(format!("its summary is memory `{}`", done.memory))
+            .redacted(done.redacted);
+    }
+    Ok(reply)
+}
+
+async fn session_summary(call: &mut Call) -> Answer {
+    let id = call.session_argument()?;
+    let content = call.arguments.text("content")?;
+    let mut parts: Vec<String> = content.into_iter().filter(|part| !part.trim().is_empty()).collect();
+    if let Some(goal) = call.arguments.text("goal")?.filter(|goal| !goal.trim().is_empty()) {
+        parts.push(format!("## Goal\n{}", goal.trim()));
+    }
+    let lists = [
+        ("discoveries", "Discoveries"),
+        ("accomplished", "Accomplished"),
+        ("next_steps", "Next steps"),
+        ("files", "Files"),
+    ];
+    for (name, heading) in lists {
+        if let Some(items) = call.arguments.texts(name)?.filter(|items| !items.is_empty()) {
+            parts.push(format!("## {heading}\n{}", bullets(&items)));
+        }
+    }
+    if parts.is_empty() {
+        let problem = "there is nothing to store; give content, or goal, discoveries, accomplished, next_steps, files";
+        return Err(ArgumentError::new("content", None, problem).into());
+    }
+    let done = call.service.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
+    Ok(Reply::saying(format!("summary of session `{id}` is memory `{}` ({})", done.memory, done.outcome.as_str()))
+        .fact("session_id", id.as_str())
+        .fact("memory_id", done.memory.as_str())
+        .fact("outcome", done.outcome.as_str())
+        .redacted(done.redacted))
+}
+
+async fn context(call: &mut Call) -> Answer {
+    let request = ContextRequest {
+        project: call.arguments.project()?,
+        scope: call.arguments.scope()?,
+        limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
+        max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, PIECE_BYTES_MIN..=CONTEXT_BYTES_MAX)?,
+        session: call.session.clone(),
+    };
+    let context = call.service.context(&call.caller, &request).await?;
+    Ok(Reply::saying(context.text.clone())
+        .fact("project", context.project.as_str())
+        .fact("text", context.text)
+        .fact("sessions", context.sessions)
+        .fact("prompts", context.prompts)
+        .fact("memories", context.memories)
+        .fact("truncated", context.truncated))
+}
+
+async fn save(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let title = arguments.needed("title")?;
+    let Some(content) = arguments.content()? else {
+        return Err(ArgumentError::new("content", None, "it is missing; give the text to remember").into());
+    };
+    let request = SaveRequest {
+        title,
+        content,
+        kind: arguments.kind()?.unwrap_or_else(Kind::manual),
+        project: arguments.project()?,
+        scope: arguments.scope()?.unwrap_or_default(),
+        topic_key: arguments.text("topic_key")?,
+        tags: arguments.texts("tags")?.unwrap_or_default(),
+        session: call.session_argument()?,
+    };
+    let saved = call.service.save(&call.caller, request).await?;
+    Ok(saved_reply(&saved))
+}
+
+fn saved_reply(saved: &Saved) -> Reply {
+    let memory = &saved.memory;
+    let project = shown_project(&memory.project);
+    let mut reply = Reply::saying(format!(
+        "{} `{}` (revision {}) in project {project}",
+        saved.outcome.as_str(),
+        memory.id,
+        memory.revision
+    ))
+    .fact("id", memory.id.as_str())
+    .fact("outcome", saved.outcome.as_str())
+    .fact("revision", memory.revision)
+    .fact("project", project);
+    if let Some(key) = &memory.topic_key {
+        reply = reply.fact("topic_key", key.as_str()).line(format!("topic_key: {key}"));
+    }
+    if let Some(key) = &saved.suggested_topic_key {
+        reply = reply.fact("suggested_topic_key", key.as_str()).line(format!("suggested topic_key: {key}"));
+    }
+    if let Some(replaced) = &saved.replaced {
+        let (title, by, at) = (&replaced.title, agent(&replaced.agent), moment(replaced.at));
+        reply = reply
+            .line(format!("replaced: {title} ({by}, {at}); it stays as revision {}", memory.revision - 1))
+            .fact("replaced", json!({ "title": title, "agent": by, "at": at }));
+    }
+    if !saved.similar.is_empty() {
+        let similar: Vec<Value> =
+            saved.similar.iter().map(|near| json!({ "id": near.id.as_str(), "title": near.title })).collect();
+        reply = reply
+            .fact("similar", similar)
+            .line("similar live memories (mem_update one of them if it is the same subject):")
+            .lines(saved.similar.iter().map(|near| format!("- `{}` {}", near.id, near.title)));
+    }
+    new_project(reply, &memory.project, saved.new_project.as_deref()).redacted(saved.redacted)
+}
+
+async fn update(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let id = arguments.memory_id()?;
+    let patch = Patch {
+        title: arguments.text("title")?,
+        content: arguments.content()?,
+        kind: arguments.kind()?,
+        project: arguments.project()?,
+        scope: arguments.scope()?,
+        topic_key: arguments.text("topic_key")?,
+        tags: arguments.texts("tags")?,
+        expected_revision: arguments
+            .count("expected_revision")?
+            .map(|revision| u32::try_from(revision).unwrap_or(u32::MAX)),
+    };
+    let empty = patch.title.is_none()
+        && patch.content.is_none()
+        && patch.kind.is_none()
+        && patch.project.is_none()
+        && patch.scope.is_none()
+        && patch.topic_key.is_none()
+        && patch.tags.is_none();
+    if empty {
+        let problem = "give at least one of title, content, type, project, scope, topic_key, tags";
+        return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
+    }
+    let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
+    let outcome = if updated.changed { "updated" } else { "unchanged" };
+    let project = shown_project(&updated.memory.project);
+    let reply = Reply::saying(format!("{outcome} `{id}` (revision {}) in project {project}", updated.memory.revision))
+        .fact("id", id.as_str())
+        .fact("outcome", outcome)
+        .fact("revision", updated.memory.revision)
+        .fact("project", project);
+    Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()).redacted(updated.redacted))
+}
+
+async fn delete(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let hard = call.arguments.flag(&["hard", "hard_delete"])?;
+    let outcome = call.service.delete(&call.caller, &call.session, &id, hard).await?.as_str();
+    Ok(Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome))
+}
+
+async fn suggest_topic_key(call: &mut Call) -> Answer {
+    let kind = call.arguments.text("type")?;
+    let title = call.arguments.text("title")?;
+    let content = call.arguments.content()?;
+    let suggestion =
+        call.service.suggest_topic(&call.caller, kind.as_deref(), title.as_deref(), content.as_deref()).await?;
+    let existing: Vec<Value> = suggestion
+        .existing
+        .iter()
+        .map(|(key, id, title)| json!({ "key": key, "id": id.as_str(), "title": title }))
+        .collect();
+    let mut reply = Reply::saying(format!("suggested topic_key: {}", suggestion.topic_key))
+        .fact("topic_key", suggestion.topic_key.as_str())
+        .fact("project", suggestion.project.as_str())
+        .list("existing", existing);
+    if !suggestion.existing.is_empty() {
+        reply = reply
+            .line(format!("existing keys near it in {}:", suggestion.project))
+            .lines(suggestion.existing.iter().map(|(key, id, title)| format!("- {key} `{id}` {title}")));
+    }
+    Ok(reply)
+}
+
+async fn search(call: &mut Call) -> Answer {
+    let now = crate::domain::Timestamp::now();
+    let arguments = &mut call.arguments;
+    let query = arguments.needed("query")?;
+    let request = SearchRequest {
+        project: arguments.project()?,
+        all_projects: arguments.flag(&["all_projects"])?,
+        scope: arguments.scope()?,
+        kind: arguments.kind()?,
+        tags: arguments.texts("tags")?.unwrap_or_default(),
+        since: arguments.moment("since", now, false)?,
+        until: arguments.moment("until", now, true)?,
+        limit: arguments.clamped("limit", 10, 1..=LIMIT_MAX)?,
+        offset: read_cursor(arguments, &query)?,
+        query,
+    };
+    let found = call.service.search(&call.caller, request.clone()).await?;
+    let label = match found.matched {
+        Match::Strong => "strong",
+        Match::Partial => "partial",
+        Match::None => "none",
+    };
+    let several = found.project.is_none();
+    let parts = |hit: &crate::lexical::Hit, shape: &dyn Fn(HitParts<'_>) -> Value| {
+        let personal = hit.scope == Scope::Personal;
+        shape(HitParts {
+            id: hit.id.as_str(),
+            title: &hit.title,
+            kind: hit.kind.as_str(),
+            at: hit.date,
+            agent: &hit.agent,
+            preview: &hit.preview,
+            score: hit.score,
+            project: (several || personal).then(|| shown_project(&hit.project)),
+        })
+    };
+    let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();
+    let lines = found.hits.iter().map(|hit| match parts(hit, &|parts| Value::String(parts.line())) {
+        Value::String(line) => line,
+        other => other.to_string(),
+    });
+    let place = found.project.as_ref().map_or("all projects", Project::as_str);
+    let heading = match hits.len() {
+        0 => format!("no hits in {place} (match: {label})"),
+        n => format!("{n} hits in {place} (match: {label}). {NOTES} Read one whole with mem_get_observation."),
+    };
+    let mut reply = Reply::saying(heading)
+        .list("hits", hits)
+        .fact("match", label)
+        .fact("project", found.project.as_ref().map(|project| project.as_str().to_owned()))
+        .lines(lines);
+    if found.relaxed {
+        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
+    }
+    if found.more {
+        let cursor = write_cursor(request.offset + request.limit, &request.query);
+        reply = reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor);
+    }
+    if !found.elsewhere.is_empty() {
+        let others: Vec<Value> = found
+            .elsewhere
+            .iter()
+            .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))
+            .collect();
+        reply = reply.fact("elsewhere", others).lines(
+            found.elsewhere.iter().map(|other| format!("elsewhere: {} better in project {}", other.hits, other.project)),
+        );
+    }
+    Ok(reply)
+}
+
+/// A cursor is a place in the list and a mark of the query it belongs to.
+fn write_cursor(offset: usize, query: &str) -> String {
+    format!("{offset}-{:08x}", mark(query))
+}
+
+fn read_cursor(arguments: &mut Arguments, query: &str) -> Result<usize, ArgumentError> {
+    let Some(cursor) = arguments.text("cursor")?.filter(|cursor| !cursor.trim().is_empty()) else { return Ok(0) };
+    let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {
+        Some((offset.parse::<usize>().ok()?, u32::from_str_radix(mark, 16).ok()?))
+    });
+    match parsed {
+        Some((offset, marked)) if marked == mark(query) && offset <= SEARCH_DEPTH_MAX => Ok(offset),
+        _ => Err(ArgumentError::new("cursor", Some(&cursor), "it belongs to no such search; search again without it")),
+    }
+}
+
+/// FNV-1a, 32 bits: enough to notice a cursor of another query.
+fn mark(query: &str) -> u32 {
+    query.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+async fn get_observation(call: &mut Call) -> Answer {
+    let request = ObservationRequest {
+        id: call.arguments.memory_id()?,
+        history: call.arguments.flag(&["history"])?,
+        offset: call.arguments.count("offset")?.unwrap_or(0),
+        max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, PIECE_BYTES_MIN..=GET_BYTES_MAX)?,
+    };
+    let found = call.service.observation(&request, call.caller.person).await?;
+    Ok(observation_reply(&found))
+}
+
+fn observation_reply(found: &Observation) -> Reply {
+    let memory = &found.memory;
+    let project = shown_project(&memory.project);
+    let session = memory.session.as_ref().map(|id| id.as_str().to_owned());
+    let related: Vec<Value> = found
+        .related
+        .iter()
+        .map(|near| json!({ "id": near.id.as_str(), "title": near.title, "relation": near.kind }))
+        .collect();
+    let mut reply = Reply::saying(format!("# {}", memory.title))
+        .line(format!(
+            "`{}` · {} · {project} · revision {} · {} by {}. {NOTES}",
+            memory.id,
+            memory.kind,
+            memory.revision,
+            moment(memory.updated_at),
+            agent(&memory.agent)
+        ))
+        .fact("id", memory.id.as_str())
+        .fact("title", memory.title.as_str())
+        .fact("content", memory.content.as_str())
+        .fact("type", memory.kind.as_str())
+        .fact("project", project)
+        .fact("scope", memory.scope.as_str())
+        .fact("topic_key", memory.topic_key.clone())
+        .fact("tags", json!(memory.tags))
+        .fact("agent", agent(&memory.agent))
+        .fact("session_id", session.clone())
+        .fact("revision", memory.revision)
+        .fact("duplicate_count", memory.duplicate_count)
+        .fact("created_at", moment(memory.created_at))
+        .fact("updated_at", moment(memory.updated_at))
+        .fact("last_seen_at", moment(memory.last_seen_at))
+        .fact("content_bytes", found.content_bytes)
+        .fact("related", related);
+    let facts = [
+        ("scope", Some(memory.scope.as_str().to_owned())),
+        ("topic_key", memory.topic_key.clone()),
+        ("tags", (!memory.tags.is_empty()).then(|| memory.tags.join(", "))),
+        ("session", session),
+        ("created", Some(moment(memory.created_at))),
+        ("seen again", (memory.duplicate_count > 0).then(|| format!("{} times, last {}", memory.duplicate_count, moment(memory.last_seen_at)))),
+    ];
+    reply = reply.lines(facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))));
+    if memory.pinned {
+        reply = reply.fact("pinned", true).line("pinned");
+    }
+    if let Some(at) = memory.deleted_at {
+        reply = reply.fact("deleted_at", moment(at)).line(format!("deleted at {}", moment(at)));
+    }
+    reply = reply.line("").line(&memory.content);
+    if !found.related.is_empty() {
+        let lines = found.related.iter().map(|near| format!("- {} `{}` {}", near.kind, near.id, near.title));
+        reply = reply.line("").line("related:").lines(lines);
+    }
+    if let Some(revisions) = &found.revisions {
+        let list = revisions.iter().map(revision_json).collect();
+        reply = reply.list("revisions", list).lines(revisions.iter().map(revision_text));
+    }
+    match found.next_offset {
+        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
+        None => reply,
+    }
+}
+
+fn revision_json(revision: &Revision) -> Value {
+    json!({
+        "revision": revision.revision, "title": revision.title, "content": revision.content,
+        "type": revision.kind.as_str(), "agent": agent(&revision.agent), "at": moment(revision.at),
+    })
+}
+
+fn revision_text(revision: &Revision) -> String {
+    format!(
+        "\n## Revision {} ({}, {}): {}\n{}",
+        revision.revision,
+        moment(revision.at),
+        agent(&revision.agent),
+        revision.title,
+        revision.content
+    )
+}
+
+async fn timeline(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let request = TimelineRequest {
+        id: arguments.memory_id()?,
+        before: arguments.clamped("before", 5, 0..=TIMELINE_MAX)?,
+        after: arguments.clamped("after", 5, 0..=TIMELINE_MAX)?,
+        within: within(arguments)?,
+    };
+    let timeline = call.service.timeline(&request).await?;
+    let heading = match &timeline.session {
+        Some(session) => format!("timeline of `{}` in session `{}` of {}. {NOTES}", request.id, session.id, session.project),
+        None => format!("timeline of `{}` in {}. {NOTES}", request.id, shown_project(&timeline.project)),
+    };
+    let session = timeline.session.as_ref().map(|session| {
+        let mut facts = json!({
+            "id": session.id.as_str(), "agent": agent(&session.agent), "project": session.project.as_str(),
+            "started_at": moment(session.started_at),
+        });
+        if let Some(at) = session.ended_at {
+            facts["ended_at"] = json!(moment(at));
+        }
+        facts
+    });
+    Ok(Reply::saying(heading)
+        .fact("project", shown_project(&timeline.project))
+        .fact("session", session.unwrap_or(Value::Null))
+        .list("before", timeline.before.iter().map(entry_json).collect())
+        .fact("focus", entry_json(&timeline.focus))
+        .list("after", timeline.after.iter().map(entry_json).collect())
+        .lines(timeline.before.iter().map(entry_line))
+        .line(format!("> {}", entry_line(&timeline.focus)))
+        .lines(timeline.after.iter().map(entry_line)))
+}
+
+fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
+    match arguments.text("within")?.map(|word| word.trim().to_ascii_lowercase()).as_deref() {
+        None | Some("" | "session") => Ok(Within::Session),
+        Some("project") => Ok(Within::Project),
+        Some(other) => Err(ArgumentError::new("within", Some(other), "it is `session` or `project`")),
+    }
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    let title = crate::text::cut_chars(&entry.title, 120);
+    let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
+    if !title.is_empty() {
+        facts["title"] = json!(title);
+    }
+    if let Some(kind) = &entry.memory_kind {
+        facts["type"] = json!(kind);
+    }
+    facts
+}
+
+fn entry_line(entry: &Entry) -> String {
+    let kind = entry.memory_kind.as_deref().unwrap_or(entry.kind.as_str());
+    let title = crate::text::cut_chars(&entry.title, 120);
+    format!("{} {kind} `{}` {title} ({})", moment(entry.at), entry.id, agent(&entry.agent))
+}
+
+async fn save_prompt(call: &mut Call) -> Answer {
+    let content = call.arguments.needed("content")?;
+    let project = call.arguments.project()?;
+    let session = call.session_argument()?;
+    let saved = call.service.save_prompt(&call.caller, &session, project, &content).await?;
+    let outcome = if saved.created { "created" } else { "unchanged" };
+    let prompt = &saved.prompt;
+    let reply = Reply::saying(format!("prompt {outcome} `{}` in project {}", prompt.id, prompt.project))
+        .fact("id", prompt.id.as_str())
+        .fact("outcome", outcome)
+        .fact("project", prompt.project.as_str());
+    Ok(new_project(reply, &prompt.project, saved.new_project.as_deref()).redacted(saved.redacted))
+}
+
+async fn stats(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?;
+    let stats = call.service.stats(project.as_ref()).await?;
+    let counts = &stats.counts;
+    let home = call.server.home();
+    let store_bytes = crate::home::bytes_below(&home.store_dir());
+    let disk = store_bytes + stats.index_bytes;
+    let control = call.server.control();
+    let uptime = control.uptime().as_secs();
+    let place = project.as_ref().map_or("all projects", Project::as_str);
+    Ok(Reply::saying(format!(
+        "{place}: {} live memories, {} deleted, {} sessions, {} prompts; {} projects",
+        counts.memories, counts.deleted, counts.sessions, counts.prompts, stats.projects
+    ))
+    .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
+    .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
+    .line(format!("worker: off, no model; {} jobs wait for one, {} failed", counts.jobs, counts.dead_jobs))
+    .line(format!(
+        "daemon: version {}, up {uptime} s, {} clients, since {}",
+        control.version(),
+        control.clients(),
+        day(control.started_at())
+    ))
+    .fact("project", project.as_ref().map(|project| project.as_str().to_owned()))
+    .fact("memories", json!({ "live": counts.memories, "deleted": counts.deleted }))
+    .fact("sessions", counts.sessions)
+    .fact("prompts", counts.prompts)
+    .fact("projects", stats.projects)
+    .fact("edges", json!({ "created_in": counts.created_in, "relates_to": counts.relates_to, "follows": counts.follows }))
+    .fact("disk_bytes", disk)
+    .fact("store_bytes", store_bytes)
+    .fact("index_bytes", stats.index_bytes)
+    .fact("schema_version", stats.schema_version)
+    .fact("worker", json!({ "state": "off", "queue": counts.jobs, "failures": counts.dead_jobs }))
+    .fact("clients", control.clients())
+    .fact("version", control.version())
+    .fact("uptime_s", uptime))
+}

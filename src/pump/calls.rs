@@ -1,0 +1,398 @@
+//! The requests under way, and what the next link has to be told.
+//!
+//! A request is *waiting* until it is written to a link, then *sent* until its answer has come.
+//! When a link is lost, each sent request either waits again or is answered with an error that
+//! asks for a retry: see [`Calls::lost`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::message::{self, FromDaemon, Key, Request};
+use crate::domain::limits::CALLS_IN_FLIGHT_MAX;
+
+/// Most subscriptions of one client; they stay under way and are not counted as calls.
+const SUBSCRIPTIONS_MAX: usize = 16;
+/// Most bytes of lines kept for sending them again.
+const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most times one request is sent; a subscription lives on over any number of links.
+const SENDS_MAX: u8 = 3;
+
+const INITIALIZE: &str = "initialize";
+const SUBSCRIBE: &str = "subscriptions/listen";
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may or may not have been done. \
+    Nothing is lost, and repeating is harmless: make the same call again.";
+
+/// What to do with a line of the daemon.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Hand it to the client.
+    Forward,
+    /// The client has had it already.
+    Swallow,
+}
+
+#[derive(Debug)]
+struct Call {
+    order: u64,
+    request: Request,
+    /// The line to send; dropped once sent when too many bytes are kept.
+    line: Option<Vec<u8>>,
+    sends: u8,
+}
+
+impl Call {
+    fn is_subscription(&self) -> bool {
+        self.request.method == SUBSCRIBE
+    }
+
+    /// Whether it is worth opening a link for while it waits: a subscription that was open before
+    /// may wait for the next one.
+    fn is_urgent(&self) -> bool {
+        !self.is_subscription() || self.sends == 0
+    }
+
+    /// Whether it may be sent once more.
+    fn has_sends_left(&self) -> bool {
+        self.is_subscription() || self.sends < SENDS_MAX
+    }
+
+    /// Whether sending it again is right even when it may have been done: it only asks.
+    fn only_asks(&self) -> bool {
+        [INITIALIZE, "server/discover", SUBSCRIBE].contains(&self.request.method.as_str())
+    }
+}
+
+/// The handshake of the eras before 2026-07-28, to be played again on every further link.
+#[derive(Debug)]
+struct Handshake {
+    key: Key,
+    initialize: Vec<u8>,
+    is_answered: bool,
+    initialized: Option<Vec<u8>>,
+}
+
+/// The memory of the pump.
+#[derive(Debug, Default)]
+pub struct Calls {
+    under_way: HashMap<Key, Call>,
+    /// Those of them that wait, in the order in which they came.
+    waiting: BTreeMap<u64, Key>,
+    handshake: Option<Handshake>,
+    session: Option<String>,
+    /// Subscriptions whose second acknowledgement the client must not see.
+    renewed: HashSet<Key>,
+    is_linked: bool,
+    last_order: u64,
+    subscriptions: usize,
+    kept_bytes: usize,
+}
+
+impl Calls {
+    /// Whether another request may be read.
+    pub fn has_room(&self) -> bool {
+        self.under_way.len() - self.subscriptions < CALLS_IN_FLIGHT_MAX
+    }
+
+    /// Whether no answer is owed to the client.
+    pub fn is_idle(&self) -> bool {
+        self.under_way.len() == self.subscriptions
+    }
+
+    /// Whether a request waits that is worth opening a link for.
+    pub fn needs_link(&self) -> bool {
+        self.waiting.values().any(|key| self.under_way.get(key).is_some_and(Call::is_urgent))
+    }
+
+    /// The session that the client started last, for the hello of the next link.
+    pub fn session(&self) -> Option<String> {
+        self.session.clone()
+    }
+
+    /// Whether there is a link.
+    pub fn is_linked(&self) -> bool {
+        self.is_linked
+    }
+
+    /// Notes that there is a link now.
+    pub fn linked(&mut self) {
+        self.is_linked = true;
+    }
+
+    /// Takes a request that is to be sent.
+    ///
+    /// # Errors
+    /// The answer for the client, when its id is in use or it has too many subscriptions.
+    pub fn add(&mut self, key: Key, request: Request, line: Vec<u8>) -> Result<(), String> {
+        if self.under_way.contains_key(&key) {
+            return Err(message::id_in_use(&request));
+        }
+        let is_subscription = request.method == SUBSCRIBE;
+        if is_subscription && self.subscriptions == SUBSCRIPTIONS_MAX {
+            let text = format!("{SUBSCRIPTIONS_MAX} subscriptions are open already; end one first");
+            return Err(message::unavailable(&request, &text));
+        }
+        if request.method == INITIALIZE {
+            let initialize = line.clone();
+            self.handshake = Some(Handshake { key: key.clone(), initialize, is_answered: false, initialized: None });
+        }
+        self.last_order += 1;
+        self.subscriptions += usize::from(is_subscription);
+        self.kept_bytes += line.len();
+        self.waiting.insert(self.last_order, key.clone());
+        let call = Call { order: self.last_order, request, line: Some(line), sends: 0 };
+        self.under_way.insert(key, call);
+        Ok(())
+    }
+
+    /// Notes the client's `notifications/initialized`.
+    pub fn initialized(&mut self, line: &[u8]) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.initialized = Some(line.to_vec());
+        }
+    }
+
+    /// Forgets a request that the client cancelled: it will not be answered.
+    pub fn cancel(&mut self, key: &Key) {
+        self.remove(key);
+    }
+
+    /// What a further link has to be told first: the key of `initialize`, its line, and
+    /// `notifications/initialized`. `None` where the client has done no handshake.
+    pub fn replay(&self) -> Option<(Key, Vec<u8>, Option<Vec<u8>>)> {
+        let done = self.handshake.as_ref().filter(|handshake| handshake.is_answered)?;
+        Some((done.key.clone(), done.initialize.clone(), done.initialized.clone()))
+    }
+
+    /// The waiting request that came first, which is now being sent. `None` when none waits or the
+    /// link is lost.
+    pub fn send_next(&mut self) -> Option<(Key, Vec<u8>)> {
+        if !self.is_linked {
+            return None;
+        }
+        let (_, key) = self.waiting.pop_first()?;
+        let call = self.under_way.get_mut(&key)?;
+        call.sends = call.sends.saturating_add(1);
+        if call.sends > 1 && call.is_subscription() {
+            self.renewed.insert(key.clone());
+        }
+        let line = if self.kept_bytes > KEPT_BYTES_MAX && !call.only_asks() {
+            let line = call.line.take()?;
+            self.kept_bytes -= line.len();
+            line
+        } else {
+            call.line.clone()?
+        };
+        Some((key, line))
+    }
+
+    /// Notes that a line did not get through to the daemon.
+    pub fn unsent(&mut self, key: &Key, line: Vec<u8>) {
+        let Some(call) = self.under_way.get_mut(key) else { return };
+        if call.has_sends_left() {
+            self.waiting.insert(call.order, key.clone());
+            if call.line.is_none() {
+                self.kept_bytes += line.len();
+                call.line = Some(line);
+            }
+        }
+    }
+
+    /// Notes a line of the daemon.
+    pub fn received(&mut self, line: &[u8]) -> Fate {
+        match FromDaemon::parse(line) {
+            FromDaemon::Answer { key, is_error } => self.answered(&key, is_error, line),
+            FromDaemon::Message { method } if method == ACKNOWLEDGED => {
+                let is_repeated = message::subscription(line).is_some_and(|key| self.renewed.remove(&key));
+                if is_repeated { Fate::Swallow } else { Fate::Forward }
+            }
+            _ => Fate::Forward,
+        }
+    }
+
+    fn answered(&mut self, key: &Key, is_error: bool, line: &[u8]) -> Fate {
+        let Some(call) = self.remove(key) else { return Fate::Forward };
+        if call.request.method == INITIALIZE {
+            match &mut self.handshake {
+                Some(handshake) if !is_error => handshake.is_answered = true,
+                _ => self.handshake = None,
+            }
+        }
+        if call.request.tool.as_deref() == Some("mem_session_start")
+            && let Some(session) = message::started_session(line)
+        {
+            self.session = Some(session);
+        }
+        Fate::Forward
+    }
+
+    /// Notes that the link is lost and returns the answers that this gives. When the daemon left
+    /// in order, what it did not answer it did not do, and is sent again.
+    pub fn lost(&mut self, in_order: bool) -> Vec<String> {
+        self.is_linked = false;
+        self.renewed.clear();
+        for (key, call) in &self.under_way {
+            if call.line.is_some() && call.has_sends_left() && (in_order || call.only_asks()) {
+                self.waiting.insert(call.order, key.clone());
+            }
+        }
+        let keys: Vec<_> = self.under_way.iter().map(|(key, call)| (call.order, key.clone())).collect();
+        let sent = keys.into_iter().filter(|(order, _)| !self.waiting.contains_key(order)).collect();
+        self.answer_all(sent, INTERRUPTED)
+    }
+
+    /// Gives up the requests that wait, because no daemon can be reached, and returns the answers.
+    pub fn unreachable(&mut self, reason: &str) -> Vec<String> {
+        let text = format!("Cerebro's daemon cannot be reached: {reason}. This call was not done; it may be repeated.");
+        let urgent = |key: &Key| self.under_way.get(key).is_some_and(Call::is_urgent);
+        let keys = self.waiting.iter().filter(|(_, key)| urgent(key));
+        let keys = keys.map(|(order, key)| (*order, key.clone())).collect();
+        self.answer_all(keys, &text)
+    }
+
+    /// Ends requests with an answer of the pump's own, in the order in which they came.
+    fn answer_all(&mut self, mut keys: Vec<(u64, Key)>, text: &str) -> Vec<String> {
+        keys.sort_unstable_by_key(|(order, _)| *order);
+        let calls = keys.into_iter().filter_map(|(_, key)| self.remove(&key));
+        calls.map(|call| message::unavailable(&call.request, text)).collect()
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Call> {
+        let call = self.under_way.remove(key)?;
+        self.waiting.remove(&call.order);
+        self.subscriptions -= usize::from(call.is_subscription());
+        self.kept_bytes -= call.line.as_ref().map_or(0, Vec::len);
+        Some(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::message::FromClient;
+    use super::*;
+
+    fn add(calls: &mut Calls, id: u32, method: &str, params: Value) -> Key {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        let FromClient::Request(key, request) = FromClient::parse(line.as_bytes()) else { panic!("{line}") };
+        calls.add(key.clone(), request, line.into_bytes()).unwrap();
+        key
+    }
+
+    fn send_all(calls: &mut Calls) -> Vec<Key> {
+        calls.linked();
+        std::iter::from_fn(|| calls.send_next().map(|(key, _)| key)).collect()
+    }
+
+    fn answer(calls: &mut Calls, id: u32, result: Value) -> Fate {
+        calls.received(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_killed_daemon_gives_every_call_an_answer_and_every_question_another_chance() {
+        let mut calls = Calls::default();
+        let initialize = add(&mut calls, 0, "initialize", json!({}));
+        add(&mut calls, 1, "tools/call", json!({"name": "mem_save"}));
+        add(&mut calls, 2, "tools/list", json!({}));
+        let listen = add(&mut calls, 3, "subscriptions/listen", json!({}));
+        assert_eq!(send_all(&mut calls).len(), 4);
+        let answers: Vec<Value> = calls.lost(false).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answers.len(), 2);
+        assert_eq!(answers[0]["id"], 1);
+        assert_eq!(answers[0]["result"]["isError"], true);
+        assert_eq!(answers[0]["result"]["content"][0]["text"], INTERRUPTED);
+        assert_eq!(answers[0]["result"]["structuredContent"]["error"], INTERRUPTED);
+        assert_eq!(answers[1]["id"], 2);
+        assert_eq!(answers[1]["error"]["code"], -32_000);
+        assert!(calls.needs_link() && calls.send_next().is_none());
+        assert_eq!(send_all(&mut calls), [initialize, listen]);
+    }
+
+    #[test]
+    fn a_daemon_that_left_in_order_is_followed_by_the_same_calls() {
+        let mut calls = Calls::default();
+        let keys = [7, 3, 5].map(|id| add(&mut calls, id, "tools/call", json!({"name": "mem_save"})));
+        for _ in 0..SENDS_MAX {
+            assert_eq!(send_all(&mut calls), keys);
+            assert!(!calls.is_idle());
+            if calls.under_way.values().all(|call| call.sends < SENDS_MAX) {
+                assert_eq!(calls.lost(true), [""; 0]);
+            }
+        }
+        assert_eq!(calls.lost(true).len(), 3);
+        assert!(calls.is_idle());
+        assert_eq!(calls.kept_bytes, 0);
+    }
+
+    #[test]
+    fn the_handshake_is_played_again_only_once_it_was_done() {
+        let mut calls = Calls::default();
+        add(&mut calls, 1, "initialize", json!({}));
+        send_all(&mut calls);
+        assert!(calls.replay().is_none());
+        answer(&mut calls, 1, json!({}));
+        calls.initialized(b"done");
+        let (_, line, initialized) = calls.replay().unwrap();
+        assert!(line.starts_with(b"{") && initialized.as_deref() == Some(b"done"));
+        add(&mut calls, 2, "initialize", json!({}));
+        send_all(&mut calls);
+        calls.received(br#"{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":""}}"#);
+        assert!(calls.replay().is_none());
+    }
+
+    #[test]
+    fn the_started_session_is_remembered() {
+        let mut calls = Calls::default();
+        let result = |id: &str| json!({"structuredContent": {"session_id": id}});
+        add(&mut calls, 1, "tools/call", json!({"name": "mem_session_start"}));
+        add(&mut calls, 2, "tools/call", json!({"name": "mem_session_end"}));
+        send_all(&mut calls);
+        answer(&mut calls, 1, result("mine"));
+        answer(&mut calls, 2, result("other"));
+        assert_eq!(calls.session().as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn requests_are_bounded_by_number_and_bytes() {
+        let mut calls = Calls::default();
+        for id in 0..u32::try_from(CALLS_IN_FLIGHT_MAX).unwrap() {
+            assert!(calls.has_room());
+            add(&mut calls, id, "tools/call", json!({"name": "n", "arguments": {"x": "x".repeat(100_000)}}));
+            send_all(&mut calls);
+        }
+        assert!(!calls.has_room());
+        assert!(calls.kept_bytes <= KEPT_BYTES_MAX);
+        let kept = calls.under_way.values().filter(|call| call.line.is_some()).count();
+        assert_eq!(calls.lost(true).len(), CALLS_IN_FLIGHT_MAX - kept);
+        assert_eq!(calls.unreachable("no").len(), kept);
+        assert!(calls.is_idle() && calls.kept_bytes == 0);
+    }
+
+    #[test]
+    fn an_id_is_used_once_at_a_time() {
+        let mut calls = Calls::default();
+        let key = add(&mut calls, 1, "ping", json!({}));
+        let request = calls.under_way[&key].request.clone();
+        assert!(calls.add(key.clone(), request.clone(), vec![]).is_err());
+        calls.cancel(&key);
+        assert!(calls.add(key, request, vec![]).is_ok());
+    }
+
+    #[test]
+    fn a_renewed_subscription_is_acknowledged_once() {
+        let acknowledged = json!({"jsonrpc": "2.0", "method": ACKNOWLEDGED,
+            "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}}).to_string();
+        let mut calls = Calls::default();
+        add(&mut calls, 1, "subscriptions/listen", json!({}));
+        assert!(calls.needs_link());
+        send_all(&mut calls);
+        assert_eq!(calls.received(acknowledged.as_bytes()), Fate::Forward);
+        for _ in 0..2 * SENDS_MAX {
+            assert!(calls.lost(false).is_empty() && !calls.needs_link() && calls.is_idle());
+            send_all(&mut calls);
+            assert_eq!(calls.received(acknowledged.as_bytes()), Fate::Swallow);
+        }
+        assert_eq!(calls.received(acknowledged.as_bytes()), Fate::Forward);
+    }
+}

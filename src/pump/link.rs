@@ -1,0 +1,59 @@
+//! Where the pump's messages go: the daemon's socket, or a server in this process.
+
+use std::future::Future;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::daemon::Serve;
+use crate::daemon::client::{self, Autostart};
+use crate::daemon::hello::Hello;
+use crate::home::Home;
+
+/// Bytes on their way between the pump and a server in this process.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// The two ends of a link.
+pub struct Link {
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+}
+
+/// A way to a server, which may be gone again and again.
+pub trait Dial: Send {
+    /// Opens a link, on which the session is known that the client started earlier.
+    ///
+    /// # Errors
+    /// What to tell the client: what is wrong and what to do.
+    fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, String>> + Send;
+}
+
+/// The daemon of a home, started when none answers.
+pub struct ToDaemon {
+    pub home: Home,
+    pub hello: Hello,
+}
+
+impl Dial for ToDaemon {
+    async fn dial(&mut self, session: Option<String>) -> Result<Link, String> {
+        let hello = Hello { bound_session: session, ..self.hello.clone() };
+        let connection = client::connect(&self.home, &hello, Autostart::Yes).await.map_err(|e| e.to_string())?;
+        Ok(Link { reader: Box::new(connection.reader), writer: Box::new(connection.writer) })
+    }
+}
+
+/// A server in this process.
+pub struct ToServed<S> {
+    pub served: S,
+    pub hello: Hello,
+}
+
+impl<S: Serve> Dial for ToServed<S> {
+    async fn dial(&mut self, session: Option<String>) -> Result<Link, String> {
+        let hello = Hello { bound_session: session, ..self.hello.clone() };
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let served = self.served.clone();
+        tokio::spawn(async move { served.serve(hello, theirs).await });
+        let (reader, writer) = tokio::io::split(ours);
+        Ok(Link { reader: Box::new(reader), writer: Box::new(writer) })
+    }
+}

@@ -1,0 +1,350 @@
+//! `cerebro mcp`: lines between an agent's stdio and the daemon.
+//!
+//! The pump lives as long as its client and longer than any daemon: agents do not start a stdio
+//! server again when it ends. It does not speak MCP; it keeps just enough of it ([`calls`]) to tell
+//! a new daemon what the old one knew and to leave no request without an answer.
+
+mod calls;
+mod line;
+mod link;
+mod message;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::calls::{Calls, Fate};
+use self::line::{Line, LineReader, repair};
+use self::link::{Dial, Link, ToDaemon, ToServed};
+use self::message::{FromClient, FromDaemon, Key};
+use crate::daemon::hello::{FAREWELL_METHOD, Hello, Role};
+use crate::daemon::lock::{Lock, LockError, Use};
+use crate::daemon::{self, Control, Serve, platform};
+use crate::domain::SessionId;
+use crate::domain::limits::LINE_BYTES_MAX;
+use crate::home::Home;
+
+/// Longest line of the daemon: an answer may carry the longest content in both its halves.
+const ANSWER_BYTES_MAX: usize = 4 * LINE_BYTES_MAX;
+/// How long calls under way may take after the client has closed its output.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+/// How long a new daemon may take to answer the replayed handshake.
+const REPLAY_MAX: Duration = Duration::from_secs(10);
+/// Most links opened for one request before it is given up.
+const LINKS_MAX: u32 = 3;
+
+/// What the pump is told by its command line.
+#[derive(Debug, Clone, Default)]
+pub struct PumpOptions {
+    /// The project of all calls that name none (`--project`).
+    pub project: Option<String>,
+}
+
+/// Why a pump did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum PumpError {
+    /// The home belongs to a daemon or another stand-alone server.
+    #[error("cannot serve alone: {0}; leave out --standalone, or end the other process")]
+    Lock(#[from] LockError),
+    /// The system refuses what a pump needs.
+    #[error("cannot watch for signals: {0}")]
+    Signals(io::Error),
+}
+
+/// Carries lines between stdio and the home's daemon until the client closes its output or takes
+/// no more of ours, or the process is told to end. Nothing but protocol is written to stdout.
+///
+/// A read of stdin cannot be interrupted: the caller ends the process with `std::process::exit`
+/// instead of waiting for the runtime.
+///
+/// # Errors
+/// [`PumpError::Signals`]; a daemon that cannot be reached is told to the client instead.
+pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
+    let dial = ToDaemon { home: home.clone(), hello: hello(options) };
+    let termination = platform::termination().map_err(PumpError::Signals)?;
+    tokio::select! {
+        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial) => {}
+        () = termination => {}
+    }
+    Ok(())
+}
+
+/// As [`run`], with the server in this process: no daemon, and nobody else on this home.
+///
+/// # Errors
+/// [`PumpError::Lock`] when the home has an owner already.
+pub async fn run_standalone<S: Serve>(
+    home: &Home,
+    options: PumpOptions,
+    make: impl FnOnce(Control) -> S,
+) -> Result<(), PumpError> {
+    let lock = Lock::take(home, Use::Standalone)?;
+    let termination = platform::termination().map_err(PumpError::Signals)?;
+    let control = Control::new();
+    let served = make(control.clone());
+    let dial = ToServed { served: served.clone(), hello: hello(options) };
+    tokio::select! {
+        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial) => {}
+        () = control.stopping() => {}
+        () = termination => {}
+    }
+    daemon::close(&served).await;
+    drop(lock);
+    Ok(())
+}
+
+fn hello(options: PumpOptions) -> Hello {
+    Hello {
+        project: options.project,
+        minted_session: Some(SessionId::random().as_str().to_owned()),
+        ..Hello::of_this_process(Role::Agent)
+    }
+}
+
+/// Carries lines until the client is gone.
+async fn pump<I, O, D>(input: I, output: O, dial: D)
+where
+    I: AsyncRead + Unpin,
+    O: AsyncWrite + Send + Unpin + 'static,
+    D: Dial,
+{
+    let shared = Arc::new(Shared {
+        calls: Mutex::default(),
+        changed: Notify::new(),
+        output: tokio::sync::Mutex::new(output),
+        output_broken: CancellationToken::new(),
+    });
+    let broken = shared.output_broken.clone();
+    let mut upstream = Upstream { shared, dial, link: None };
+    tokio::select! {
+        () = upstream.run(LineReader::new(input, LINE_BYTES_MAX)) => {}
+        () = broken.cancelled() => {}
+    }
+}
+
+/// What both directions share.
+struct Shared<O> {
+    calls: Mutex<Calls>,
+    /// An answer has come, or the link is lost.
+    changed: Notify,
+    output: tokio::sync::Mutex<O>,
+    output_broken: CancellationToken,
+}
+
+impl<O: AsyncWrite + Unpin> Shared<O> {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands one message to the client.
+    async fn answer(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        let mut output = self.output.lock().await;
+        let written = async { output.write_all(&line).await?; output.flush().await };
+        if written.await.is_err() {
+            self.output_broken.cancel();
+        }
+    }
+
+    async fn answer_all(&self, lines: Vec<String>) {
+        for line in lines {
+            self.answer(line.into_bytes()).await;
+        }
+    }
+
+    /// Carries the lines of one link to the client until the link is lost.
+    async fn carry_down(&self, mut reader: LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>) {
+        let mut in_order = false;
+        while let Ok(Some(Line::Whole(line))) = reader.next().await {
+            if is_farewell(&line) {
+                in_order = true;
+                break;
+            }
+            if self.calls().received(&line) == Fate::Forward {
+                self.answer(line).await;
+            }
+            self.changed.notify_one();
+        }
+        let answers = self.calls().lost(in_order);
+        self.answer_all(answers).await;
+        self.changed.notify_one();
+    }
+}
+
+fn is_farewell(line: &[u8]) -> bool {
+    // Most lines are answers: look closer at short ones only.
+    line.len() < 200 && FromDaemon::parse(line) == FromDaemon::Message { method: FAREWELL_METHOD.to_owned() }
+}
+
+/// An open link: its writing end, and the task that reads from it.
+struct Open {
+    writer: Box<dyn AsyncWrite + Send + Unpin>,
+    down: JoinHandle<()>,
+}
+
+/// The direction from the client to the daemon.
+struct Upstream<O, D> {
+    shared: Arc<Shared<O>>,
+    dial: D,
+    link: Option<Open>,
+}
+
+impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
+    /// Reads the client's lines to their end, then waits for the answers that are owed.
+    async fn run<I: AsyncRead + Unpin>(&mut self, mut input: LineReader<BufReader<I>>) {
+        let mut deadline = None;
+        loop {
+            if self.shared.calls().needs_link() {
+                self.flush().await;
+            }
+            if deadline.is_some() && self.shared.calls().is_idle() {
+                return;
+            }
+            let reads = deadline.is_none() && self.shared.calls().has_room();
+            tokio::select! {
+                line = input.next(), if reads => match line {
+                    Ok(Some(line)) => self.take(line).await,
+                    Ok(None) | Err(_) => deadline = Some(Instant::now() + FINISH_MAX),
+                },
+                () = self.shared.changed.notified() => {}
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return,
+            }
+        }
+    }
+
+    /// Deals with one line of the client.
+    async fn take(&mut self, line: Line) {
+        let line = match line {
+            Line::Whole(line) => repair(line),
+            Line::TooLong(length) => {
+                return self.shared.answer(message::too_long(length, LINE_BYTES_MAX).into_bytes()).await;
+            }
+        };
+        match FromClient::parse(&line) {
+            FromClient::Invalid(answer) => self.shared.answer(answer.into_bytes()).await,
+            FromClient::Request(key, request) => {
+                let refused = self.shared.calls().add(key, request, line).err();
+                match refused {
+                    Some(answer) => self.shared.answer(answer.into_bytes()).await,
+                    None => self.flush().await,
+                }
+            }
+            FromClient::Notification { method, cancels } => {
+                if method == "notifications/initialized" {
+                    self.shared.calls().initialized(&line);
+                }
+                if let Some(key) = cancels {
+                    self.shared.calls().cancel(&key);
+                }
+                self.send_along(line).await;
+            }
+            FromClient::Response => self.send_along(line).await,
+        }
+    }
+
+    /// Sends what is not a request. It belongs to the present link; without one it is of no use.
+    async fn send_along(&mut self, line: Vec<u8>) {
+        if self.shared.calls().is_linked() {
+            self.write(line).await;
+        }
+    }
+
+    /// Sends all that waits, over a new link where there is none.
+    async fn flush(&mut self) {
+        let mut links = 0;
+        while self.shared.calls().needs_link() {
+            if !self.shared.calls().is_linked() {
+                links += 1;
+                let opened = if links > LINKS_MAX {
+                    Err(format!("{LINKS_MAX} daemons in a row went away at once; see `cerebro daemon logs`"))
+                } else {
+                    self.open().await
+                };
+                if let Err(reason) = opened {
+                    let answers = self.shared.calls().unreachable(&reason);
+                    return self.shared.answer_all(answers).await;
+                }
+            }
+            self.send_waiting().await;
+        }
+    }
+
+    async fn send_waiting(&mut self) {
+        loop {
+            let Some((key, line)) = self.shared.calls().send_next() else { return };
+            if !self.write(line.clone()).await {
+                self.shared.calls().unsent(&key, line);
+                // The other direction sees the same end, and tidies up.
+                return self.close().await;
+            }
+        }
+    }
+
+    async fn write(&mut self, mut line: Vec<u8>) -> bool {
+        let Some(link) = &mut self.link else { return false };
+        line.push(b'\n');
+        let written = async { link.writer.write_all(&line).await?; link.writer.flush().await };
+        written.await.is_ok()
+    }
+
+    /// Ends the present link and waits until what it owed is settled.
+    async fn close(&mut self) {
+        if let Some(Open { writer, down }) = self.link.take() {
+            drop(writer);
+            let _ = down.await;
+        }
+    }
+
+    /// Opens a link and tells the daemon what the one before it knew. A daemon that dies meanwhile
+    /// leaves the requests waiting.
+    async fn open(&mut self) -> Result<(), String> {
+        self.close().await;
+        let session = self.shared.calls().session();
+        let Link { reader, mut writer } = self.dial.dial(session).await?;
+        let mut reader = LineReader::new(reader, ANSWER_BYTES_MAX);
+        let replay = self.shared.calls().replay();
+        if let Some((key, initialize, initialized)) = replay {
+            let replayed = timeout(REPLAY_MAX, replay_handshake(&mut reader, &mut writer, &key, &initialize, initialized));
+            match replayed.await {
+                Ok(Ok(())) => {}
+                // Another attempt may do better.
+                Ok(Err(_)) => return Ok(()),
+                Err(_) => return Err(format!("it did not answer the handshake within {} s", REPLAY_MAX.as_secs())),
+            }
+        }
+        self.shared.calls().linked();
+        let shared = self.shared.clone();
+        let down = tokio::spawn(async move { shared.carry_down(reader).await });
+        self.link = Some(Open { writer, down });
+        Ok(())
+    }
+}
+
+/// Plays the client's handshake on a new link and keeps the answer from the client, who has had
+/// one.
+async fn replay_handshake(
+    reader: &mut LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
+    writer: &mut (impl AsyncWrite + Unpin),
+    key: &Key,
+    initialize: &[u8],
+    initialized: Option<Vec<u8>>,
+) -> io::Result<()> {
+    writer.write_all(&[initialize, b"\n"].concat()).await?;
+    loop {
+        let Some(line) = reader.next().await? else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        let Line::Whole(line) = line else { continue };
+        if matches!(FromDaemon::parse(&line), FromDaemon::Answer { key: answered, .. } if answered == *key) {
+            break;
+        }
+    }
+    if let Some(line) = initialized {
+        writer.write_all(&[line.as_slice(), b"\n"].concat()).await?;
+    }
+    Ok(())
+}

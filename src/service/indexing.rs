@@ -1,0 +1,227 @@
+//! Keeps the lexical index at the log's end.
+//!
+//! The index is derived: each commit is handed to it in order while the writer waits, so a search sees
+//! every save that was acknowledged before it. What it missed (it was closed, damaged or failed) it reads
+//! from the log, or from all memories when it has no checkpoint.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{Service, ServiceError};
+use crate::{
+    domain::{Event, EventKind, Memory, MemoryId},
+    hygiene,
+    lexical::{Change, Checkpoint, Doc, Index, LexicalError},
+    store::Committed,
+};
+
+/// How many rows are read at once when the index catches up.
+const PAGE: usize = 500;
+
+/// The index and whether it holds all that was committed.
+pub(super) struct Follower {
+    index: RwLock<Arc<Index>>,
+    dir: PathBuf,
+    behind: AtomicBool,
+    rebuilding: tokio::sync::Mutex<()>,
+}
+
+impl Follower {
+    pub(super) fn new(index: Index, dir: &Path) -> Self {
+        Self {
+            index: RwLock::new(Arc::new(index)),
+            dir: dir.to_path_buf(),
+            behind: AtomicBool::new(false),
+            rebuilding: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub(super) fn index(&self) -> Arc<Index> {
+        Arc::clone(&self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
+    pub(super) fn follow(&self, committed: Committed) {
+        let Some(last) = committed.events.last() else { return };
+        let erased = erased(&committed.events);
+        let index = self.index();
+        for memory in &committed.memories {
+            if let Err(error) = index.push(change(memory, &erased), &last.writer, last.seq) {
+                tracing::warn!(%error, "the lexical index missed a commit and will catch up from the log");
+                self.behind.store(true, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
+
+    pub(super) fn close(&self) {
+        if self.behind.load(Ordering::SeqCst) {
+            return;
+        }
+        if let Err(error) = self.index().close() {
+            tracing::warn!(%error, "the lexical index did not close cleanly and may be built anew");
+        }
+    }
+}
+
+fn erased(events: &[Event]) -> Vec<MemoryId> {
+    events
+        .iter()
+        .filter(|event| event.kind == EventKind::MemoryPurged)
+        .filter_map(|event| event.memory.clone())
+        .collect()
+}
+
+fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
+    if memory.purged || erased.contains(&memory.id) {
+        return Change::Erase(memory.id.clone());
+    }
+    if !memory.is_live() {
+        return Change::Remove(memory.id.clone());
+    }
+    Change::Put(Box::new(document(memory)))
+}
+
+/// What the index holds of a memory.
+fn document(memory: &Memory) -> Doc {
+    Doc {
+        id: memory.id.clone(),
+        project: memory.project.clone(),
+        scope: memory.scope,
+        kind: memory.kind.clone(),
+        title: memory.title.clone(),
+        content: memory.content.clone(),
+        topic_key: memory.topic_key.clone(),
+        tags: memory.tags.clone(),
+        agent: memory.agent.clone(),
+        date: memory.updated_at,
+        near_keys: hygiene::near_keys(&hygiene::Shingles::of(&memory.content)),
+        title_key: hygiene::title_key(&memory.title),
+    }
+}
+
+fn seq_of(checkpoint: &Checkpoint, writer: &str) -> Option<u64> {
+    checkpoint.0.get(writer).copied()
+}
+
+impl Service {
+    pub(super) fn index(&self) -> Arc<Index> {
+        self.0.index.index()
+    }
+
+    /// Brings the index to the log's end: from its checkpoint, or from all memories without one.
+    pub(super) async fn catch_up(&self, checkpoint: Option<Checkpoint>) -> Result<(), ServiceError> {
+        let index = self.index();
+        match checkpoint.and_then(|checkpoint| seq_of(&checkpoint, self.store().writer())) {
+            Some(seq) => self.follow_log(&index, seq).await,
+            None => self.fill(&index).await,
+        }
+    }
+
+    async fn follow_log(&self, index: &Index, mut seq: u64) -> Result<(), ServiceError> {
+        loop {
+            let events = self.store().events_after(self.store().writer(), seq, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            seq = last.seq;
+            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory.clone()).collect();
+            ids.sort();
+            ids.dedup();
+            let erased = erased(&events);
+            for memory in self.store().memories_by_id(&ids).await? {
+                index.push(change(&memory, &erased), self.store().writer(), seq)?;
+            }
+        }
+    }
+
+    async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
+        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        let (seq, _) = self.store().last_event().await?;
+        let mut after: Option<String> = None;
+        let mut count = 0;
+        let mut newest = None;
+        loop {
+            let (page, last) = self.store().page_of_memories(after.as_deref(), PAGE).await?;
+            if page.is_empty() {
+                break;
+            }
+            after = last;
+            count += page.len();
+            for memory in page.iter().filter(|memory| memory.is_live()) {
+                // Filed under number 0, so that a fill that is cut off goes on from the log's beginning.
+                index.push(change(memory, &[]), self.store().writer(), 0)?;
+                newest = Some(memory.clone());
+            }
+            if count % (PAGE * 10) == 0 {
+                tracing::info!(count, "building the lexical index anew");
+            }
+        }
+        if let Some(memory) = newest {
+            index.push(change(&memory, &[]), self.store().writer(), seq)?;
+        }
+        self.follow_log(index, seq).await?;
+        Ok(index.flush()?)
+    }
+
+    /// Asks the index, which is first mended if it has fallen behind or turns out to be damaged.
+    pub(super) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
+    {
+        if self.0.index.behind.load(Ordering::SeqCst) {
+            self.mend().await?;
+        }
+        match self.ask_once(question.clone()).await {
+            Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
+                tracing::warn!(%reason, "the lexical index is damaged and is built anew");
+                self.0.index.behind.store(true, Ordering::SeqCst);
+                self.mend().await?;
+                self.ask_once(question).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
+    {
+        let index = self.index();
+        let answer = tokio::task::spawn_blocking(move || question(&index)).await;
+        match answer {
+            Ok(answer) => Ok(answer?),
+            Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
+        }
+    }
+
+    /// Builds the index anew in place of a broken one. Commits meanwhile are read from the log.
+    async fn mend(&self) -> Result<(), ServiceError> {
+        let follower = &self.0.index;
+        let _one_at_a_time = follower.rebuilding.lock().await;
+        if !follower.behind.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        // The old one may not be usable at all; what it held is in the store.
+        if let Err(error) = self.index().close() {
+            tracing::debug!(%error, "the broken index did not close");
+        }
+        if let Err(error) = std::fs::remove_dir_all(&follower.dir) {
+            tracing::debug!(%error, "the broken index could not be removed");
+        }
+        let (index, _) = Index::open(&follower.dir)?;
+        let index = Arc::new(index);
+        self.fill(&index).await?;
+        let pause = self.store().pause().await;
+        self.follow_log(&index, seq_of(&index.checkpoint(), self.store().writer()).unwrap_or(0)).await?;
+        *follower.index.write().unwrap_or_else(std::sync::PoisonError::into_inner) = index;
+        follower.behind.store(false, Ordering::SeqCst);
+        drop(pause);
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! The use cases: what an agent or a person can ask of their memory.
+//!
+//! One file for each. All text is redacted here, before the store, the index or a log sees it; every
+//! write goes through [`crate::store::Store::transact`], which tells the index of it.
+
+mod context;
+mod error;
+mod fields;
+mod get;
+mod indexing;
+mod portable;
+mod projects;
+mod prompt;
+mod save;
+mod search;
+mod session;
+mod stats;
+mod timeline;
+mod topic;
+mod update;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use context::{Context, ContextRequest};
+pub use error::ServiceError;
+pub use fields::{Fields, Redacted};
+pub use get::{Observation, ObservationRequest};
+pub use portable::{ExportPage, Imported};
+pub use projects::Merged;
+pub use prompt::PromptSaved;
+pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
+pub use search::{Elsewhere, Found, SearchRequest};
+pub use session::{StartRequest, Started, Summarised};
+pub use stats::Stats;
+pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
+pub use topic::Suggestion;
+pub use update::{DeleteOutcome, Patch, Updated};
+
+use crate::{
+    domain::{Project, SessionId, limits},
+    lexical::Index,
+    store::{ProjectCount, Store},
+};
+
+/// What the user can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Window in which an equal save or prompt counts as a repetition.
+    pub dedup_window: Duration,
+    /// Whether agents may purge.
+    pub agent_hard_delete: bool,
+    /// How many earlier revisions of a memory are kept; 0 keeps all.
+    pub revisions_keep: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { dedup_window: limits::DEDUP_WINDOW, agent_hard_delete: true, revisions_keep: 0 }
+    }
+}
+
+/// Who calls: facts of the connection, not of the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The connection's own project.
+    pub project: Project,
+    /// The client's name.
+    pub agent: String,
+    /// The folder it works in.
+    pub directory: Option<String>,
+    /// A person at the command line, who may do what is kept from agents.
+    pub person: bool,
+}
+
+/// The use cases over an open store. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    index: Arc<indexing::Follower>,
+    settings: Settings,
+    /// Sessions known to be live in the store, so that a save need not look.
+    live: Mutex<BTreeSet<SessionId>>,
+    /// How many connections each session has now.
+    connected: Mutex<HashMap<SessionId, usize>>,
+    /// The projects that hold anything, read when first asked for.
+    projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
+}
+
+/// Locks a mutex whose data cannot be left half-changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service {
+    /// Opens the store and the index in their folders and brings the index up to the log's end.
+    ///
+    /// # Errors
+    /// When either cannot be opened; a damaged index is not an error but built anew.
+    pub async fn open(store_dir: &Path, index_dir: &Path, settings: Settings) -> Result<Self, ServiceError> {
+        let (index, checkpoint) = Index::open(index_dir)?;
+        let index = Arc::new(indexing::Follower::new(index, index_dir));
+        let follower = Arc::clone(&index);
+        let store =
+            Store::open(store_dir, jiff::Timestamp::now, Box::new(move |committed| follower.follow(committed))).await?;
+        let service = Self(Arc::new(Inner {
+            store,
+            index,
+            settings,
+            live: Mutex::default(),
+            connected: Mutex::default(),
+            projects: tokio::sync::OnceCell::new(),
+        }));
+        service.catch_up(checkpoint).await?;
+        Ok(service)
+    }
+
+    /// Lets the write under way finish, closes index and store, and releases the store's lock.
+    ///
+    /// # Errors
+    /// When the engine could not flush; what was acknowledged is safe all the same.
+    pub async fn close(self) -> Result<(), ServiceError> {
+        self.0.store.drain().await;
+        self.0.index.close();
+        let mut inner = self.0;
+        // Calls that were cancelled may still hold a handle for the moment it takes them to unwind.
+        for _ in 0..200 {
+            match Arc::try_unwrap(inner) {
+                Ok(inner) => return Ok(inner.store.close().await?),
+                Err(shared) => inner = shared,
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tracing::warn!("calls were still running when the store had to close");
+        Ok(())
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Every project that holds anything, with how much.
+    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
+        Ok(self.store().projects().await?)
+    }
+
+    async fn known_projects(&self) -> Result<&Mutex<BTreeSet<Project>>, ServiceError> {
+        self.0
+            .projects
+            .get_or_try_init(|| async {
+                let known = self.store().projects().await?;
+                Ok(Mutex::new(known.into_keys().collect()))
+            })
+            .await
+    }
+
+    /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
+    /// `None` when it is the caller's own or known. From then on it is known.
+    async fn meet_project(&self, project: &Project, caller: &Caller) -> Result<Option<Vec<Project>>, ServiceError> {
+        if project.is_none() || *project == caller.project {
+            return Ok(None);
+        }
+        let mut known = lock(self.known_projects().await?);
+        if known.contains(project) {
+            return Ok(None);
+        }
+        let near = near_projects(project, &known);
+        known.insert(project.clone());
+        Ok(Some(near))
+    }
+}
+
+/// Known projects with a name near to `project`'s, the nearest first.
+fn near_projects(project: &Project, known: &BTreeSet<Project>) -> Vec<Project> {
+    let mut near: Vec<(f64, &Project)> = known
+        .iter()
+        .map(|other| (name_similarity(project.as_str(), other.as_str()), other))
+        .filter(|(similarity, _)| *similarity >= 0.5)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    near.into_iter().take(3).map(|(_, project)| project.clone()).collect()
+}
+
+/// Dice's coefficient of the names' letter pairs; an equal last part counts as near.
+fn name_similarity(a: &str, b: &str) -> f64 {
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    if last(a) == last(b) {
+        return 1.0;
+    }
+    let pairs = |name: &str| -> BTreeSet<(char, char)> { name.chars().zip(name.chars().skip(1)).collect() };
+    let (a, b) = (pairs(a), pairs(b));
+    let both = a.intersection(&b).count();
+    #[expect(clippy::cast_precision_loss, reason = "names have at most 200 characters")]
+    let dice = (2 * both) as f64 / (a.len() + b.len()).max(1) as f64;
+    dice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_projects_are_near_and_others_are_not() {
+        let known: BTreeSet<Project> =
+            ["acme/payments", "acme/website", "other/payments", "zebra"].iter().filter_map(|n| Project::parse(n)).collect();
+        let near = |name: &str| -> Vec<String> {
+            near_projects(&Project::parse(name).unwrap(), &known).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(near("acme/paymnets"), ["acme/payments"]);
+        assert_eq!(near("payments"), ["acme/payments", "other/payments"]);
+        assert!(near("quux").is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! Keeping what the user asked for.
+
+use std::sync::Arc;
+
+use super::{Caller, Fields, Redacted, Service, ServiceError};
+use crate::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
+
+/// Most prompts of the session among which a repetition is looked for.
+const RECENT_MAX: usize = 50;
+
+/// The answer to saving a prompt.
+#[derive(Debug, Clone)]
+pub struct PromptSaved {
+    /// The prompt.
+    pub prompt: Prompt,
+    /// Whether it is new; the same prompt of the same session within the window is not.
+    pub created: bool,
+    /// Secrets taken out.
+    pub redacted: Redacted,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+}
+
+impl Service {
+    /// Saves a prompt of a session.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn save_prompt(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        project: Option<Project>,
+        content: &str,
+    ) -> Result<PromptSaved, ServiceError> {
+        let mut fields = Fields::default();
+        let content = fields.content(content)?;
+        let project = project.unwrap_or_else(|| caller.project.clone());
+        let new_project = self.meet_project(&project, caller).await?;
+        let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
+        let (prompt, created) = self
+            .store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (service, caller, session, project, content) = &*job;
+                    let window = jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
+                    let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+                    let recent = write.store().prompts_in(session, Timestamp::MAX, false, RECENT_MAX).await?;
+                    let same = |prompt: &Prompt| {
+                        prompt.last_seen_at >= since && prompt.project == *project && prompt.content == *content
+                    };
+                    if let Some(prompt) = recent.into_iter().find(same) {
+                        return Ok::<_, ServiceError>((prompt, false));
+                    }
+                    service.ensure_session(write, session, project, caller).await?;
+                    let prompt = Prompt {
+                        id: PromptId::random(),
+                        session: session.clone(),
+                        project: project.clone(),
+                        agent: caller.agent.clone(),
+                        content: content.clone(),
+                        created_at: write.at(),
+                        last_seen_at: write.at(),
+                    };
+                    write.changes.prompts.push(prompt.clone());
+                    write.changes.events.push(crate::store::Happened {
+                        kind: EventKind::PromptSaved,
+                        memory: None,
+                        session: Some(session.clone()),
+                        project: Some(project.clone()),
+                    });
+                    Ok((prompt, true))
+                })
+            })
+            .await?;
+        Ok(PromptSaved { prompt, created, redacted: fields.redacted(), new_project })
+    }
+
+    /// The prompts of a project, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn prompts(&self, project: &Project, limit: usize) -> Result<Vec<Prompt>, ServiceError> {
+        Ok(self.store().latest_prompts(project, Timestamp::MAX, limit).await?)
+    }
+}

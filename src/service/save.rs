@@ -1,0 +1,323 @@
+//! Saving a memory: look, decide, write, in one transaction.
+
+use std::sync::Arc;
+
+use super::{Caller, Fields, Redacted, Service, ServiceError};
+use crate::{
+    domain::{EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp, limits::SIMILAR_MAX},
+    hygiene::{self, Decision, Draft, Shingles, Standing},
+    store::Write,
+};
+
+/// Most recent twins that a decision looks at.
+const TWINS_MAX: usize = 16;
+/// Most memories that are compared word by word.
+const CANDIDATES_MAX: usize = 16;
+
+/// What to save, as the caller gave it.
+#[derive(Debug, Clone)]
+pub struct SaveRequest {
+    /// One line.
+    pub title: String,
+    /// What / Why / Where / Learned, or any text.
+    pub content: String,
+    /// The type.
+    pub kind: Kind,
+    /// Where it belongs; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// Who it is for.
+    pub scope: Scope,
+    /// The stable subject, if it has one.
+    pub topic_key: Option<String>,
+    /// Words to filter by.
+    pub tags: Vec<String>,
+    /// The session it is saved in.
+    pub session: SessionId,
+}
+
+/// What a save did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaveOutcome {
+    /// A memory of its own.
+    Created,
+    /// A new revision of the topic's memory.
+    Updated,
+    /// The same text was saved a moment ago.
+    Duplicate,
+    /// The memory already was so.
+    Unchanged,
+}
+
+impl SaveOutcome {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Duplicate => "duplicate",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// What a revision replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The title before.
+    pub title: String,
+    /// Who wrote that.
+    pub agent: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A live memory that is nearly the one saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Similar {
+    /// Its id.
+    pub id: MemoryId,
+    /// Its title.
+    pub title: String,
+}
+
+/// The answer to a save. It means durable.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// What happened.
+    pub outcome: SaveOutcome,
+    /// A key for the next save of this subject, when none was given.
+    pub suggested_topic_key: Option<String>,
+    /// What a revision replaced.
+    pub replaced: Option<Replaced>,
+    /// Up to three memories that may be meant.
+    pub similar: Vec<Similar>,
+    /// Secrets taken out.
+    pub redacted: Redacted,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+}
+
+impl Service {
+    /// Saves a memory by the contract's steps. What the reply names is on disk.
+    ///
+    /// Runs to its end even when the caller goes away.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a field, or a failing store.
+    pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
+        let mut fields = Fields::default();
+        let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let draft = Draft {
+            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
+            scope: request.scope,
+            kind: request.kind,
+            title: fields.title(&request.title)?,
+            content: fields.content(&request.content)?,
+            topic_key: request.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
+            tags: fields.tags(&request.tags)?,
+            agent: caller.agent.clone(),
+            session: request.session,
+        };
+        let new_project = self.meet_project(&draft.project, caller).await?;
+        let similar = self.similar_to(&draft).await?;
+        let suggested_topic_key = draft
+            .topic_key
+            .is_none()
+            .then(|| hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content)));
+
+        let (memory, outcome, replaced) = self.write_draft(caller, draft, home).await?;
+        let similar = if outcome == SaveOutcome::Created { similar } else { Vec::new() };
+        let similar = similar.into_iter().filter(|near| near.id != memory.id).take(SIMILAR_MAX).collect();
+        Ok(Saved {
+            memory,
+            outcome,
+            suggested_topic_key,
+            replaced,
+            similar,
+            redacted: fields.redacted(),
+            new_project,
+        })
+    }
+
+    /// Decides and writes a draft; `home` is the project of its session.
+    pub(super) async fn write_draft(
+        &self,
+        caller: &Caller,
+        draft: Draft,
+        home: Project,
+    ) -> Result<(Memory, SaveOutcome, Option<Replaced>), ServiceError> {
+        let job = Arc::new((self.clone(), caller.clone(), draft, home));
+        self.store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (service, caller, draft, home) = &*job;
+                    service.put_draft(write, caller, draft, home).await
+                })
+            })
+            .await
+    }
+
+    pub(super) async fn put_draft(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        draft: &Draft,
+        home: &Project,
+    ) -> Result<(Memory, SaveOutcome, Option<Replaced>), ServiceError> {
+        let holder = match &draft.topic_key {
+            Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
+            None => None,
+        };
+        let twins = match &holder {
+            Some(_) => Vec::new(),
+            None => {
+                let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
+                let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+                write.store().twins(&draft.identity(), since, TWINS_MAX).await?
+            }
+        };
+        let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
+        match hygiene::decide(draft, &standing) {
+            Decision::Unchanged { id } => Ok((found(holder, twins, &id)?, SaveOutcome::Unchanged, None)),
+            Decision::Repeat { id } => {
+                let mut memory = found(holder, twins, &id)?;
+                memory.duplicate_count = memory.duplicate_count.saturating_add(1);
+                memory.last_seen_at = write.at();
+                write.tell(EventKind::MemoryRepeated, &memory, Some(&draft.session));
+                write.changes.memories.push(memory.clone());
+                Ok((memory, SaveOutcome::Duplicate, None))
+            }
+            Decision::Revise { id } => {
+                let old = found(holder, twins, &id)?;
+                self.ensure_session(write, &draft.session, home, caller).await?;
+                let replaced =
+                    Replaced { title: old.title.clone(), agent: old.agent.clone(), at: old.updated_at };
+                let memory = self.revise(write, old, |memory| {
+                    memory.kind = draft.kind.clone();
+                    memory.title.clone_from(&draft.title);
+                    memory.content.clone_from(&draft.content);
+                    memory.tags.clone_from(&draft.tags);
+                    memory.agent.clone_from(&draft.agent);
+                    memory.session = Some(draft.session.clone());
+                });
+                Ok((memory, SaveOutcome::Updated, Some(replaced)))
+            }
+            Decision::Create { .. } => {
+                self.ensure_session(write, &draft.session, home, caller).await?;
+                Ok((create(write, draft), SaveOutcome::Created, None))
+            }
+        }
+    }
+
+    /// Puts a new revision of `old` as `edit` makes it, and keeps what it was.
+    pub(super) fn revise(&self, write: &mut Write<'_>, old: Memory, edit: impl FnOnce(&mut Memory)) -> Memory {
+        let mut memory = old.clone();
+        edit(&mut memory);
+        memory.revision = old.revision.saturating_add(1);
+        memory.updated_at = write.at();
+        memory.last_seen_at = write.at();
+        let keep = self.settings().revisions_keep;
+        if keep > 0 && old.revision > keep {
+            write.changes.trimmed.push((old.id.clone(), old.revision - keep));
+        }
+        write.changes.revisions.push(revision_of(old));
+        write.tell(EventKind::MemoryUpdated, &memory, memory.session.as_ref());
+        link(write, &memory);
+        write.changes.jobs.push((memory.id.clone(), memory.revision));
+        write.changes.memories.push(memory.clone());
+        memory
+    }
+
+    /// Live memories that nearly say the same, or have the same title; the nearest first.
+    async fn similar_to(&self, draft: &Draft) -> Result<Vec<Similar>, ServiceError> {
+        let shingles = Shingles::of(&draft.content);
+        let keys = hygiene::near_keys(&shingles);
+        let title = hygiene::title_key(&draft.title);
+        let ids = match self.index().near(&draft.project, draft.scope, &keys, title, CANDIDATES_MAX) {
+            Ok(ids) => ids,
+            // A hint is not worth failing a save for; the next search mends the index.
+            Err(error) => {
+                tracing::warn!(%error, "the lexical index could not name similar memories");
+                Vec::new()
+            }
+        };
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut near: Vec<(f64, Memory)> = self
+            .store()
+            .memories_by_id(&ids)
+            .await?
+            .into_iter()
+            .filter(Memory::is_live)
+            .filter_map(|memory| {
+                let same_title = hygiene::title_key(&memory.title) == title;
+                let jaccard = hygiene::jaccard(&shingles, &Shingles::of(&memory.content));
+                (same_title || jaccard >= crate::domain::limits::SIMILAR_JACCARD_MIN).then_some((jaccard, memory))
+            })
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.updated_at.cmp(&a.1.updated_at)));
+        Ok(near.into_iter().map(|(_, memory)| Similar { id: memory.id, title: memory.title }).collect())
+    }
+}
+
+fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
+    let at = write.at();
+    let memory = Memory {
+        id: MemoryId::random(),
+        project: draft.project.clone(),
+        scope: draft.scope,
+        kind: draft.kind.clone(),
+        title: draft.title.clone(),
+        content: draft.content.clone(),
+        topic_key: draft.topic_key.clone(),
+        tags: draft.tags.clone(),
+        agent: draft.agent.clone(),
+        session: Some(draft.session.clone()),
+        revision: 1,
+        duplicate_count: 0,
+        pinned: false,
+        created_at: at,
+        updated_at: at,
+        last_seen_at: at,
+        deleted_at: None,
+        purged: false,
+        version: 0,
+    };
+    write.tell(EventKind::MemoryCreated, &memory, memory.session.as_ref());
+    link(write, &memory);
+    write.changes.jobs.push((memory.id.clone(), memory.revision));
+    write.changes.memories.push(memory.clone());
+    memory
+}
+
+fn link(write: &mut Write<'_>, memory: &Memory) {
+    if let Some(session) = &memory.session {
+        let at = write.at();
+        write.changes.created_in.push((memory.id.clone(), session.clone(), at));
+    }
+}
+
+fn found(holder: Option<Memory>, twins: Vec<Memory>, id: &MemoryId) -> Result<Memory, ServiceError> {
+    holder.into_iter().chain(twins).find(|memory| memory.id == *id).ok_or_else(|| ServiceError::NoMemory(id.clone()))
+}
+
+fn revision_of(memory: Memory) -> Revision {
+    Revision {
+        memory: memory.id,
+        revision: memory.revision,
+        project: memory.project,
+        scope: memory.scope,
+        kind: memory.kind,
+        title: memory.title,
+        content: memory.content,
+        topic_key: memory.topic_key,
+        tags: memory.tags,
+        agent: memory.agent,
+        session: memory.session,
+        at: memory.updated_at,
+    }
+}

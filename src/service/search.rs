@@ -1,0 +1,124 @@
+//! Searching: one scored list, and a word about other projects when it is not a strong one.
+
+use std::collections::BTreeMap;
+
+use super::{Caller, Fields, Service, ServiceError};
+use crate::{
+    domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX},
+    lexical::{Answer, Hit, Match, Projects, Query},
+};
+
+/// Most other projects that an answer names.
+const ELSEWHERE_MAX: usize = 3;
+/// How deep the other projects are looked through.
+const ELSEWHERE_DEPTH: usize = 50;
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    /// The words of the question: data, in any form.
+    pub query: String,
+    /// Where; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// Everywhere.
+    pub all_projects: bool,
+    /// Only this scope.
+    pub scope: Option<Scope>,
+    /// Only this type.
+    pub kind: Option<Kind>,
+    /// Only with all of these.
+    pub tags: Vec<String>,
+    /// Written at or after.
+    pub since: Option<Timestamp>,
+    /// Written at or before.
+    pub until: Option<Timestamp>,
+    /// How many hits.
+    pub limit: usize,
+    /// How many hits were shown before.
+    pub offset: usize,
+}
+
+/// Another project that has better hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its name.
+    pub project: Project,
+    /// How many of its memories match better.
+    pub hits: usize,
+}
+
+/// The answer to a search.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The project that was searched; `None` when all were.
+    pub project: Option<Project>,
+    /// The hits, best first.
+    pub hits: Vec<Hit>,
+    /// How well the best hit answers.
+    pub matched: Match,
+    /// No hit holds every meaningful word.
+    pub relaxed: bool,
+    /// There are more.
+    pub more: bool,
+    /// Other projects with better hits.
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+impl Service {
+    /// Searches the project and the personal memories, or everything.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the query, or a failing index.
+    pub async fn search(&self, caller: &Caller, request: SearchRequest) -> Result<Found, ServiceError> {
+        let text = Fields::default().query(&request.query)?;
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let projects = if request.all_projects {
+            Projects::All
+        } else {
+            Projects::Of { project: project.clone(), with_personal: true }
+        };
+        let query = Query {
+            text,
+            projects,
+            scope: request.scope,
+            kind: request.kind.clone(),
+            tags: request.tags.clone(),
+            since: request.since,
+            until: request.until,
+            // One more than asked for tells whether there is a next page.
+            limit: request.limit + 1,
+            offset: request.offset.min(SEARCH_DEPTH_MAX),
+        };
+        let asked = query.clone();
+        let mut answer = self.ask(move |index| index.search(&asked)).await?;
+        let more = answer.hits.len() > request.limit && request.offset + request.limit < SEARCH_DEPTH_MAX;
+        answer.hits.truncate(request.limit);
+        let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
+        let elsewhere = if weak { self.elsewhere(query, &project, &answer).await? } else { Vec::new() };
+        Ok(Found {
+            project: (!request.all_projects).then_some(project),
+            hits: answer.hits,
+            matched: answer.matched,
+            relaxed: answer.relaxed,
+            more,
+            elsewhere,
+        })
+    }
+
+    /// The projects with hits that hold more of the query than the best one here.
+    async fn elsewhere(&self, query: Query, here: &Project, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
+        let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
+        let everywhere = Query { projects: Projects::All, limit: ELSEWHERE_DEPTH, offset: 0, ..query };
+        let others = self.ask(move |index| index.search(&everywhere)).await?;
+        let mut counts: BTreeMap<Project, usize> = BTreeMap::new();
+        let better = others.hits.iter().filter(|hit| hit.coverage > best + 0.05);
+        for hit in better.filter(|hit| hit.project != *here && !hit.project.is_none()) {
+            *counts.entry(hit.project.clone()).or_default() += 1;
+        }
+        let mut elsewhere: Vec<Elsewhere> =
+            counts.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
+        elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
+        elsewhere.truncate(ELSEWHERE_MAX);
+        Ok(elsewhere)
+    }
+}

@@ -1,0 +1,331 @@
+//! Sessions: start, end, summary, and the ones that calls bring into being.
+
+use std::sync::Arc;
+
+use super::{Caller, Fields, Redacted, SaveOutcome, Service, ServiceError, lock};
+use crate::{
+    domain::{
+        EndReason, EventKind, Kind, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+        limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
+    },
+    hygiene::Draft,
+    store::Write,
+    text,
+};
+
+/// Most sessions that are kept in mind as live; beyond it they are looked up.
+const LIVE_MAX: usize = 10_000;
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The client's id for it, or one minted for the connection.
+    pub id: SessionId,
+    /// Where the work is; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// The folder the work is in.
+    pub directory: Option<String>,
+    /// Who works; the client's name when `None`.
+    pub agent: Option<String>,
+    /// The session that started this one as a sub-agent.
+    pub parent: Option<SessionId>,
+}
+
+/// A session that is live now.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// The session.
+    pub session: Session,
+    /// It had ended and goes on.
+    pub resumed: bool,
+}
+
+/// The answer to a summary.
+#[derive(Debug, Clone)]
+pub struct Summarised {
+    /// The one memory that holds the session's summary.
+    pub memory: MemoryId,
+    /// What became of it.
+    pub outcome: SaveOutcome,
+    /// Secrets taken out.
+    pub redacted: Redacted,
+}
+
+impl Service {
+    /// Starts a session, goes on with an ended one, or returns a live one as it is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
+        let job = Arc::new((caller.clone(), request));
+        let started = self
+            .store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move { start(write, &job.0, &job.1).await })
+            })
+            .await?;
+        self.remember_live(&started.session.id);
+        Ok(started)
+    }
+
+    /// Ends a session; ending an ended one changes nothing.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoSession`]
+    pub async fn end_session(&self, id: &SessionId, reason: EndReason) -> Result<Session, ServiceError> {
+        let id = id.clone();
+        lock(&self.0.live).remove(&id);
+        self.store()
+            .transact(move |write| {
+                let id = id.clone();
+                Box::pin(async move {
+                    let found = write.store().session(&id).await?;
+                    let mut session = found.ok_or_else(|| ServiceError::NoSession(id.to_string()))?;
+                    if session.ended_at.is_none() {
+                        session.ended_at = Some(write.at());
+                        session.end_reason = Some(reason);
+                        write.tell_session(EventKind::SessionEnded, &session);
+                        write.changes.sessions.push(session.clone());
+                    }
+                    Ok(session)
+                })
+            })
+            .await
+    }
+
+    /// Stores a summary on the session and as its one memory of type `session_summary`.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn summarise(&self, caller: &Caller, id: &SessionId, summary: &str) -> Result<Summarised, ServiceError> {
+        let mut fields = Fields::default();
+        let summary = fields.content(summary)?;
+        let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
+        let (memory, outcome) = self
+            .store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (service, caller, id, summary) = &*job;
+                    service.put_summary(write, caller, id, summary).await
+                })
+            })
+            .await?;
+        Ok(Summarised { memory, outcome, redacted: fields.redacted() })
+    }
+
+    async fn put_summary(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        id: &SessionId,
+        summary: &str,
+    ) -> Result<(MemoryId, SaveOutcome), ServiceError> {
+        let mut session = match write.store().session(id).await? {
+            Some(session) => session,
+            None => fresh(write, id, &caller.project, caller, None).await?,
+        };
+        let draft = Draft {
+            project: session.project.clone(),
+            scope: Scope::Project,
+            kind: Kind::session_summary(),
+            title: summary_title(summary),
+            content: summary.to_owned(),
+            topic_key: Some(summary_key(id)),
+            tags: Vec::new(),
+            agent: caller.agent.clone(),
+            session: id.clone(),
+        };
+        if session.summary.as_deref() != Some(summary) {
+            session.summary = Some(summary.to_owned());
+            session.seen_at = write.at();
+            write.tell_session(EventKind::SessionSummarised, &session);
+            write.changes.sessions.push(session.clone());
+        }
+        let home = session.project.clone();
+        let (memory, outcome, _) = self.put_draft(write, caller, &draft, &home).await?;
+        Ok((memory.id, outcome))
+    }
+
+    /// Sees to it that a write's session exists and is live, within the write's transaction.
+    pub(super) async fn ensure_session(
+        &self,
+        write: &mut Write<'_>,
+        id: &SessionId,
+        project: &Project,
+        caller: &Caller,
+    ) -> Result<(), ServiceError> {
+        if lock(&self.0.live).contains(id) || write.changes.sessions.iter().any(|session| session.id == *id) {
+            return Ok(());
+        }
+        match write.store().session(id).await? {
+            None => drop(fresh(write, id, project, caller, None).await?),
+            Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
+                resume(write, &mut session);
+            }
+            Some(session) if session.ended_at.is_none() => self.remember_live(id),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn remember_live(&self, id: &SessionId) {
+        let mut live = lock(&self.0.live);
+        if live.len() >= LIVE_MAX {
+            live.clear();
+        }
+        live.insert(id.clone());
+    }
+
+    /// Notes that a connection works in a session, until [`Service::disconnected`].
+    pub fn connected(&self, id: &SessionId) {
+        *lock(&self.0.connected).entry(id.clone()).or_default() += 1;
+    }
+
+    /// Notes that a connection left a session.
+    pub fn disconnected(&self, id: &SessionId) {
+        let mut connected = lock(&self.0.connected);
+        if let Some(count) = connected.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                connected.remove(id);
+            }
+        }
+    }
+
+    pub(super) fn is_connected(&self, id: &SessionId) -> bool {
+        lock(&self.0.connected).contains_key(id)
+    }
+
+    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes. `gone_since`
+    /// tells when a session's connection went, or when this process began to watch.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn end_disconnected(&self, gone_since: impl Fn(&SessionId) -> Timestamp) -> Result<(), ServiceError> {
+        const PAGE: usize = 1_000;
+        let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
+        for session in self.store().live_sessions(PAGE).await? {
+            let gone = gone_since(&session.id).max(session.seen_at);
+            if !self.is_connected(&session.id) && self.store().now().duration_since(gone) >= grace {
+                self.end_session(&session.id, EndReason::Disconnected).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions of a project, or of all, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn sessions(
+        &self,
+        project: Option<&Project>,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Session>, ServiceError> {
+        Ok(self.store().latest_sessions(project, before.unwrap_or(Timestamp::MAX), limit).await?)
+    }
+}
+
+async fn start(write: &mut Write<'_>, caller: &Caller, request: &StartRequest) -> Result<Started, ServiceError> {
+    let project = request.project.as_ref().unwrap_or(&caller.project);
+    let caller = Caller {
+        agent: request.agent.clone().unwrap_or_else(|| caller.agent.clone()),
+        directory: request.directory.clone().or_else(|| caller.directory.clone()),
+        ..caller.clone()
+    };
+    let Some(mut session) = write.store().session(&request.id).await? else {
+        let session = fresh(write, &request.id, project, &caller, request.parent.as_ref()).await?;
+        return Ok(Started { session, resumed: false });
+    };
+    if session.ended_at.is_some() {
+        fill_blanks(&mut session, &caller);
+        resume(write, &mut session);
+        return Ok(Started { session, resumed: true });
+    }
+    if fill_blanks(&mut session, &caller) {
+        write.tell_session(EventKind::SessionStarted, &session);
+        write.changes.sessions.push(session.clone());
+    }
+    Ok(Started { session, resumed: false })
+}
+
+/// Fills what is not known of a session yet; what is known stays.
+fn fill_blanks(session: &mut Session, caller: &Caller) -> bool {
+    let mut changed = false;
+    if session.directory.is_none() && caller.directory.is_some() {
+        session.directory.clone_from(&caller.directory);
+        changed = true;
+    }
+    if session.agent.is_empty() && !caller.agent.is_empty() {
+        session.agent.clone_from(&caller.agent);
+        changed = true;
+    }
+    changed
+}
+
+fn resume(write: &mut Write<'_>, session: &mut Session) {
+    session.ended_at = None;
+    session.end_reason = None;
+    session.seen_at = write.at();
+    write.tell_session(EventKind::SessionResumed, session);
+    write.changes.sessions.push(session.clone());
+}
+
+/// Makes a session that follows the parent, or else the last one of the same project and agent.
+async fn fresh(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    project: &Project,
+    caller: &Caller,
+    parent: Option<&SessionId>,
+) -> Result<Session, ServiceError> {
+    const LOOK_BACK: usize = 20;
+    let follows = match parent {
+        Some(parent) => write.store().session(parent).await?.map(|session| session.id),
+        None => write
+            .store()
+            .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
+            .await?
+            .into_iter()
+            .find(|session| session.agent == caller.agent && session.id != *id)
+            .map(|session| session.id),
+    };
+    let at = write.at();
+    let session = Session {
+        id: id.clone(),
+        project: project.clone(),
+        agent: caller.agent.clone(),
+        directory: caller.directory.clone(),
+        started_at: at,
+        seen_at: at,
+        ended_at: None,
+        end_reason: None,
+        summary: None,
+        follows: follows.clone(),
+    };
+    if let Some(earlier) = follows {
+        write.changes.follows.push((id.clone(), earlier, at));
+    }
+    write.tell_session(EventKind::SessionStarted, &session);
+    write.changes.sessions.push(session.clone());
+    Ok(session)
+}
+
+/// The topic key of a session's summary, which makes a second summary a revision of the first.
+fn summary_key(id: &SessionId) -> String {
+    use sha2::{Digest, Sha256};
+    let digest: String = Sha256::digest(id.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("session/{digest}")
+}
+
+fn summary_title(summary: &str) -> String {
+    let first = summary
+        .lines()
+        .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
+        .find(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"))
+        .unwrap_or("session");
+    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120)).into_owned()
+}

@@ -1,0 +1,231 @@
+//! What happened around a memory.
+
+use super::{Service, ServiceError};
+use crate::{
+    domain::{Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp},
+    text,
+};
+
+/// Most session borders that are looked at on either side.
+const BORDERS_MAX: usize = 20;
+/// How much of a prompt or summary a line shows.
+const LINE_CHARS: usize = 120;
+
+/// How far to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Within {
+    /// The memory's own session.
+    #[default]
+    Session,
+    /// Its whole project.
+    Project,
+}
+
+/// Which memory, and how many entries on either side.
+#[derive(Debug, Clone)]
+pub struct TimelineRequest {
+    /// The memory in the middle.
+    pub id: MemoryId,
+    /// How many entries before it.
+    pub before: usize,
+    /// How many after it.
+    pub after: usize,
+    /// How far to look.
+    pub within: Within,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A memory was saved.
+    Memory,
+    /// The user asked for something.
+    Prompt,
+    /// A session began.
+    SessionStart,
+    /// A session ended.
+    SessionEnd,
+}
+
+impl EntryKind {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Prompt => "prompt",
+            Self::SessionStart => "session_start",
+            Self::SessionEnd => "session_end",
+        }
+    }
+}
+
+/// One line of a timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// The id of the memory, prompt or session.
+    pub id: String,
+    /// A title or the beginning of a text; empty for a border without a summary.
+    pub title: String,
+    /// The memory's type.
+    pub memory_kind: Option<String>,
+    /// Who wrote it.
+    pub agent: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A memory with what happened around it, in order of time.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    /// The session of the memory, when it still has one.
+    pub session: Option<Session>,
+    /// The memory's project.
+    pub project: Project,
+    /// Oldest first.
+    pub before: Vec<Entry>,
+    /// The memory.
+    pub focus: Entry,
+    /// Oldest first.
+    pub after: Vec<Entry>,
+}
+
+impl Service {
+    /// The entries around a live memory.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
+    pub async fn timeline(&self, request: &TimelineRequest) -> Result<Timeline, ServiceError> {
+        let found = self.store().memory(&request.id).await?;
+        let memory = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
+        if !memory.is_live() {
+            return Err(ServiceError::Deleted(memory.id));
+        }
+        let session = match &memory.session {
+            Some(id) => self.store().session(id).await?,
+            None => None,
+        };
+        let (mut before, focus, mut after) = match (request.within, &session) {
+            (Within::Session, Some(session)) => self.around_in_session(&memory, session, request).await?,
+            _ => self.around_in_project(&memory, request).await?,
+        };
+        order(&mut before, focus.at, false, request.before);
+        order(&mut after, focus.at, true, request.after);
+        Ok(Timeline { session, project: memory.project, before, focus, after })
+    }
+
+    async fn around_in_session(
+        &self,
+        memory: &Memory,
+        session: &Session,
+        request: &TimelineRequest,
+    ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
+        let at = self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at);
+        let (mut before, mut after) = (session_borders(session), session_borders(session));
+        for (entries, count, forward) in [(&mut before, request.before, false), (&mut after, request.after, true)] {
+            if count > 0 {
+                self.gather_session(entries, &session.id, at, forward, count).await?;
+            }
+        }
+        Ok((before, memory_entry(memory, at), after))
+    }
+
+    async fn gather_session(
+        &self,
+        entries: &mut Vec<Entry>,
+        session: &SessionId,
+        at: Timestamp,
+        forward: bool,
+        count: usize,
+    ) -> Result<(), ServiceError> {
+        let written = self.store().written_in(session, at, forward, count).await?;
+        entries.extend(written.iter().map(|(memory, at)| memory_entry(memory, *at)));
+        let prompts = self.store().prompts_in(session, at, forward, count).await?;
+        entries.extend(prompts.iter().map(prompt_entry));
+        Ok(())
+    }
+
+    async fn around_in_project(
+        &self,
+        memory: &Memory,
+        request: &TimelineRequest,
+    ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
+        let (store, project, at) = (self.store(), &memory.project, memory.created_at);
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        if request.before > 0 {
+            let made = store.made_before(project, at, request.before).await?;
+            before.extend(made.iter().map(|memory| memory_entry(memory, memory.created_at)));
+            before.extend(store.latest_prompts(project, at, request.before).await?.iter().map(prompt_entry));
+        }
+        if request.after > 0 {
+            let made = store.made_since(project, at, request.after).await?;
+            after.extend(made.iter().map(|memory| memory_entry(memory, memory.created_at)));
+            after.extend(store.prompts_since(project, at, request.after).await?.iter().map(prompt_entry));
+        }
+        // A session that began before the memory may have ended after it.
+        let earlier = store.latest_sessions(Some(project), at, BORDERS_MAX).await?;
+        let later = store.sessions_since(project, at, BORDERS_MAX.min(request.after + 1)).await?;
+        for session in earlier.iter().chain(&later) {
+            before.extend(session_borders(session));
+            after.extend(session_borders(session));
+        }
+        Ok((before, memory_entry(memory, at), after))
+    }
+}
+
+/// Keeps the `count` entries nearest to `focus` on one side of it, in order of time.
+fn order(entries: &mut Vec<Entry>, focus: Timestamp, forward: bool, count: usize) {
+    entries.retain(|entry| if forward { entry.at > focus } else { entry.at < focus });
+    entries.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.id.cmp(&b.id)));
+    entries.dedup_by(|a, b| a.id == b.id && a.kind == b.kind);
+    if forward {
+        entries.truncate(count);
+    } else {
+        let surplus = entries.len().saturating_sub(count);
+        entries.drain(..surplus);
+    }
+}
+
+fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
+    Entry {
+        kind: EntryKind::Memory,
+        id: memory.id.to_string(),
+        title: memory.title.clone(),
+        memory_kind: Some(memory.kind.to_string()),
+        agent: memory.agent.clone(),
+        at,
+    }
+}
+
+fn prompt_entry(prompt: &Prompt) -> Entry {
+    Entry {
+        kind: EntryKind::Prompt,
+        id: prompt.id.to_string(),
+        title: line(&prompt.content),
+        memory_kind: None,
+        agent: prompt.agent.clone(),
+        at: prompt.created_at,
+    }
+}
+
+fn session_borders(session: &Session) -> Vec<Entry> {
+    let border = |kind, at, title| Entry {
+        kind,
+        id: session.id.to_string(),
+        title,
+        memory_kind: None,
+        agent: session.agent.clone(),
+        at,
+    };
+    let mut borders = vec![border(EntryKind::SessionStart, session.started_at, String::new())];
+    if let Some(at) = session.ended_at {
+        let summary = session.summary.as_deref().map(line).unwrap_or_default();
+        borders.push(border(EntryKind::SessionEnd, at, summary));
+    }
+    borders
+}
+
+fn line(content: &str) -> String {
+    text::cut_chars(&text::one_line(content), LINE_CHARS).into_owned()
+}

@@ -1,0 +1,134 @@
+//! The database engine under the store: SurrealDB on RocksDB, in this process.
+//!
+//! The datastore is built by hand, because a plain `connect` leaves no way to size RocksDB: its default
+//! cache is half of the machine's memory.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
+use surrealdb_cnf::ConfigMap;
+use surrealdb_core::{dbs::Capabilities, kvs::Datastore};
+
+use super::{
+    StoreError,
+    error::{classify, classify_open},
+    statement::Statement,
+};
+
+const NAMESPACE: &str = "cerebro";
+const DATABASE: &str = "main";
+/// The longest that one statement or transaction may take.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// RocksDB's settings for a store of some 100,000 memories beside an editor and a browser.
+///
+/// A memory is mostly its text, so the sizes are chosen by what the text needs; every other default is
+/// the engine's. Numbers measured with these stand in ARCHITECTURE.md.
+const SETTINGS: &[(&str, u64)] = &[
+    // Read cache. Rows are small and the newest are the ones read.
+    ("rocksdb_block_cache_size", 32 * MIB),
+    // Rows wait in memory in pieces of this size; four of them are also the history in which write
+    // conflicts are looked for.
+    ("rocksdb_write_buffer_size", 8 * MIB),
+    ("rocksdb_max_write_buffer_number", 4),
+    ("rocksdb_min_write_buffer_number_to_merge", 1),
+    ("rocksdb_target_file_size_base", 16 * MIB),
+    // Large values stay in the tables: separate blob files keep replaced texts on disk for long.
+    ("rocksdb_min_blob_size", 512 * KIB),
+    ("rocksdb_thread_count", 2),
+    ("rocksdb_jobs_count", 2),
+    ("rocksdb_max_concurrent_subcompactions", 1),
+    ("rocksdb_max_open_files", 256),
+    ("rocksdb_keep_log_file_num", 2),
+    // Archived write-ahead log, in MiB.
+    ("rocksdb_wal_size_limit", 8),
+    ("rocksdb_shutdown_wait_for_compact_seconds", 3),
+    ("hnsw_cache_size", 32 * MIB),
+    ("diskann_cache_size", MIB),
+    ("graph_resolve_cache_size", 4 * MIB),
+];
+
+/// The open database. A clone is another handle to the same one.
+pub(super) struct Engine {
+    db: Surreal<Db>,
+    datastore: Arc<Datastore>,
+}
+
+impl Engine {
+    /// Opens or creates the database in `dir`. Every commit is synced to disk before it is answered.
+    pub(super) async fn open(dir: &Path) -> Result<Self, StoreError> {
+        let failed = |error: String| classify_open(dir, error);
+        let config = SETTINGS
+            .iter()
+            .fold(ConfigMap::empty(), |config, (key, value)| config.with_key_value(*key, value.to_string()));
+        let datastore = Datastore::builder()
+            .with_config(config)
+            .with_capabilities(Capabilities::default())
+            .with_query_timeout(Some(STATEMENT_TIMEOUT))
+            .with_transaction_timeout(Some(STATEMENT_TIMEOUT))
+            .without_maintenance_tasks()
+            .build_with_path(&format!("rocksdb://{}?sync=every", dir.display()))
+            .await
+            .map_err(|error| failed(format!("{error:#}")))?;
+        // The order of these three is the engine's own.
+        datastore.check_version().await.map_err(|error| failed(format!("{error:#}")))?;
+        datastore.bootstrap().await.map_err(|error| failed(format!("{error:#}")))?;
+        datastore.start_maintenance_tasks();
+
+        let db = Surreal::<Db>::unstable_from_datastore(Arc::clone(&datastore), None)
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        let define = format!(
+            "DEFINE NAMESPACE IF NOT EXISTS {NAMESPACE}; USE NS {NAMESPACE}; DEFINE DATABASE IF NOT EXISTS {DATABASE};"
+        );
+        db.query(define).await.and_then(IndexedResults::check).map_err(|error| failed(error.to_string()))?;
+        db.use_ns(NAMESPACE).use_db(DATABASE).await.map_err(|error| failed(error.to_string()))?;
+        Ok(Self { db, datastore })
+    }
+
+    /// Runs a named statement.
+    ///
+    /// # Errors
+    /// The most telling error of all its rows: a failed transaction reports one for each statement.
+    pub(super) async fn run(&self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
+        self.script(statement.name, statement.text, vars).await
+    }
+
+    /// Runs a text that is part of this program, under a name for messages.
+    pub(super) async fn script(
+        &self,
+        name: &'static str,
+        text: &str,
+        vars: Variables,
+    ) -> Result<IndexedResults, StoreError> {
+        let unexplained = |reason: String| StoreError::Query { statement: name, reason };
+        let mut results = self
+            .db
+            .query(text)
+            .bind(vars)
+            .await
+            .map_err(|error| classify(name, &error).unwrap_or_else(|| unexplained(error.to_string())))?;
+        let errors = results.take_errors();
+        if errors.is_empty() {
+            return Ok(results);
+        }
+        let mut told: Vec<StoreError> = errors.values().filter_map(|error| classify(name, error)).collect();
+        let conflict = told.iter().position(StoreError::is_retryable);
+        Err(match conflict {
+            Some(at) => told.swap_remove(at),
+            None => told.pop().unwrap_or_else(|| unexplained("the transaction failed".to_owned())),
+        })
+    }
+
+    /// Flushes, closes and releases the lock on the folder.
+    pub(super) async fn close(self) -> Result<(), StoreError> {
+        drop(self.db);
+        self.datastore
+            .shutdown()
+            .await
+            .map_err(|error| StoreError::Query { statement: "shutdown", reason: format!("{error:#}") })
+    }
+}

@@ -1,0 +1,109 @@
+//! What can go wrong in the store, and the one look at SurrealDB's errors.
+
+use std::path::PathBuf;
+
+use surrealdb::types::QueryError;
+
+use crate::domain::limits::WRITE_ATTEMPTS_MAX;
+
+/// The text that `surql/statements/commit.surql` throws when a memory changed since it was read.
+const STALE: &str = "cerebro:stale";
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody else wrote in between: the whole decision is made anew.
+    #[error("the write met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
+    Conflict,
+    /// Another process has the database open.
+    #[error("the database in {} is held by another program; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
+    Locked(PathBuf),
+    /// The folder or the database in it cannot be used.
+    #[error("cannot open the database in {}: {reason}", .dir.display())]
+    Open {
+        /// The database's folder.
+        dir: PathBuf,
+        /// The engine's own words.
+        reason: String,
+    },
+    /// A newer Cerebro wrote the store.
+    #[error("the store has schema version {found}, but this cerebro knows versions up to {supported}; install the newer cerebro that wrote it")]
+    SchemaTooNew {
+        /// The version in the store.
+        found: u32,
+        /// The newest this binary can read.
+        supported: u32,
+    },
+    /// An applied migration differs from the one in this binary.
+    #[error("migration {version} of the store differs from this cerebro's; it was built from edited sources")]
+    MigrationChanged {
+        /// The number of the migration.
+        version: u32,
+    },
+    /// The disk is full, or the database made itself read-only because it nearly is.
+    #[error("the disk is full: nothing was written; free some space and call again ({0})")]
+    DiskFull(String),
+    /// A statement failed.
+    #[error("statement `{statement}` failed: {reason}")]
+    Query {
+        /// The file in `surql/statements`.
+        statement: &'static str,
+        /// The engine's own words.
+        reason: String,
+    },
+    /// A row does not have the form that this binary writes.
+    #[error("a row of `{table}` is malformed: {reason}")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store is closing.
+    #[error("the store is closing; call again")]
+    Closed,
+}
+
+impl StoreError {
+    /// Whether deciding and writing once more can help.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Conflict)
+    }
+}
+
+/// Sorts one error of the engine. A failed transaction reports an error for each of its statements,
+/// most of which only say that they were not run: those are `None`.
+pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<StoreError> {
+    match error.query_details() {
+        Some(QueryError::TransactionConflict) => return Some(StoreError::Conflict),
+        Some(QueryError::NotExecuted) => return None,
+        _ => {}
+    }
+    let text = error.to_string();
+    // The type of these is lost on the way out of a transaction, so their text decides.
+    if text.contains("can be retried") || text.contains(STALE) || is_unique_violation(&text) {
+        return Some(StoreError::Conflict);
+    }
+    if text.contains("not executed due to a failed transaction") {
+        return None;
+    }
+    if text.contains("No space left on device") || text.contains("read-and-delete-only") {
+        return Some(StoreError::DiskFull(text));
+    }
+    Some(StoreError::Query { statement, reason: text })
+}
+
+/// The unique indexes hold what decisions rely on (one holder of a topic key, one event for a number):
+/// running into one means that the decision was made on an older state.
+fn is_unique_violation(text: &str) -> bool {
+    text.contains("already contains")
+}
+
+/// Sorts an error of opening the database in `dir`.
+pub(super) fn classify_open(dir: &std::path::Path, reason: String) -> StoreError {
+    if reason.contains("/LOCK") {
+        StoreError::Locked(dir.to_path_buf())
+    } else {
+        StoreError::Open { dir: dir.to_path_buf(), reason }
+    }
+}

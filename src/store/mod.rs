@@ -1,0 +1,113 @@
+//! The database: the only place that knows SurrealDB and its language.
+//!
+//! Reads return [`crate::domain`] values. Writes go through [`Store::transact`], which holds the one
+//! writer of this process from the reads of a decision to its commit, and commits everything with the
+//! events that tell it. Whoever follows the log is called after each commit, in order.
+
+mod engine;
+mod error;
+mod migrate;
+mod read;
+mod row;
+mod statement;
+mod write;
+
+use std::path::Path;
+
+use engine::Engine;
+pub use error::StoreError;
+pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use write::{Changes, Committed, Happened, Step, Write};
+
+use crate::domain::Timestamp;
+
+/// The name under which the one writer of an embedded store numbers its events.
+const EMBEDDED_WRITER: &str = "local";
+
+type Follower = Box<dyn Fn(Committed) + Send + Sync>;
+type Clock = fn() -> Timestamp;
+
+/// The open store.
+pub struct Store {
+    engine: Engine,
+    closing: std::sync::atomic::AtomicBool,
+    writer: String,
+    position: tokio::sync::Mutex<write::Position>,
+    follower: Follower,
+    clock: Clock,
+}
+
+impl Store {
+    /// Opens or creates the store in `dir` and brings its schema up to date.
+    ///
+    /// `follower` is called with every commit, in order, while the writer waits: it must be quick.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another process has it open, [`StoreError::SchemaTooNew`] when a newer
+    /// Cerebro wrote it, [`StoreError::Open`] otherwise.
+    pub async fn open(dir: &Path, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(dir)
+            .map_err(|error| StoreError::Open { dir: dir.to_path_buf(), reason: error.to_string() })?;
+        let engine = Engine::open(dir).await?;
+        if let Err(error) = migrate::migrate(&engine).await {
+            // The lock goes with it, so that another binary may open the store at once.
+            if let Err(closing) = engine.close().await {
+                tracing::warn!(%closing, "the store did not close cleanly");
+            }
+            return Err(error);
+        }
+        Ok(Self {
+            engine,
+            closing: false.into(),
+            writer: EMBEDDED_WRITER.to_owned(),
+            position: tokio::sync::Mutex::new(write::Position { seq: None, at: Timestamp::UNIX_EPOCH }),
+            follower,
+            clock,
+        })
+    }
+
+    /// The newest schema version that this binary knows, which an open store has.
+    pub fn schema_version() -> u32 {
+        migrate::newest()
+    }
+
+    /// The name under which this process numbers its events.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// The present moment, as the clock that was given at opening tells it.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Lets the write under way finish and takes no other.
+    pub async fn drain(&self) {
+        let _last = self.position.lock().await;
+        self.closing.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Holds writers off until the guard is dropped.
+    pub async fn pause(&self) -> impl Drop + '_ {
+        self.position.lock().await
+    }
+
+    /// Closes the database and releases its lock.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the engine could not flush; what was acknowledged is safe all the same.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.engine.close().await
+    }
+
+    fn engine(&self) -> Result<&Engine, StoreError> {
+        if self.closing.load(std::sync::atomic::Ordering::SeqCst) {
+            return Err(StoreError::Closed);
+        }
+        Ok(&self.engine)
+    }
+
+    fn announce(&self, committed: Committed) {
+        (self.follower)(committed);
+    }
+}

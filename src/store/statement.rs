@@ -1,0 +1,60 @@
+//! The statements of `surql/statements`, by name.
+//!
+//! Each is one file that a person can read and run; the program only ever binds parameters to them.
+
+/// A named SurrealQL script.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Statement {
+    /// The file's name, for messages.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! statements {
+    ($($constant:ident = $file:literal),+ $(,)?) => {
+        $(pub(super) const $constant: Statement = Statement {
+            name: $file,
+            text: include_str!(concat!("../../surql/statements/", $file, ".surql")),
+        };)+
+    };
+}
+
+statements! {
+    COMMIT = "commit",
+    COUNTS = "counts",
+    EDGE_TIME = "edge_time",
+    EVENT_AFTER = "event_after",
+    MEMORY_BEFORE = "memory_before",
+    MEMORY_BY_PREFIX = "memory_by_prefix",
+    MEMORY_DELETED = "memory_deleted",
+    MEMORY_GET = "memory_get",
+    MEMORY_GONE = "memory_gone",
+    MEMORY_PINNED = "memory_pinned",
+    MEMORY_RECENT = "memory_recent",
+    MEMORY_RECENT_EVERYWHERE = "memory_recent_everywhere",
+    MEMORY_SINCE = "memory_since",
+    MEMORY_TOPIC_HOLDER = "memory_topic_holder",
+    MEMORY_TOPICS = "memory_topics",
+    MEMORY_TWINS = "memory_twins",
+    MIGRATION_LIST = "migration_list",
+    MIGRATION_RECORD = "migration_record",
+    MIGRATION_TABLE = "migration_table",
+    PROJECT_LIST = "project_list",
+    PROMPT_GET = "prompt_get",
+    PROMPT_LATEST = "prompt_latest",
+    PROMPT_SESSION_BEFORE = "prompt_session_before",
+    PROMPT_SESSION_SINCE = "prompt_session_since",
+    PROMPT_SINCE = "prompt_since",
+    RELATED = "related",
+    REVISION_LIST = "revision_list",
+    SESSION_GET = "session_get",
+    SESSION_LATEST = "session_latest",
+    SESSION_LATEST_EVERYWHERE = "session_latest_everywhere",
+    SESSION_LIVE = "session_live",
+    SESSION_MEMORIES_BEFORE = "session_memories_before",
+    SESSION_MEMORIES_SINCE = "session_memories_since",
+    SESSION_SINCE = "session_since",
+    TABLE_PAGE = "table_page",
+    WRITER_POSITION = "writer_position",
+}

@@ -1,0 +1,297 @@
+//! Writing: one transaction at a time, in order, with its events.
+
+use std::{future::Future, pin::Pin};
+
+use surrealdb::types::{RecordId, SurrealValue, Value, Variables};
+use tokio::sync::MutexGuard;
+
+use super::{
+    Store, StoreError,
+    row::{
+        EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime, edge_id,
+        memory_record, prompt_record, session_record, signed,
+    },
+    statement,
+};
+use crate::domain::{
+    Event, EventKind, Memory, MemoryId, Project, Prompt, Revision, Session, SessionId, Timestamp,
+    limits::WRITE_ATTEMPTS_MAX,
+};
+
+/// What one call changes. Everything in it is committed together or not at all.
+#[derive(Debug, Default, Clone)]
+pub struct Changes {
+    /// Sessions, whole.
+    pub sessions: Vec<Session>,
+    /// Memories, whole; `version` is the one that was read.
+    pub memories: Vec<Memory>,
+    /// What revised memories were before.
+    pub revisions: Vec<Revision>,
+    /// Memories whose revisions and relations go for good.
+    pub purged: Vec<MemoryId>,
+    /// Memories whose revisions up to and with this one go, where the user limits their number.
+    pub trimmed: Vec<(MemoryId, u32)>,
+    /// Prompts, whole.
+    pub prompts: Vec<Prompt>,
+    /// Sessions that wrote a memory, and when.
+    pub created_in: Vec<(MemoryId, SessionId, Timestamp)>,
+    /// Sessions that continue another.
+    pub follows: Vec<(SessionId, SessionId, Timestamp)>,
+    /// Memories whose present revision the worker must look at.
+    pub jobs: Vec<(MemoryId, u32)>,
+    /// Memories for which there is nothing left to do.
+    pub void_jobs: Vec<MemoryId>,
+    /// What to tell the log, in order.
+    pub events: Vec<Happened>,
+}
+
+/// An event before it has its number.
+#[derive(Debug, Clone)]
+pub struct Happened {
+    /// What happened.
+    pub kind: EventKind,
+    /// The memory it is about.
+    pub memory: Option<MemoryId>,
+    /// The session it is about or was done in.
+    pub session: Option<SessionId>,
+    /// The project it belongs to.
+    pub project: Option<Project>,
+}
+
+/// What was committed, for those who follow the log.
+#[derive(Debug)]
+pub struct Committed {
+    /// The events, with their numbers.
+    pub events: Vec<Event>,
+    /// The memories that were put, as they are now.
+    pub memories: Vec<Memory>,
+}
+
+/// The writer's place in the log.
+pub(super) struct Position {
+    /// The number of the last event, unless a failed commit left it in doubt.
+    pub seq: Option<u64>,
+    /// The last moment that was handed out.
+    pub at: Timestamp,
+}
+
+/// The exclusive right to write, from the reads of a decision to its commit.
+pub struct Write<'store> {
+    store: &'store Store,
+    position: MutexGuard<'store, Position>,
+    seq: u64,
+    at: Timestamp,
+    /// What will be committed.
+    pub changes: Changes,
+}
+
+/// A boxed step of [`Store::transact`].
+pub type Step<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+
+impl Store {
+    /// Runs a decision and commits what it left in [`Write::changes`]; makes it anew, a bounded number of
+    /// times, when the state that it read is no longer the present one.
+    ///
+    /// Dropping the future between the two leaves nothing behind; while the commit is under way its
+    /// outcome is open, so callers that may be cancelled run this in a task of its own.
+    ///
+    /// # Errors
+    /// What the decision returned, or [`StoreError`].
+    pub async fn transact<T, E, F>(&self, decide: F) -> Result<T, E>
+    where
+        E: From<StoreError>,
+        F: for<'w> Fn(&'w mut Write<'_>) -> Step<'w, T, E>,
+    {
+        for attempt in 0..WRITE_ATTEMPTS_MAX {
+            let mut write = self.begin().await?;
+            let output = decide(&mut write).await?;
+            match write.commit().await {
+                Ok(()) => return Ok(output),
+                Err(error) if error.is_retryable() => {
+                    tracing::debug!(attempt, "a write met another one");
+                    tokio::time::sleep(std::time::Duration::from_millis(1 << attempt)).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(StoreError::Conflict.into())
+    }
+
+    async fn begin(&self) -> Result<Write<'_>, StoreError> {
+        let mut position = self.position.lock().await;
+        let seq = match position.seq {
+            Some(seq) => seq,
+            None => {
+                let (seq, at) = self.last_event().await?;
+                position.at = position.at.max(at);
+                *position.seq.insert(seq)
+            }
+        };
+        let at = after(position.at, (self.clock)());
+        Ok(Write { store: self, position, seq, at, changes: Changes::default() })
+    }
+}
+
+/// The present moment in whole microseconds, but after the last one that was handed out: so a clock that
+/// stands still or goes back cannot put a later save before an earlier one.
+fn after(last: Timestamp, now: Timestamp) -> Timestamp {
+    let micros = now.as_microsecond().max(last.as_microsecond() + 1);
+    Timestamp::from_microsecond(micros).unwrap_or(last)
+}
+
+impl Write<'_> {
+    /// The store, for the reads of the decision.
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// The moment of this write.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// A memory as it will be when this is committed.
+    pub async fn memory(&self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
+        match self.changes.memories.iter().rev().find(|memory| memory.id == *id) {
+            Some(memory) => Ok(Some(memory.clone())),
+            None => self.store.memory(id).await,
+        }
+    }
+
+    /// Whether a session will be there when this is committed.
+    pub async fn has_session(&self, id: &SessionId) -> Result<bool, StoreError> {
+        let new = self.changes.sessions.iter().any(|session| session.id == *id);
+        Ok(new || self.store.session(id).await?.is_some())
+    }
+
+    /// Notes an event about a memory.
+    pub fn tell(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) {
+        self.changes.events.push(Happened {
+            kind,
+            memory: Some(memory.id.clone()),
+            session: session.cloned(),
+            project: (!memory.project.is_none()).then(|| memory.project.clone()),
+        });
+    }
+
+    /// Notes an event about a session.
+    pub fn tell_session(&mut self, kind: EventKind, session: &Session) {
+        self.changes.events.push(Happened {
+            kind,
+            memory: None,
+            session: Some(session.id.clone()),
+            project: Some(session.project.clone()),
+        });
+    }
+
+    async fn commit(mut self) -> Result<(), StoreError> {
+        if self.changes.events.is_empty() {
+            return Ok(());
+        }
+        let changes = std::mem::take(&mut self.changes);
+        let events = self.number(&changes.events);
+        let vars = self.variables(&changes, &events);
+        // Until the commit is known to have succeeded, the log's end is in doubt.
+        self.position.seq = None;
+        self.store.engine()?.run(statement::COMMIT, vars).await?;
+        self.position.seq = events.last().map(|event| event.seq);
+        self.position.at = self.at;
+        let mut memories = changes.memories;
+        for memory in &mut memories {
+            memory.version += 1;
+        }
+        // Followers hear of commits in their order, because this still holds the writer.
+        self.store.announce(Committed { events, memories });
+        Ok(())
+    }
+
+    fn number(&self, happened: &[Happened]) -> Vec<Event> {
+        (self.seq + 1..)
+            .zip(happened)
+            .map(|(seq, happened)| Event {
+                writer: self.store.writer.clone(),
+                seq,
+                at: self.at,
+                kind: happened.kind,
+                memory: happened.memory.clone(),
+                session: happened.session.clone(),
+                project: happened.project.clone(),
+            })
+            .collect()
+    }
+
+    fn variables(&self, changes: &Changes, events: &[Event]) -> Variables {
+        let at = datetime(self.at);
+        let mut vars = Variables::new();
+        vars.insert("sessions", list(&changes.sessions, |s| Put { id: session_record(&s.id), row: SessionRow::from(s) }));
+        vars.insert("memories", list(&changes.memories, |m| PutMemory {
+            id: memory_record(&m.id),
+            expect: signed(m.version),
+            row: MemoryRow::next(m),
+        }));
+        vars.insert("revisions", list(&changes.revisions, |r| RevisionRow::from(r)));
+        vars.insert("purged", list(&changes.purged, memory_record));
+        vars.insert("trimmed", list(&changes.trimmed, |(id, upto)| Trim {
+            memory: memory_record(id),
+            upto: i64::from(*upto),
+        }));
+        vars.insert("prompts", list(&changes.prompts, |p| Put { id: prompt_record(&p.id), row: PromptRow::from(p) }));
+        vars.insert("created_in", list(&changes.created_in, |(memory, session, at)| EdgeRow {
+            id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
+            from: memory_record(memory),
+            to: session_record(session),
+            at: datetime(*at),
+        }));
+        vars.insert("follows", list(&changes.follows, |(later, earlier, at)| EdgeRow {
+            id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
+            from: session_record(later),
+            to: session_record(earlier),
+            at: datetime(*at),
+        }));
+        vars.insert("jobs", list(&changes.jobs, |(memory, revision)| Put {
+            id: job_record(memory),
+            row: JobRow {
+                memory: memory_record(memory),
+                revision: i64::from(*revision),
+                kind: "embed".to_owned(),
+                state: "queued".to_owned(),
+                attempts: 0,
+                due_at: at,
+            },
+        }));
+        vars.insert("void_jobs", list(&changes.void_jobs, job_record));
+        vars.insert("events", list(events, |e| EventRow::from(e)));
+        vars
+    }
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Trim {
+    memory: RecordId,
+    upto: i64,
+}
+
+fn job_record(memory: &MemoryId) -> RecordId {
+    RecordId::new("job", format!("embed-{memory}"))
+}
+
+fn list<T, R: SurrealValue>(items: &[T], row: impl Fn(&T) -> R) -> Vec<Value> {
+    items.iter().map(|item| row(item).into_value()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_rise_when_the_clock_stands_still_or_goes_back() {
+        let last = Timestamp::from_microsecond(1_000).unwrap();
+        for now in [0, 999, 1_000] {
+            let now = Timestamp::from_microsecond(now).unwrap();
+            assert_eq!(after(last, now).as_microsecond(), 1_001);
+        }
+        let now = Timestamp::from_nanosecond(5_000_999).unwrap();
+        assert_eq!(after(last, now).as_nanosecond(), 5_000_000);
+    }
+}

@@ -1,0 +1,138 @@
+//! `cerebro export` and `import`: everything, byte for byte, once.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::{Home, json};
+
+/// A home with something of every kind.
+fn furnished() -> Home {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.ok("mem_session_start", json!({"id": "first / café", "directory": "/srv/work"}));
+    let kept = agent.save("Kept 語🦉", "Line one\n\tline two \"quoted\" \\ end");
+    agent.ok("mem_update", json!({"id": kept, "content": "Second text."}));
+    agent.ok("mem_update", json!({"id": kept, "tags": ["a", "b"], "topic_key": "config/kept"}));
+    let deleted = agent.save("Deleted", "Recoverable text.");
+    agent.ok("mem_delete", json!({"id": deleted}));
+    let purged = agent.save("Purged", "Text that is gone.");
+    agent.ok("mem_delete", json!({"id": purged, "hard": true}));
+    let near =
+        "the same long text about the nightly ledger job that copies sums to the archive bucket for auditors";
+    agent.save("Near one", near);
+    agent.save("Near two", near);
+    agent.ok("mem_save", json!({"title": "Mine", "content": "Personal.", "scope": "personal"}));
+    agent.ok("mem_save", json!({"title": "Far", "content": "Elsewhere.", "project": "other"}));
+    agent.ok("mem_save", json!({"title": "Far", "content": "Elsewhere.", "project": "other"}));
+    agent.ok("mem_save_prompt", json!({"content": "Ask the ibis"}));
+    agent.ok("mem_session_end", json!({"summary": "Everything was furnished."}));
+    agent.ok("mem_session_start", json!({"id": "second"}));
+    home.run(&["pin", &kept]).success();
+    home
+}
+
+#[test]
+fn every_line_says_its_kind_and_every_kind_is_there() {
+    let home = furnished();
+    let lines = home.export();
+    assert_eq!(lines[0]["kind"], "header", "{}", lines[0]);
+    let kinds: BTreeSet<&str> = lines.iter().filter_map(|line| line["kind"].as_str()).collect();
+    for kind in ["header", "session", "memory", "revision", "prompt", "relation", "event"] {
+        assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
+    }
+    assert!(lines.iter().all(|line| line["kind"].is_string()), "a line without a kind");
+    let text = home.export_text();
+    assert!(text.contains("Recoverable text.") && !text.contains("Text that is gone."), "{text}");
+    assert_eq!(home.export_text(), text, "two exports of one store differ");
+    for event in lines.iter().filter(|line| line["kind"] == "event") {
+        for words in ["Second text", "Recoverable", "ibis", "furnished", "Kept"] {
+            assert!(!event.to_string().contains(words), "an event holds text: {event}");
+        }
+    }
+}
+
+#[test]
+fn export_import_export_gives_the_same_bytes() {
+    let home = furnished();
+    let first = home.export_text();
+    let file = home.work().join("memories.jsonl");
+    fs::write(&file, &first).unwrap();
+    let path = file.to_str().unwrap();
+
+    let other = Home::new();
+    other.run(&["import", path]).success();
+    let second = other.export_text();
+    assert!(second == first, "the bytes differ:\n--- first\n{first}\n--- second\n{second}");
+
+    other.run(&["import", path]).success();
+    assert!(other.export_text() == first, "importing twice is not importing once");
+
+    home.run(&["import", path]).success();
+    assert!(home.export_text() == first, "importing one's own export changed something");
+}
+
+#[test]
+fn what_was_imported_is_served() {
+    let home = furnished();
+    let file = home.work().join("memories.jsonl");
+    fs::write(&file, home.export_text()).unwrap();
+    let other = Home::new();
+    let mut before = other.agent();
+    let own = before.save("Already here", "Before the import.");
+    other.run(&["import", file.to_str().unwrap()]).success();
+    let mut agent = other.agent();
+    let found = agent.search("kept second text");
+    let whole = agent.ok("mem_get_observation", json!({"id": found[0], "history": true}));
+    assert_eq!(whole["title"], "Kept 語🦉", "{whole:?}");
+    assert_eq!(whole["revision"], 3, "{whole:?}");
+    assert_eq!(whole.session(), "first / café", "{whole:?}");
+    whole.assert_in_both(&["line two"]);
+    assert_eq!(agent.search("recoverable"), Vec::<String>::new(), "a deleted one came back to life");
+    let again =
+        agent.ok("mem_save", json!({"title": "Kept", "content": "Third text.", "topic_key": "config/kept"}));
+    assert_eq!(again["revision"], 4, "the topic key holds: {again:?}");
+    assert_eq!(agent.get(&own)["content"], "Before the import.");
+}
+
+#[test]
+fn a_broken_file_is_refused_by_its_line() {
+    let home = furnished();
+    let good = home.export_text();
+    let lines: Vec<&str> = good.lines().collect();
+    let cut = lines.iter().position(|line| line.contains("\"memory\"")).unwrap();
+    let half: String = lines[cut].chars().take(lines[cut].len() / 3).collect();
+    for (what, text, words) in [
+        ("no JSON", format!("{}\nnot json\n", lines[0]), vec!["2"]),
+        ("half a line", format!("{}\n{half}", lines[..cut].join("\n")), vec![]),
+        ("an unknown kind", format!("{}\n{{\"kind\":\"dream\"}}\n", lines[0]), vec!["2", "dream"]),
+        ("no header", lines[1..].join("\n"), vec!["header"]),
+        ("empty", String::new(), vec![]),
+    ] {
+        let other = Home::new();
+        let file = other.work().join("broken.jsonl");
+        fs::write(&file, text).unwrap();
+        let refused = other.run(&["import", file.to_str().unwrap()]);
+        assert_ne!(refused.code(), 0, "{what}: {refused:?}");
+        for word in words {
+            assert!(refused.stderr.contains(word), "{what}: {word} is not said: {refused:?}");
+        }
+    }
+    let missing = home.run(&["import", "/no/such/file.jsonl"]);
+    assert_ne!(missing.code(), 0, "{missing:?}");
+    assert!(missing.stderr.contains("/no/such/file.jsonl"), "{missing:?}");
+}
+
+#[test]
+fn an_import_is_redacted_like_any_write() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.save("To be tampered with", "PLACEHOLDER is here.");
+    let secret = format!("ghp_{}", "zY9xW8vU7tS6rQ5pO4nM3lK2jI1hG0fEdCbA");
+    let tampered = home.export_text().replace("PLACEHOLDER", &secret);
+    let file = home.work().join("tampered.jsonl");
+    fs::write(&file, tampered).unwrap();
+    let other = Home::new();
+    other.run(&["import", file.to_str().unwrap()]).success();
+    let text = other.export_text();
+    assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
+}

@@ -1,0 +1,144 @@
+//! Both halves of a result carry the same facts, and a search hit is small in either.
+
+use crate::support::{Home, Reply, Value, json};
+
+const HIT_BYTES_MAX: usize = 400;
+
+/// The fact that stand under the keys an agent acts on: ids, titles, outcomes, next steps.
+fn facts(value: &Value, found: &mut Vec<String>) {
+    const KEYS: [&str; 19] = [
+        "id", "title", "outcome", "session_id", "memory_id", "topic_key", "suggested_topic_key", "key",
+        "follows", "next_cursor", "project", "match", "date", "type", "at", "agent", "preview", "session",
+        "next_offset",
+    ];
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value {
+                    Value::String(text) if KEYS.contains(&key.as_str()) => found.push(text.clone()),
+                    Value::Number(number) if key == "next_offset" => found.push(number.to_string()),
+                    _ => facts(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| facts(item, found)),
+        _ => {}
+    }
+}
+
+/// Times are facts by their day; the halves may write the hour in their own ways.
+fn shown(fact: &str) -> &str {
+    let is_time = fact.len() >= 20 && fact.as_bytes()[4] == b'-' && fact.as_bytes()[10] == b'T';
+    if is_time { &fact[..10] } else { fact }
+}
+
+#[track_caller]
+fn assert_same_facts(reply: &Reply) {
+    let mut found = Vec::new();
+    facts(&reply.structured, &mut found);
+    assert!(!found.is_empty(), "no facts at all in {reply:?}");
+    for fact in found {
+        assert!(reply.text.contains(shown(&fact)), "`{fact}` is only in the structured half of {reply:?}");
+    }
+}
+
+#[test]
+fn every_fact_stands_in_both_halves() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let keyed = |text: &str| json!({"title": format!("Storage {text}"), "content": text, "type": "decision", "topic_key": "decision/storage"});
+    let first = agent.ok("mem_save", keyed("First choice."));
+    let calls = [
+        ("mem_session_start", json!({"id": "s1"})),
+        ("mem_session_start", json!({"id": "s2"})),
+        ("mem_save", keyed("Second choice.")),
+        ("mem_save", json!({"title": "Storage First choice.", "content": "Of the same words."})),
+        ("mem_save", json!({"title": "Storage First choice.", "content": "Of other words."})),
+        ("mem_save", json!({"title": "Elsewhere", "content": "x", "project": "demos"})),
+        ("mem_update", json!({"id": first["id"], "tags": ["disk"]})),
+        ("mem_suggest_topic_key", json!({"type": "decision", "title": "Storage engine"})),
+        ("mem_search", json!({"query": "storage choice words", "limit": 1})),
+        ("mem_search", json!({"query": "storage choice words", "all_projects": true})),
+        ("mem_get_observation", json!({"id": first["id"], "history": true})),
+        ("mem_timeline", json!({"id": first["id"], "within": "project"})),
+        ("mem_save_prompt", json!({"content": "Which storage?"})),
+        ("mem_session_summary", json!({"content": "We chose the storage."})),
+        ("mem_session_end", json!({"summary": "We chose the storage at last."})),
+        ("mem_delete", json!({"id": first["id"]})),
+    ];
+    for (tool, arguments) in calls {
+        assert_same_facts(&agent.ok(tool, arguments));
+    }
+}
+
+#[test]
+fn the_text_of_context_is_the_markdown() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let ids: Vec<String> =
+        (0..4).map(|n| agent.save(&format!("Note {n}"), &format!("Content {n}."))).collect();
+    let context = agent.ok("mem_context", json!({}));
+    for id in &ids {
+        assert!(
+            context.str("text").contains(id.as_str()) && context.text.contains(id.as_str()),
+            "{context:?}"
+        );
+    }
+}
+
+/// The texts of the hits, cut at where each one's id stands.
+fn text_pieces<'a>(reply: &'a Reply, ids: &[String]) -> Vec<&'a str> {
+    let places: Vec<usize> = ids
+        .iter()
+        .map(|id| {
+            reply.text.find(id.as_str()).unwrap_or_else(|| panic!("{id} is not in the text of {reply:?}"))
+        })
+        .collect();
+    assert!(places.is_sorted(), "the halves have another order: {reply:?}");
+    places.windows(2).map(|pair| &reply.text[pair[0]..pair[1]]).collect()
+}
+
+#[test]
+fn a_hit_is_at_most_400_bytes_in_either_half() {
+    for c in ["w", "é", "語", "🦉", "\"", "\\"] {
+        let home = Home::new();
+        let mut agent = home.pump().project(&"project-".repeat(12)).client("a-client-of-some-name").start();
+        for n in 0..12 {
+            let title = format!("Owl {n} {}", format!("{} ", c.repeat(9)).repeat(28));
+            let content = format!("{n} owl {}", format!("{} ", c.repeat(9)).repeat(80));
+            let arguments = json!({"title": title.trim(), "content": content, "type": "t".repeat(40)});
+            agent.ok("mem_save", arguments);
+        }
+        for all_projects in [false, true] {
+            let found = agent.ok("mem_search", json!({"query": "owl", "all_projects": all_projects}));
+            let ids = found.ids("hits");
+            assert_eq!(ids.len(), 10, "{c}: {found:?}");
+            for hit in found.list("hits") {
+                let bytes = hit.to_string().len();
+                assert!(bytes <= HIT_BYTES_MAX, "{c}: {bytes} bytes: {hit}");
+                let title = hit["title"].as_str().unwrap();
+                assert!(title.chars().count() <= 80 && title.starts_with("Owl "), "{c}: {title}");
+                let preview = hit["preview"].as_str().unwrap();
+                assert!(preview.chars().count() <= 200 && !preview.is_empty(), "{c}: {hit}");
+            }
+            for piece in text_pieces(&found, &ids) {
+                assert!(piece.len() <= HIT_BYTES_MAX, "{c}: {} bytes: {piece}", piece.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_title_is_whole_and_a_long_one_cut_at_80() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let edge = format!("Edge {}", "y".repeat(75));
+    let long = format!("Long {}", "z".repeat(76));
+    agent.save(&edge, "The finch at the edge.");
+    agent.save(&long, "The finch beyond it.");
+    let found = agent.ok("mem_search", json!({"query": "finch"}));
+    let titles: Vec<&str> = found.list("hits").iter().filter_map(|hit| hit["title"].as_str()).collect();
+    assert!(titles.contains(&edge.as_str()), "{titles:?}");
+    assert!(!titles.contains(&long.as_str()), "{titles:?}");
+    assert!(titles.iter().all(|title| title.chars().count() <= 80), "{titles:?}");
+}

@@ -1,0 +1,49 @@
+//! The behaviour of the whole program, driven from outside as processes: one test binary, one file
+//! for each kind of behaviour.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
+
+mod support;
+
+mod bad_input;
+mod bounds;
+mod cli;
+mod concurrency;
+mod contract_arguments;
+mod contract_explore;
+mod contract_projects;
+mod contract_prompt_stats;
+mod contract_redaction;
+mod contract_rules;
+mod contract_save;
+mod contract_search;
+mod contract_sessions;
+mod contract_topic;
+mod contract_update_delete;
+mod crash;
+mod daemon;
+mod export;
+mod faults;
+mod halves;
+mod handshake;
+mod properties;
+mod tidy;
+mod tools;
+
+/// A file that is not listed above would never run.
+#[test]
+fn every_file_is_listed() {
+    let listed = include_str!("main.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap_or(&name);
+        if module != "main" {
+            assert!(
+                listed.contains(&format!("\nmod {module};\n")),
+                "tests/it/{name} is not listed in main.rs"
+            );
+        }
+    }
+}

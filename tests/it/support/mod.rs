@@ -1,0 +1,71 @@
+//! What the tests need around the real program: homes, agents, replies, repositories.
+//!
+//! Everything that waits has a deadline, and a test that misses it says what it waited for.
+
+mod agent;
+mod home;
+mod reply;
+mod repository;
+
+use std::time::{Duration, Instant};
+
+pub use agent::{Agent, Pump};
+pub use home::{Finished, Home, finish};
+pub use reply::{Reply, assert_keys};
+pub use repository::Repository;
+pub use serde_json::{Value, json};
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
+
+/// Longest wait for one answer.
+pub const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How often a condition is looked at while it is waited for.
+pub const GLANCE: Duration = Duration::from_millis(10);
+
+/// The 13 tools, in the order of the contract.
+pub const TOOLS: [&str; 13] = [
+    "mem_session_start", "mem_session_end", "mem_session_summary", "mem_context", "mem_save", "mem_update",
+    "mem_delete", "mem_suggest_topic_key", "mem_search", "mem_get_observation", "mem_timeline",
+    "mem_save_prompt", "mem_stats",
+];
+
+/// Waits until `condition` gives a value.
+///
+/// # Panics
+/// After [`DEADLINE`], naming `what`.
+pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(start.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain for: {what}");
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// The size of a heavy test: `full` is what the issue names; `CEREBRO_TEST_SCALE` multiplies it.
+pub fn scaled(full: usize) -> usize {
+    let scale = std::env::var("CEREBRO_TEST_SCALE").ok().and_then(|text| text.parse::<f64>().ok());
+    let scaled = full as f64 * scale.unwrap_or(1.0);
+    (scaled.round() as usize).max(1)
+}
+
+/// Says on the test's output why a test could not be run here.
+pub fn skip(reason: &str) {
+    println!("skipped: {reason}");
+}
+
+/// `n` different words that look like prose to an index: letters only.
+pub fn word(n: usize) -> String {
+    let mut n = n + 26 * 26;
+    let mut out = String::new();
+    while n > 0 {
+        out.push(char::from(b'a' + (n % 26) as u8));
+        n /= 26;
+    }
+    // A last letter that no stemmer takes off.
+    format!("w{out}q")
+}
