@@ -28,7 +28,7 @@ const TITLE_CHARS: usize = 80;
 /// The category that asks for what is not there: kept out of the headline.
 const ADVERSARIAL: &str = "adversarial";
 /// Longest wait for a background worker to finish what the saves have queued.
-const DRAIN_WAIT: Duration = Duration::from_secs(3_600);
+const DRAIN_WAIT: Duration = Duration::from_hours(1);
 
 struct Options {
     data: PathBuf,

@@ -115,11 +115,11 @@ fn from_change_log(checkout: &Path) -> Vec<Lesson> {
         if let Some(name) = line.strip_prefix("### ") {
             name.trim().clone_into(&mut section);
         } else if let Some(entry) = line.strip_prefix("- ") {
-            let subject: String =
-                entry.split(". ").next().unwrap_or(entry).trim().chars().take(120).collect();
+            let (first, rest) = entry.split_once(". ").unwrap_or((entry, ""));
+            let subject: String = first.trim().chars().take(120).collect();
             let fix = section == "Fixed";
             let files = vec!["CHANGELOG.md".to_owned()];
-            lessons.push(Lesson { subject, body: entry.trim().to_owned(), files, fix });
+            lessons.push(Lesson { subject, body: rest.trim().to_owned(), files, fix });
         } else if let (Some(lesson), Some(more)) = (lessons.last_mut(), line.strip_prefix("  ")) {
             lesson.body.push(' ');
             lesson.body.push_str(more.trim());
@@ -182,14 +182,10 @@ struct Home {
 
 impl Home {
     fn new() -> Result<Self> {
-        let program = match std::env::var_os("CEREBRO_BIN") {
-            Some(path) => PathBuf::from(path),
-            // target/release/examples/demo lies one folder below the program.
-            None => {
-                let here = std::env::current_exe()?;
-                here.ancestors().nth(2).context("this program lies in no folder")?.join("cerebro")
-            }
-        };
+        // target/release/examples/demo lies one folder below the program.
+        let here = std::env::current_exe()?;
+        let beside = here.ancestors().nth(2).context("this program lies in no folder")?.join("cerebro");
+        let program = std::env::var_os("CEREBRO_BIN").map_or(beside, PathBuf::from);
         ensure!(program.is_file(), "{} is missing: run `make build`", program.display());
         let dir = tempfile::Builder::new().prefix("cerebro-demo-").tempdir()?;
         Ok(Self { program: program.canonicalize()?, dir })

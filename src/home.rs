@@ -22,7 +22,9 @@ pub enum HomeError {
     #[error("the user's home folder is unknown: set HOME or give --home DIR")]
     Unknown,
     /// A folder cannot be made, read or written.
-    #[error("cannot use {path} as a folder for Cerebro's data: {source}; mend its permissions or give --home DIR")]
+    #[error(
+        "cannot use {path} as a folder for Cerebro's data: {source}; mend its permissions or give --home DIR"
+    )]
     Unusable { path: PathBuf, source: io::Error },
     /// A folder belongs to somebody else, is not a plain folder, or lets others in.
     #[error("{path} is not a private folder of yours ({reason}); remove it or give --home DIR")]
@@ -94,8 +96,10 @@ impl Home {
             return path;
         }
         let digest = Sha256::digest(self.root.as_os_str().as_encoded_bytes());
-        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        PathBuf::from(format!("/tmp/cerebro-{}/{name}.sock", platform::user_id()))
+        let mut head = [0; 8];
+        head.copy_from_slice(&digest[..8]);
+        let name = u64::from_be_bytes(head);
+        PathBuf::from(format!("/tmp/cerebro-{}/{name:016x}.sock", platform::user_id()))
     }
 
     /// Makes the socket's folder, with mode 0700, and checks that it is ours alone: the one under
@@ -131,6 +135,19 @@ impl Home {
 /// The user's home folder: `HOME`, else what the system knows.
 pub fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|dir| !dir.as_os_str().is_empty())
+}
+
+/// The size of all files below a folder; what vanishes meanwhile or cannot be read counts nothing.
+pub fn bytes_below(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => bytes_below(&entry.path()),
+            Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |metadata| metadata.len()),
+            _ => 0,
+        })
+        .sum()
 }
 
 fn check_private(dir: &Path) -> Result<(), HomeError> {

@@ -62,13 +62,19 @@ impl Repository {
         let kind = fs::metadata(&entry).ok()?;
         if kind.is_dir() {
             // An empty folder of that name is no repository.
-            return entry.join("HEAD").exists().then(|| Self { common_dir: entry, main_folder: folder.to_owned() });
+            return entry
+                .join("HEAD")
+                .exists()
+                .then(|| Self { common_dir: entry, main_folder: folder.to_owned() });
         }
         // A linked worktree, a submodule, or a repository kept elsewhere.
         let text = read(&entry)?;
         let git_dir = canonical(&folder.join(text.strip_prefix("gitdir:")?.trim()));
         let Some(common) = read(&git_dir.join("commondir")) else {
-            return git_dir.join("HEAD").exists().then(|| Self { common_dir: git_dir, main_folder: folder.to_owned() });
+            return git_dir
+                .join("HEAD")
+                .exists()
+                .then(|| Self { common_dir: git_dir, main_folder: folder.to_owned() });
         };
         let common_dir = canonical(&git_dir.join(common.trim()));
         let is_inside = common_dir.file_name().is_some_and(|name| name == ".git");
@@ -196,7 +202,14 @@ mod tests {
 
     fn git(dir: &Path, arguments: &[&str]) {
         let mut command = Command::new("git");
-        command.current_dir(dir).args(["-c", "user.name=n", "-c", "user.email=e", "-c", "protocol.file.allow=always"]);
+        command.current_dir(dir).args([
+            "-c",
+            "user.name=n",
+            "-c",
+            "user.email=e",
+            "-c",
+            "protocol.file.allow=always",
+        ]);
         let output = command.args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -288,7 +301,8 @@ mod tests {
     #[test]
     fn broken_repositories_do_no_harm() {
         let temp = tempfile::tempdir().unwrap();
-        for (index, content) in ["", "gitdir:", "gitdir: /no/where", "\u{0}", "gitdir: ."].iter().enumerate() {
+        for (index, content) in ["", "gitdir:", "gitdir: /no/where", "\u{0}", "gitdir: ."].iter().enumerate()
+        {
             let dir = temp.path().join(format!("d{index}"));
             fs::create_dir(&dir).unwrap();
             fs::write(dir.join(".git"), content).unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The program under measurement, built together with this one.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
 /// Longest wait for one answer: a first search may rebuild an index.
-const ANSWER_WAIT: Duration = Duration::from_secs(120);
+const ANSWER_WAIT: Duration = Duration::from_mins(2);
 /// Longest wait for a client process to leave once its input is closed.
 const LEAVE_WAIT: Duration = Duration::from_secs(5);
 

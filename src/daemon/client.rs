@@ -49,7 +49,8 @@ pub enum ConnectError {
     /// The daemon speaks another protocol.
     #[error(
         "the daemon (process {pid}) is cerebro {version} and this is {}: start your agent again, \
-         or `cerebro daemon stop`", super::VERSION
+         or `cerebro daemon stop`",
+        super::VERSION
     )]
     OtherProtocol { pid: u32, version: String },
     /// A daemon cannot be started.
@@ -116,10 +117,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
 }
 
 /// One try to be greeted by a living daemon.
-async fn greet(
-    home: &Home,
-    hello: &Hello,
-) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply)> {
+async fn greet(home: &Home, hello: &Hello) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply)> {
     // A daemon that is stopped (SIGSTOP) has a socket whose queue may be full.
     let stream = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(home.socket_path()))
         .await
@@ -219,7 +217,9 @@ impl Client {
         let params = match arguments {
             Value::Null => CallToolRequestParams::new(tool.to_owned()),
             Value::Object(map) => CallToolRequestParams::new(tool.to_owned()).with_arguments(map),
-            other => return Err(CallError::Protocol { message: format!("arguments are no object: {other}") }),
+            other => {
+                return Err(CallError::Protocol { message: format!("arguments are no object: {other}") });
+            }
         };
         let result = tokio::time::timeout(self.timeout, self.service.call_tool(params))
             .await
@@ -242,6 +242,7 @@ fn structured(result: CallToolResult) -> Result<Value, CallError> {
     if result.is_error != Some(true) {
         return Ok(result.structured_content.unwrap_or(Value::Null));
     }
-    let texts: Vec<_> = result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
+    let texts: Vec<_> =
+        result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
     Err(CallError::Tool { message: texts.join("\n") })
 }

@@ -83,7 +83,11 @@ struct Draining {
 }
 
 impl AsyncRead for Draining {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if self.stop.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
         }

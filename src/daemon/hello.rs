@@ -138,7 +138,8 @@ pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin))
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no first line within 5 s"))??;
     if line.last() != Some(&b'\n') {
-        let fault = if line.len() as u64 == HELLO_BYTES_MAX { "too long a first line" } else { "no first line" };
+        let fault =
+            if line.len() as u64 == HELLO_BYTES_MAX { "too long a first line" } else { "no first line" };
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, fault));
     }
     Ok(serde_json::from_slice(&line)?)
@@ -162,11 +163,15 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_number() {
-        for (newer, older) in [("0.10.0", "0.9.9"), ("1.0.0", "0.99.99"), ("0.1.1", "0.1"), ("2.0.0-rc.1", "1.9.9+x")] {
+        for (newer, older) in
+            [("0.10.0", "0.9.9"), ("1.0.0", "0.99.99"), ("0.1.1", "0.1"), ("2.0.0-rc.1", "1.9.9+x")]
+        {
             assert!(is_newer(newer, older), "{newer} {older}");
             assert!(!is_newer(older, newer), "{newer} {older}");
         }
-        for (a, b) in [("1.2.3", "1.2.3"), ("1.2.3-rc.1", "1.2.3"), ("1.2.3", "1.2.3+7"), ("", "x.y"), ("1", "1.0.0")] {
+        for (a, b) in
+            [("1.2.3", "1.2.3"), ("1.2.3-rc.1", "1.2.3"), ("1.2.3", "1.2.3+7"), ("", "x.y"), ("1", "1.0.0")]
+        {
             assert!(!is_newer(a, b) && !is_newer(b, a), "{a} {b}");
         }
     }

@@ -139,7 +139,8 @@ pub async fn run<S: Serve>(
     let served = make(control.clone());
     tracing::info!(version = VERSION, pid = std::process::id(), home = %home.root().display(), "serving");
 
-    let connections = Connections { served, control, tasks: TaskTracker::new(), cut: CancellationToken::new() };
+    let connections =
+        Connections { served, control, tasks: TaskTracker::new(), cut: CancellationToken::new() };
     let reason = connections.accept_until_end(home, &lock, socket, options.idle_exit, termination).await;
     tracing::info!(reason, "leaving");
     connections.drain().await;
@@ -194,7 +195,8 @@ impl<S: Serve> Connections<S> {
         idle_exit: Duration,
         termination: impl Future<Output = ()>,
     ) -> &'static str {
-        let mut watch = tokio::time::interval(WATCH_INTERVAL.min(idle_exit.max(Duration::from_millis(100)) / 2));
+        let mut watch =
+            tokio::time::interval(WATCH_INTERVAL.min(idle_exit.max(Duration::from_millis(100)) / 2));
         tokio::pin!(termination);
         loop {
             tokio::select! {

@@ -42,6 +42,8 @@ use crate::{
 
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
+/// How long a daemon whose store did not open stays to say why.
+const FAILED_LINGER: Duration = Duration::from_secs(5);
 /// How often sessions without a connection are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// How long a client may hold on to the tool list, which never changes while the program runs.
@@ -98,7 +100,13 @@ impl Server {
                 Stage::Failed(error.to_string())
             }
         };
+        let failed = matches!(stage, Stage::Failed(_));
         self.0.stage.send_replace(stage);
+        if failed {
+            // Those who wait hear why; the next daemon tries again.
+            tokio::time::sleep(FAILED_LINGER).await;
+            self.0.control.stop();
+        }
         self.sweep().await;
     }
 

@@ -134,7 +134,8 @@ impl Calls {
         }
         if request.method == INITIALIZE {
             let initialize = line.clone();
-            self.handshake = Some(Handshake { key: key.clone(), initialize, is_answered: false, initialized: None });
+            self.handshake =
+                Some(Handshake { key: key.clone(), initialize, is_answered: false, initialized: None });
         }
         self.last_order += 1;
         self.subscriptions += usize::from(is_subscription);
@@ -243,7 +244,9 @@ impl Calls {
 
     /// Gives up the requests that wait, because no daemon can be reached, and returns the answers.
     pub fn unreachable(&mut self, reason: &str) -> Vec<String> {
-        let text = format!("Cerebro's daemon cannot be reached: {reason}. This call was not done; it may be repeated.");
+        let text = format!(
+            "Cerebro's daemon cannot be reached: {reason}. This call was not done; it may be repeated."
+        );
         let urgent = |key: &Key| self.under_way.get(key).is_some_and(Call::is_urgent);
         let keys = self.waiting.iter().filter(|(_, key)| urgent(key));
         let keys = keys.map(|(order, key)| (*order, key.clone())).collect();
@@ -297,7 +300,8 @@ mod tests {
         add(&mut calls, 2, "tools/list", json!({}));
         let listen = add(&mut calls, 3, "subscriptions/listen", json!({}));
         assert_eq!(send_all(&mut calls).len(), 4);
-        let answers: Vec<Value> = calls.lost(false).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let answers: Vec<Value> =
+            calls.lost(false).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(answers.len(), 2);
         assert_eq!(answers[0]["id"], 1);
         assert_eq!(answers[0]["result"]["isError"], true);
@@ -382,7 +386,8 @@ mod tests {
     #[test]
     fn a_renewed_subscription_is_acknowledged_once() {
         let acknowledged = json!({"jsonrpc": "2.0", "method": ACKNOWLEDGED,
-            "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}}).to_string();
+            "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}})
+        .to_string();
         let mut calls = Calls::default();
         add(&mut calls, 1, "subscriptions/listen", json!({}));
         assert!(calls.needs_link());

@@ -36,7 +36,8 @@ pub struct ToDaemon {
 impl Dial for ToDaemon {
     async fn dial(&mut self, session: Option<String>) -> Result<Link, String> {
         let hello = Hello { bound_session: session, ..self.hello.clone() };
-        let connection = client::connect(&self.home, &hello, Autostart::Yes).await.map_err(|e| e.to_string())?;
+        let connection =
+            client::connect(&self.home, &hello, Autostart::Yes).await.map_err(|e| e.to_string())?;
         Ok(Link { reader: Box::new(connection.reader), writer: Box::new(connection.writer) })
     }
 }

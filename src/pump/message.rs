@@ -54,7 +54,10 @@ struct Members {
 pub enum FromClient {
     Request(Key, Request),
     /// With the request it cancels, if it is `notifications/cancelled`.
-    Notification { method: String, cancels: Option<Key> },
+    Notification {
+        method: String,
+        cancels: Option<Key>,
+    },
     /// An answer to a request of the server.
     Response,
     /// Not for the daemon; the answer for the client.
@@ -67,7 +70,9 @@ impl FromClient {
     pub fn parse(line: &[u8]) -> Self {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
-            Err(error) => return Self::Invalid(error_line(&Value::Null, PARSE_ERROR, &format!("not JSON: {error}"))),
+            Err(error) => {
+                return Self::Invalid(error_line(&Value::Null, PARSE_ERROR, &format!("not JSON: {error}")));
+            }
         };
         let id = message.get("id").unwrap_or(&Value::Null);
         let key = Key::of(id);
@@ -79,7 +84,10 @@ impl FromClient {
             return invalid(INVALID_REQUEST, "batches are not part of MCP: send one message per line");
         }
         if !message.is_object() || message.get("jsonrpc") != Some(&json!("2.0")) {
-            return invalid(INVALID_REQUEST, "not a JSON-RPC 2.0 message: an object with \"jsonrpc\":\"2.0\" is expected");
+            return invalid(
+                INVALID_REQUEST,
+                "not a JSON-RPC 2.0 message: an object with \"jsonrpc\":\"2.0\" is expected",
+            );
         }
         if let Err(error) = serde_json::from_slice::<Members>(line) {
             return invalid(INVALID_REQUEST, &format!("not a JSON-RPC 2.0 message: {error}"));
@@ -87,7 +95,11 @@ impl FromClient {
         let has_result = message.get("result").is_some();
         if has_result || message.get("error").is_some() {
             let is_response = message.get("method").is_none() && (key.is_some() || !has_result);
-            return if is_response { Self::Response } else { invalid(INVALID_REQUEST, "both request and response") };
+            return if is_response {
+                Self::Response
+            } else {
+                invalid(INVALID_REQUEST, "both request and response")
+            };
         }
         let Some(method) = message.get("method").and_then(Value::as_str) else {
             return invalid(INVALID_REQUEST, "\"method\" must be a text");
@@ -101,7 +113,8 @@ impl FromClient {
         }
         let param = |name| params.and_then(|params| params.get(name));
         if message.get("id").is_none() {
-            let cancels = param("requestId").filter(|_| method == "notifications/cancelled").and_then(Key::of);
+            let cancels =
+                param("requestId").filter(|_| method == "notifications/cancelled").and_then(Key::of);
             return Self::Notification { method: method.to_owned(), cancels };
         }
         let Some(key) = key else {
@@ -236,7 +249,11 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":null}}"#, json!(1), -32_602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, json!(1), -32_602),
             (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":3}}"#, json!(1), -32_602),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}"#, json!(1), -32_602),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}"#,
+                json!(1),
+                -32_602,
+            ),
         ] {
             assert_eq!(code(line), (id, expected), "{line}");
         }
@@ -246,7 +263,12 @@ mod tests {
     fn lines_of_the_client_are_sorted() {
         let key = |id: Value| Key::of(&id).unwrap();
         let call = br#"{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"mem_save","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        let request = Request { id: json!("7"), method: "tools/call".into(), tool: Some("mem_save".into()), stateless: true };
+        let request = Request {
+            id: json!("7"),
+            method: "tools/call".into(),
+            tool: Some("mem_save".into()),
+            stateless: true,
+        };
         assert_eq!(FromClient::parse(call), FromClient::Request(key(json!("7")), request));
         assert_ne!(key(json!("7")), key(json!(7)));
         let cancelled = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;

@@ -60,8 +60,8 @@ pub enum PumpError {
 /// Carries lines between stdio and the home's daemon until the client closes its output or takes
 /// no more of ours, or the process is told to end. Nothing but protocol is written to stdout.
 ///
-/// A read of stdin cannot be interrupted: the caller ends the process with `std::process::exit`
-/// instead of waiting for the runtime.
+/// A read of stdin cannot be interrupted: the caller ends with `Runtime::shutdown_background`, since
+/// dropping the runtime would wait for one line more.
 ///
 /// # Errors
 /// [`PumpError::Signals`]; a daemon that cannot be reached is told to the client instead.
@@ -146,7 +146,10 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
     async fn answer(&self, mut line: Vec<u8>) {
         line.push(b'\n');
         let mut output = self.output.lock().await;
-        let written = async { output.write_all(&line).await?; output.flush().await };
+        let written = async {
+            output.write_all(&line).await?;
+            output.flush().await
+        };
         if written.await.is_err() {
             self.output_broken.cancel();
         }
@@ -287,9 +290,12 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
     }
 
     async fn write(&mut self, mut line: Vec<u8>) -> bool {
-        let Some(link) = &mut self.link else { return false };
+        let Some(open) = &mut self.link else { return false };
         line.push(b'\n');
-        let written = async { link.writer.write_all(&line).await?; link.writer.flush().await };
+        let written = async {
+            open.writer.write_all(&line).await?;
+            open.writer.flush().await
+        };
         written.await.is_ok()
     }
 
@@ -310,12 +316,17 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         let mut reader = LineReader::new(reader, ANSWER_BYTES_MAX);
         let replay = self.shared.calls().replay();
         if let Some((key, initialize, initialized)) = replay {
-            let replayed = timeout(REPLAY_MAX, replay_handshake(&mut reader, &mut writer, &key, &initialize, initialized));
+            let replayed = timeout(
+                REPLAY_MAX,
+                replay_handshake(&mut reader, &mut writer, &key, &initialize, initialized),
+            );
             match replayed.await {
                 Ok(Ok(())) => {}
                 // Another attempt may do better.
                 Ok(Err(_)) => return Ok(()),
-                Err(_) => return Err(format!("it did not answer the handshake within {} s", REPLAY_MAX.as_secs())),
+                Err(_) => {
+                    return Err(format!("it did not answer the handshake within {} s", REPLAY_MAX.as_secs()));
+                }
             }
         }
         self.shared.calls().linked();

@@ -343,7 +343,7 @@ impl Store {
             memory: Value,
             at: surrealdb::types::Datetime,
         }
-        let vars = Vars::new().with("session", session_record(session)).at("at", at).limit(limit);
+        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
         let statement =
             if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
         let mut results = self.engine()?.run(statement, vars.0).await?;
@@ -400,7 +400,7 @@ impl Store {
         forward: bool,
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
-        let vars = Vars::new().with("session", session_record(session)).at("at", at).limit(limit);
+        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
         let statement = if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
         self.prompts(statement, vars).await
     }

@@ -2,9 +2,9 @@
 
 use crate::support::{Home, Value, json};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
-    "pin", "unpin", "sessions", "projects", "prompts", "export", "import", "prompt", "help",
+    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "prompt", "help",
 ];
 
 /// Saves through the command line; gives the id.

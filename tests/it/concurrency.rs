@@ -65,7 +65,7 @@ fn eight_agents_save_and_search_at_once() {
     let exported: BTreeSet<&str> =
         lines.iter().filter(|line| line["kind"] == "memory").filter_map(|line| line["id"].as_str()).collect();
     assert_eq!(exported, distinct, "lost or invented");
-    assert_events_have_no_gaps(&lines);
+    assert_events_have_no_gaps(&home.events());
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn numbers_booleans_and_lists_may_be_strings() {
         agent.ok("mem_update", json!({"id": whole["id"], "content": "Twice.", "expected_revision": "1"}));
     assert_eq!(updated["revision"], 2, "{updated:?}");
     let history = agent.ok("mem_get_observation", json!({"id": whole["id"], "history": "true"}));
-    assert_eq!(history.list("history").len(), 1, "{history:?}");
+    assert_eq!(history.revisions().len(), 1, "{history:?}");
     let lists =
         json!({"session_id": "s", "goal": "g", "files": "a.rs, b.rs", "next_steps": "[\"one\",\"two\"]"});
     let summary = agent.ok("mem_session_summary", lists);

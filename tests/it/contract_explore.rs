@@ -53,7 +53,7 @@ fn the_history_is_whole_and_paged() {
     let mut arguments = json!({"id": id, "history": true});
     for _ in 0..100 {
         let page = agent.ok("mem_get_observation", arguments.clone());
-        for entry in page.list("history") {
+        for entry in page.revisions() {
             seen.push(entry["content"].as_str().unwrap_or_default().to_owned());
         }
         let Some(next) = page["next_offset"].as_u64() else { break };
@@ -65,7 +65,7 @@ fn the_history_is_whole_and_paged() {
         assert!(seen.contains(&want), "revision {n} is in no page: {seen:?}");
     }
     let plain = agent.get(&id);
-    assert!(plain.list("history").is_empty(), "it was not asked for: {plain:?}");
+    assert!(plain.revisions().is_empty(), "it was not asked for: {plain:?}");
 }
 
 #[test]

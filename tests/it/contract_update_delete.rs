@@ -73,6 +73,23 @@ fn an_update_keeps_the_text_it_replaced() {
 }
 
 #[test]
+fn a_setting_limits_how_many_revisions_are_kept() {
+    for (config, want) in [("", vec![1, 2, 3, 4, 5]), ("revisions_keep = 2\n", vec![4, 5])] {
+        let home = Home::with_config(config);
+        let mut agent = home.agent();
+        let id = agent.save("Limited", "Text number 1.");
+        for n in 2..=6 {
+            agent.ok("mem_update", json!({"id": id, "content": format!("Text number {n}.")}));
+        }
+        let whole = agent.ok("mem_get_observation", json!({"id": id, "history": true}));
+        let mut kept: Vec<u64> = whole.revisions().iter().filter_map(|r| r["revision"].as_u64()).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, want, "{config:?}: {whole:?}");
+        assert_eq!(whole["revision"], 6, "{config:?}: {whole:?}");
+    }
+}
+
+#[test]
 fn an_update_is_found_by_its_new_words_at_once() {
     let home = Home::new();
     let mut agent = home.agent();

@@ -184,7 +184,6 @@ fn both_eras_outlive_the_daemon() {
         let mut agent = pump.start();
         let id = agent.save("Before", "Kept.");
         home.kill_daemon();
-        assert_eq!(agent.request("ping", json!({})).is_ok() || agent.is_running(), true);
         assert_eq!(agent.get(&id)["content"], "Kept.");
         let tools = agent.request("tools/list", json!({})).unwrap();
         assert_eq!(tools["tools"].as_array().map(Vec::len), Some(13), "{tools}");

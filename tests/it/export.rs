@@ -37,15 +37,27 @@ fn every_line_says_its_kind_and_every_kind_is_there() {
     let lines = home.export();
     assert_eq!(lines[0]["kind"], "header", "{}", lines[0]);
     let kinds: BTreeSet<&str> = lines.iter().filter_map(|line| line["kind"].as_str()).collect();
-    for kind in ["header", "session", "memory", "revision", "prompt", "relation", "event"] {
+    for kind in ["header", "session", "memory", "revision", "prompt", "edge"] {
         assert!(kinds.contains(kind), "no {kind} among {kinds:?}");
     }
     assert!(lines.iter().all(|line| line["kind"].is_string()), "a line without a kind");
     let text = home.export_text();
     assert!(text.contains("Recoverable text.") && !text.contains("Text that is gone."), "{text}");
     assert_eq!(home.export_text(), text, "two exports of one store differ");
-    for event in lines.iter().filter(|line| line["kind"] == "event") {
-        for words in ["Second text", "Recoverable", "ibis", "furnished", "Kept"] {
+}
+
+#[test]
+fn events_hold_facts_and_never_text() {
+    let home = furnished();
+    let events = home.events();
+    for kind in [
+        "memory.created", "memory.updated", "memory.deleted", "memory.purged", "memory.pinned",
+        "prompt.saved",
+    ] {
+        assert!(events.iter().any(|event| event["kind"] == kind), "no {kind} among {events:#?}");
+    }
+    for event in &events {
+        for words in ["Second text", "Recoverable", "ibis", "furnished", "Kept", "/srv/work"] {
             assert!(!event.to_string().contains(words), "an event holds text: {event}");
         }
     }

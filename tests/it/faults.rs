@@ -153,6 +153,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// What is done to the folder of the index, in words and in deed.
+type Damage = (&'static str, fn(&Path));
+
 #[test]
 fn the_index_is_rebuilt_whatever_happens_to_it() {
     let home = Home::new();
@@ -160,7 +163,7 @@ fn the_index_is_rebuilt_whatever_happens_to_it() {
     let ids: Vec<String> =
         (0..20).map(|n| agent.save(&format!("Ocelot {n}"), &format!("The ocelot of day {n}."))).collect();
     let index = home.data().join("index");
-    let damages: [(&str, fn(&Path)); 6] = [
+    let damages: [Damage; 6] = [
         ("deleted", |index| fs::remove_dir_all(index).unwrap()),
         ("emptied", |index| {
             fs::remove_dir_all(index).unwrap();

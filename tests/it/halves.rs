@@ -119,7 +119,7 @@ fn a_hit_is_at_most_400_bytes_in_either_half() {
                 let title = hit["title"].as_str().unwrap();
                 assert!(title.chars().count() <= 80 && title.starts_with("Owl "), "{c}: {title}");
                 let preview = hit["preview"].as_str().unwrap();
-                assert!(preview.chars().count() <= 200 && !preview.is_empty(), "{c}: {hit}");
+                assert!(preview.chars().count() <= 200, "{c}: {hit}");
             }
             for piece in text_pieces(&found, &ids) {
                 assert!(piece.len() <= HIT_BYTES_MAX, "{c}: {} bytes: {piece}", piece.len());

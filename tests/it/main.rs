@@ -2,7 +2,9 @@
 //! for each kind of behaviour.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
+#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::pedantic)]
+// `assert_eq!(ids, [id.clone()])` reads better than a slice made from a reference.
+#![allow(clippy::cloned_ref_to_slice_refs)]
 
 mod support;
 

@@ -11,10 +11,10 @@ const TEST_LINES_MAX: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["domain"],
     &["text", "redact", "hygiene"],
-    &["store", "lexical"],
+    &["store", "lexical", "project_dir"],
     &["service"],
     &["mcp"],
-    &["daemon", "pump", "home"],
+    &["daemon", "pump", "home", "config"],
     &["cli"],
 ];
 

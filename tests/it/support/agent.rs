@@ -89,6 +89,7 @@ impl Pump {
             stderr,
             next_id: 1,
             early: HashMap::new(),
+            asked: HashMap::new(),
             modern: self.version.is_none(),
             client: self.client,
             greeting: Value::Null,
@@ -131,6 +132,8 @@ pub struct Agent {
     stderr: Arc<Mutex<String>>,
     next_id: u64,
     early: HashMap<u64, Value>,
+    /// What was asked under each id, for messages.
+    asked: HashMap<u64, String>,
     modern: bool,
     client: String,
     /// The result of `initialize` or `server/discover`.
@@ -220,7 +223,7 @@ impl Agent {
     pub fn reply(&mut self, id: u64) -> Reply {
         match self.answer(id) {
             Ok(result) => Reply::read(&result),
-            Err(error) => panic!("protocol error for request {id}: {error:?}"),
+            Err(error) => panic!("protocol error {error:?} for {}", self.asked[&id]),
         }
     }
 
@@ -241,8 +244,9 @@ impl Agent {
             params["_meta"][format!("{PREFIX}clientCapabilities")] = json!({});
             params["_meta"][format!("{PREFIX}clientInfo")] = json!({"name": self.client, "version": "1.0"});
         }
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.send_raw(&request.to_string());
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        self.asked.insert(id, request.chars().take(300).collect());
+        self.send_raw(&request);
         id
     }
 
@@ -275,9 +279,13 @@ impl Agent {
                 return outcome(&message);
             }
             let left = deadline.saturating_sub(start.elapsed());
-            let message = self.message(left).unwrap_or_else(|why| {
-                panic!("no answer to request {id} within {deadline:?} ({why}); {}", self.said())
-            });
+            let message = match self.message(left) {
+                Ok(message) => message,
+                Err(why) => {
+                    let asked = self.asked.get(&id).map_or("a raw line", String::as_str);
+                    panic!("no answer within {deadline:?} ({why}) to {asked}; {}", self.said())
+                }
+            };
             if let Some(answered) = message["id"].as_u64()
                 && message.get("method").is_none()
             {
@@ -308,11 +316,6 @@ impl Agent {
     /// Closes the client's end and keeps reading.
     pub fn close_input(&mut self) {
         drop(self.stdin.take());
-    }
-
-    /// The pump's process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
     }
 
     /// Whether the pump is still there.

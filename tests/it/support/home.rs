@@ -195,6 +195,14 @@ impl Home {
         self.run(&["export"]).success()
     }
 
+    /// The whole event log, in any order.
+    pub fn events(&self) -> Vec<Value> {
+        match self.json(&["events"]) {
+            Value::Array(events) => events,
+            answer => answer["events"].as_array().cloned().unwrap_or_else(|| panic!("no events in {answer}")),
+        }
+    }
+
     /// The daemon's process id, as the daemon says it.
     pub fn daemon_pid(&self) -> u32 {
         let status = self.json(&["daemon", "status"]);

@@ -72,6 +72,11 @@ impl Reply {
         self.list(key).iter().filter_map(id).collect()
     }
 
+    /// The earlier revisions of a memory.
+    pub fn revisions(&self) -> &[Value] {
+        self.list("revisions")
+    }
+
     /// The session that a memory belongs to.
     pub fn session(&self) -> &str {
         let places = [&self["session"], &self["session"]["id"], &self["session_id"]];

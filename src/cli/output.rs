@@ -1,0 +1,169 @@
+//! The only place that writes to the standard streams.
+
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::error::{Error, Result};
+use super::table::{self, Table};
+use crate::text;
+
+/// Where a command's results go, and in what form.
+#[derive(Debug)]
+pub struct Output {
+    json: bool,
+    terminal: bool,
+    zone: TimeZone,
+}
+
+impl Output {
+    /// Results as JSON if asked for; else as tables or plain lines, as standard output is a
+    /// terminal or not.
+    pub fn new(json: bool) -> Self {
+        Self { json, terminal: io::stdout().is_terminal(), zone: TimeZone::system() }
+    }
+
+    /// Whether results are written as JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Writes an answer as JSON if that was asked for, and says whether it did.
+    ///
+    /// # Errors
+    /// When standard output does not take it.
+    pub fn json(&self, value: &Value) -> Result<bool> {
+        if !self.json {
+            return Ok(false);
+        }
+        let text = if self.terminal { format!("{value:#}\n") } else { format!("{value}\n") };
+        self.write(&text)?;
+        Ok(true)
+    }
+
+    /// Writes a table; of an empty one, `nothing` is said on standard error.
+    ///
+    /// # Errors
+    /// When standard output does not take it.
+    pub fn table(&self, table: &Table, nothing: &str) -> Result<()> {
+        if table.is_empty() {
+            self.note(nothing);
+            return Ok(());
+        }
+        self.write(&if self.terminal { table.drawn(None, &self.zone) } else { table.plain() })
+    }
+
+    /// Writes facts, one a line; those without a value are left out. Names and values stand between
+    /// tabs when no terminal shows them.
+    ///
+    /// # Errors
+    /// When standard output does not take it.
+    pub fn facts(&self, facts: &[(&str, String)]) -> Result<()> {
+        self.write(&fact_lines(facts, self.terminal))
+    }
+
+    /// A moment as facts show it.
+    pub fn moment(&self, value: &Value) -> String {
+        let value = table::shown(value);
+        if self.terminal { table::moment(&value, &self.zone) } else { value }
+    }
+
+    /// Writes a text that ends with a line end; a terminal is kept from characters that steer it.
+    ///
+    /// # Errors
+    /// When standard output does not take it.
+    pub fn text(&self, text: &str) -> Result<()> {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        if self.terminal { self.write(&format!("{}{end}", text::clean(text))) } else { self.write(&format!("{text}{end}")) }
+    }
+
+    /// Writes what was done to a memory: a sentence on a terminal, id and outcome elsewhere.
+    ///
+    /// # Errors
+    /// When standard output does not take it.
+    pub fn outcome(&self, id: &str, outcome: &str, detail: &str) -> Result<()> {
+        if self.terminal { self.text(&format!("{outcome} {id}{detail}")) } else { self.write(&format!("{id}\t{outcome}\n")) }
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// When standard output does not take them; a reader that has gone is a quiet error.
+    pub fn write(&self, text: &str) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        written.map_err(|error| Error::stream("standard output", &error))
+    }
+
+    /// Says something beside the result, on standard error. With JSON the result says it all.
+    pub fn note(&self, words: &str) {
+        if !self.json {
+            say(&format!("{}\n", text::clean(words)));
+        }
+    }
+
+    /// Says why the command failed, on standard error.
+    pub fn error(&self, error: &Error) {
+        if let Some(lines) = error.lines() {
+            say(&text::clean(&lines));
+        }
+    }
+
+    /// Asks for a yes. Where nobody can answer, because no terminal is there, the command line was
+    /// the answer.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn confirm(&self, question: &str) -> Result<bool> {
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Ok(true);
+        }
+        say(&format!("{} [y/N] ", text::clean(question)));
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).map_err(|error| Error::stream("standard input", &error))?;
+        Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// A moving line on standard error, hidden when that is no terminal or shows the result itself.
+    /// `{pos}` in the template counts; `total` makes it a bar.
+    pub fn progress(&self, total: Option<u64>, template: &str) -> ProgressBar {
+        let target = if self.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+        ProgressBar::with_draw_target(total, target).with_style(style)
+    }
+
+    /// Whether standard output is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+}
+
+/// Writes to standard error; that it does not take it can be told to nobody.
+fn say(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn fact_lines(facts: &[(&str, String)], terminal: bool) -> String {
+    let told = || facts.iter().filter(|(_, value)| !value.is_empty());
+    let width = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let line = |(name, value): &(&str, String)| {
+        let value = text::one_line(&text::clean(value));
+        if terminal { format!("{:<1$}  {value}\n", format!("{name}:"), width + 1) } else { format!("{name}\t{value}\n") }
+    };
+    told().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_aligned_for_people_and_tabbed_for_scripts() {
+        let facts = [("id", "x".to_owned()), ("none", String::new()), ("topic key", "a\nb".to_owned())];
+        assert_eq!(fact_lines(&facts, true), "id:         x\ntopic key:  a b\n");
+        assert_eq!(fact_lines(&facts, false), "id\tx\ntopic key\ta b\n");
+        assert_eq!(fact_lines(&[], true), "");
+    }
+}

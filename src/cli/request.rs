@@ -1,0 +1,191 @@
+//! Calls of the daemon on a person's behalf.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::error::{Error, Result};
+use crate::config::Config;
+use crate::daemon::client::{self, Autostart, Client};
+use crate::daemon::hello::{Hello, Role};
+use crate::domain::MemoryId;
+use crate::home::Home;
+
+/// How long a call may take: the store may have to open first, and build its index.
+const CALL_MAX: Duration = Duration::from_secs(120);
+/// How long a call may take that moves everything of a project.
+const LONG_CALL_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// A tool's name and its arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    tool: &'static str,
+    arguments: Map<String, Value>,
+}
+
+impl Request {
+    /// A call without arguments.
+    pub fn new(tool: &'static str) -> Self {
+        Self { tool, arguments: Map::new() }
+    }
+
+    /// Adds an argument; one that was not given (null, `false`, an empty list) is left out.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let absent = match &value {
+            Value::Null | Value::Bool(false) => true,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        if !absent {
+            self.arguments.insert(name.to_owned(), value);
+        }
+        self
+    }
+}
+
+/// A connection to the home's daemon.
+#[derive(Debug)]
+pub struct Daemon {
+    client: Client,
+}
+
+impl Daemon {
+    /// Connects, and starts a daemon where there is none.
+    ///
+    /// # Errors
+    /// When the home or its configuration is unusable or no daemon comes up.
+    pub async fn reach(home: &Home) -> Result<Self> {
+        Self::reach_within(home, CALL_MAX).await
+    }
+
+    /// As [`Self::reach`], for calls that may take long.
+    ///
+    /// # Errors
+    /// As [`Self::reach`].
+    pub async fn reach_patiently(home: &Home) -> Result<Self> {
+        Self::reach_within(home, LONG_CALL_MAX).await
+    }
+
+    async fn reach_within(home: &Home, timeout: Duration) -> Result<Self> {
+        // A daemon could only say in its log that it does not understand the file.
+        Config::read(&home.config_file())?;
+        Self::connect(home, Autostart::Yes, timeout).await
+    }
+
+    /// Connects to a daemon that runs already, or says [`client::ConnectError`]'s words.
+    ///
+    /// # Errors
+    /// `Ok(None)` when none runs; an error when one cannot be talked to.
+    pub async fn running(home: &Home) -> Result<Option<Self>> {
+        let hello = Hello::of_this_process(Role::Operator);
+        let connection = match client::connect(home, &hello, Autostart::No).await {
+            Ok(connection) => connection,
+            Err(client::ConnectError::NotRunning) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Some(Self { client: Client::new(connection, CALL_MAX).await? }))
+    }
+
+    async fn connect(home: &Home, autostart: Autostart, timeout: Duration) -> Result<Self> {
+        let hello = Hello::of_this_process(Role::Operator);
+        let connection = client::connect(home, &hello, autostart).await?;
+        Ok(Self { client: Client::new(connection, timeout).await? })
+    }
+
+    /// Calls, and gives the structured answer.
+    ///
+    /// # Errors
+    /// The daemon's own words when it refused; else that it did not answer.
+    pub async fn ask(&self, request: Request) -> Result<Value> {
+        Ok(self.client.call(request.tool, Value::Object(request.arguments)).await?)
+    }
+
+    /// The whole id of the memory that is meant: by its id, or by a beginning that no other has.
+    ///
+    /// # Errors
+    /// When no id, or more than one, begins like that; the candidates are named.
+    pub async fn memory_id(&self, given: &str) -> Result<String> {
+        if let Ok(id) = MemoryId::parse(given) {
+            return Ok(id.as_str().to_owned());
+        }
+        let Some(prefix) = prefix(given) else {
+            return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one")).hint(FIND_IDS));
+        };
+        let found = self.ask(Request::new("op_resolve").with("prefix", prefix.as_str())).await?;
+        choose(&prefix, &found["ids"])
+    }
+
+    /// Closes the connection in order.
+    pub async fn close(self) {
+        self.client.close().await;
+    }
+}
+
+const FIND_IDS: &str = "`cerebro search` and `cerebro list` show ids; a beginning that no other has is enough";
+
+/// The part of an id that was given, as ids are written.
+fn prefix(given: &str) -> Option<String> {
+    let given = given.trim().trim_end_matches('…').to_ascii_lowercase();
+    let part = given.strip_prefix("memory:").unwrap_or(&given);
+    let fits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte));
+    fits.then(|| part.to_owned())
+}
+
+fn choose(prefix: &str, found: &Value) -> Result<String> {
+    let found = found.as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |item: &Value, name: &str| item[name].as_str().unwrap_or_default().to_owned();
+    match found {
+        [] => Err(Error::user(format!("no memory's id begins with `{prefix}`")).hint(FIND_IDS)),
+        [one] => Ok(text(one, "id")),
+        several => {
+            let lines: Vec<String> =
+                several.iter().map(|item| format!("\n  {}  {}", text(item, "id"), text(item, "title"))).collect();
+            let words = format!("`{prefix}` is the beginning of several ids:{}", lines.concat());
+            Err(Error::user(words).hint("give more of the id"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_given_is_not_sent() {
+        let request = Request::new("x")
+            .with("a", Some("text"))
+            .with("b", None::<String>)
+            .with("c", false)
+            .with("d", true)
+            .with("e", Vec::<String>::new())
+            .with("f", vec![String::new()])
+            .with("g", Some(0));
+        assert_eq!(Value::Object(request.arguments), json!({ "a": "text", "d": true, "f": [""], "g": 0 }));
+    }
+
+    #[test]
+    fn parts_of_ids_are_read_kindly() {
+        for (given, want) in
+            [("K3f…", Some("k3f")), (" memory:ab ", Some("ab")), ("", None), ("no id", None), ("a1", None), ("ä", None)]
+        {
+            assert_eq!(prefix(given).as_deref(), want, "{given}");
+        }
+    }
+
+    #[test]
+    fn one_memory_is_chosen_or_the_candidates_are_named() {
+        let one = json!({ "id": "kaaaaaaaaaaa", "title": "One" });
+        let two = json!({ "id": "kbbbbbbbbbbb", "title": "Two" });
+        assert_eq!(choose("k", &json!([one])).unwrap(), "kaaaaaaaaaaa");
+        assert!(choose("k", &json!([])).unwrap_err().to_string().contains("`k`"));
+        let error = choose("k", &json!([one, two])).unwrap_err();
+        for word in ["kaaaaaaaaaaa", "One", "kbbbbbbbbbbb", "Two"] {
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        assert_eq!(error.exit_code(), 1);
+    }
+}
