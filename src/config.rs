@@ -83,7 +83,9 @@ impl Config {
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_duration(&text).ok_or_else(|| {
-        serde::de::Error::custom(format!("`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""))
+        serde::de::Error::custom(format!(
+            "`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
+        ))
     })
 }
 
@@ -111,10 +113,14 @@ mod tests {
     #[test]
     fn every_key_has_a_default_and_odd_ones_are_refused() {
         assert_eq!(toml::from_str::<Config>("").unwrap(), Config::default());
-        let config: Config = toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
+        let config: Config =
+            toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
         assert_eq!(config.idle_exit, Duration::from_secs(1));
         assert!(!config.settings().agent_hard_delete);
-        for bad in ["idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"", "revisions_keep = -1"] {
+        for bad in [
+            "idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"",
+            "revisions_keep = -1",
+        ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }
     }

@@ -245,7 +245,7 @@ pub fn sanitize_surrogates(line: &[u8]) -> Cow<'_, [u8]> {
             b'\\' if in_string => match escaped_unit(&out[at..]) {
                 None => at += 1,
                 Some(0xd800..=0xdbff) if matches!(escaped_unit(&out[at + 6..]), Some(0xdc00..=0xdfff)) => {
-                    at += 11
+                    at += 11;
                 }
                 Some(0xd800..=0xdfff) => {
                     out.to_mut()[at..at + 6].copy_from_slice(b"\\uFFFD");

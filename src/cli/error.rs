@@ -199,7 +199,10 @@ mod tests {
 
     #[test]
     fn advice_for_agents_becomes_advice_for_people() {
-        assert_eq!(for_people("no memory `x`; search with mem_search"), "no memory `x`; search with `cerebro search`");
+        assert_eq!(
+            for_people("no memory `x`; search with mem_search"),
+            "no memory `x`; search with `cerebro search`"
+        );
         assert_eq!(for_people("mem_save_prompt, mem_save"), "`cerebro mcp`, `cerebro save`");
     }
 }

@@ -76,7 +76,11 @@ impl Output {
     /// When standard output does not take it.
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        if self.terminal { self.write(&format!("{}{end}", text::clean(text))) } else { self.write(&format!("{text}{end}")) }
+        if self.terminal {
+            self.write(&format!("{}{end}", text::clean(text)))
+        } else {
+            self.write(&format!("{text}{end}"))
+        }
     }
 
     /// Writes what was done to a memory: a sentence on a terminal, id and outcome elsewhere.
@@ -84,7 +88,11 @@ impl Output {
     /// # Errors
     /// When standard output does not take it.
     pub fn outcome(&self, id: &str, outcome: &str, detail: &str) -> Result<()> {
-        if self.terminal { self.text(&format!("{outcome} {id}{detail}")) } else { self.write(&format!("{id}\t{outcome}\n")) }
+        if self.terminal {
+            self.text(&format!("{outcome} {id}{detail}"))
+        } else {
+            self.write(&format!("{id}\t{outcome}\n"))
+        }
     }
 
     /// Writes bytes as they are.
@@ -130,7 +138,8 @@ impl Output {
     /// `{pos}` in the template counts; `total` makes it a bar.
     pub fn progress(&self, total: Option<u64>, template: &str) -> ProgressBar {
         let target = if self.json { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
         ProgressBar::with_draw_target(total, target).with_style(style)
     }
 
@@ -150,7 +159,11 @@ fn fact_lines(facts: &[(&str, String)], terminal: bool) -> String {
     let width = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let line = |(name, value): &(&str, String)| {
         let value = text::one_line(&text::clean(value));
-        if terminal { format!("{:<1$}  {value}\n", format!("{name}:"), width + 1) } else { format!("{name}\t{value}\n") }
+        if terminal {
+            format!("{:<1$}  {value}\n", format!("{name}:"), width + 1)
+        } else {
+            format!("{name}\t{value}\n")
+        }
     };
     told().map(line).collect()
 }

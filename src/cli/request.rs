@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
 use crate::config::Config;
-use crate::daemon::client::{self, Autostart, Client};
+use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::domain::MemoryId;
 use crate::home::Home;
@@ -71,27 +71,22 @@ impl Daemon {
     async fn reach_within(home: &Home, timeout: Duration) -> Result<Self> {
         // A daemon could only say in its log that it does not understand the file.
         Config::read(&home.config_file())?;
-        Self::connect(home, Autostart::Yes, timeout).await
+        let hello = Hello::of_this_process(Role::Operator);
+        let connection = client::connect(home, &hello, Autostart::Yes).await?;
+        Ok(Self { client: Client::new(connection, timeout).await? })
     }
 
-    /// Connects to a daemon that runs already, or says [`client::ConnectError`]'s words.
+    /// Connects to the daemon that runs already; `None` when none does.
     ///
     /// # Errors
-    /// `Ok(None)` when none runs; an error when one cannot be talked to.
+    /// When one runs that cannot be talked to.
     pub async fn running(home: &Home) -> Result<Option<Self>> {
         let hello = Hello::of_this_process(Role::Operator);
-        let connection = match client::connect(home, &hello, Autostart::No).await {
-            Ok(connection) => connection,
-            Err(client::ConnectError::NotRunning) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Some(Self { client: Client::new(connection, CALL_MAX).await? }))
-    }
-
-    async fn connect(home: &Home, autostart: Autostart, timeout: Duration) -> Result<Self> {
-        let hello = Hello::of_this_process(Role::Operator);
-        let connection = client::connect(home, &hello, autostart).await?;
-        Ok(Self { client: Client::new(connection, timeout).await? })
+        match client::connect(home, &hello, Autostart::No).await {
+            Ok(connection) => Ok(Some(Self { client: Client::new(connection, CALL_MAX).await? })),
+            Err(ConnectError::NotRunning) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Calls, and gives the structured answer.
@@ -111,7 +106,8 @@ impl Daemon {
             return Ok(id.as_str().to_owned());
         }
         let Some(prefix) = prefix(given) else {
-            return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one")).hint(FIND_IDS));
+            return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one"))
+                .hint(FIND_IDS));
         };
         let found = self.ask(Request::new("op_resolve").with("prefix", prefix.as_str())).await?;
         choose(&prefix, &found["ids"])
@@ -123,13 +119,15 @@ impl Daemon {
     }
 }
 
-const FIND_IDS: &str = "`cerebro search` and `cerebro list` show ids; a beginning that no other has is enough";
+const FIND_IDS: &str =
+    "`cerebro search` and `cerebro list` show ids; a beginning that no other has is enough";
 
 /// The part of an id that was given, as ids are written.
 fn prefix(given: &str) -> Option<String> {
     let given = given.trim().trim_end_matches('…').to_ascii_lowercase();
     let part = given.strip_prefix("memory:").unwrap_or(&given);
-    let fits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte));
+    let fits = !part.is_empty()
+        && part.bytes().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(&byte));
     fits.then(|| part.to_owned())
 }
 
@@ -140,8 +138,10 @@ fn choose(prefix: &str, found: &Value) -> Result<String> {
         [] => Err(Error::user(format!("no memory's id begins with `{prefix}`")).hint(FIND_IDS)),
         [one] => Ok(text(one, "id")),
         several => {
-            let lines: Vec<String> =
-                several.iter().map(|item| format!("\n  {}  {}", text(item, "id"), text(item, "title"))).collect();
+            let lines: Vec<String> = several
+                .iter()
+                .map(|item| format!("\n  {}  {}", text(item, "id"), text(item, "title")))
+                .collect();
             let words = format!("`{prefix}` is the beginning of several ids:{}", lines.concat());
             Err(Error::user(words).hint("give more of the id"))
         }
@@ -169,9 +169,14 @@ mod tests {
 
     #[test]
     fn parts_of_ids_are_read_kindly() {
-        for (given, want) in
-            [("K3f…", Some("k3f")), (" memory:ab ", Some("ab")), ("", None), ("no id", None), ("a1", None), ("ä", None)]
-        {
+        for (given, want) in [
+            ("K3f…", Some("k3f")),
+            (" memory:ab ", Some("ab")),
+            ("", None),
+            ("no id", None),
+            ("a1", None),
+            ("ä", None),
+        ] {
             assert_eq!(prefix(given).as_deref(), want, "{given}");
         }
     }

@@ -160,7 +160,8 @@ mod tests {
     fn table() -> Table {
         let list = json!([
             { "id": "abcdefghij27", "at": "2026-11-21T23:30:00Z", "n": 7, "note": null, "title": "Short" },
-            { "id": "bbcdefghij27", "at": "never", "n": 1_234, "title": "Long\t語 \u{1b}[31mwords\nand more of them" },
+            { "id": "bbcdefghij27", "at": "never", "n": 1_234,
+              "title": "Long\t語 \u{1b}[31mwords\nand more of them" },
         ]);
         Table::of(COLUMNS, &["id", "at", "n", "note", "title"], &list)
     }
@@ -169,7 +170,8 @@ mod tests {
     fn plain_lines_have_every_column_and_no_frame() {
         assert_eq!(
             table().plain(),
-            "abcdefghij27\t2026-11-21T23:30:00Z\t7\t\tShort\nbbcdefghij27\tnever\t1234\t\tLong 語 [31mwords and more of them\n"
+            "abcdefghij27\t2026-11-21T23:30:00Z\t7\t\tShort\n\
+             bbcdefghij27\tnever\t1234\t\tLong 語 [31mwords and more of them\n"
         );
         assert_eq!(Table::of(COLUMNS, &["id", "at", "n", "note", "title"], &Value::Null).plain(), "");
     }
@@ -202,7 +204,13 @@ mod tests {
         for (seconds, want) in [(0, "0 s"), (61, "1 min 1 s"), (7_260, "2 h 1 min"), (90_000, "1 d 1 h")] {
             assert_eq!(duration(seconds), want);
         }
-        for (count, want) in [(0, "0 B"), (999, "999 B"), (1_050, "1.0 kB"), (12_345_678, "12.3 MB"), (5_000_000_000, "5.0 GB")] {
+        for (count, want) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_050, "1.0 kB"),
+            (12_345_678, "12.3 MB"),
+            (5_000_000_000, "5.0 GB"),
+        ] {
             assert_eq!(bytes(count), want);
         }
     }

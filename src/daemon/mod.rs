@@ -215,7 +215,7 @@ impl<S: Serve> Connections<S> {
                     if !socket.is_in_place() {
                         match Socket::bind(home, lock) {
                             Ok(new) => socket = new,
-                            Err(error) => tracing::error!(%error, "the socket is gone and cannot be made anew"),
+                            Err(error) => tracing::error!(%error, "cannot make the lost socket anew"),
                         }
                     }
                 }

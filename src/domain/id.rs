@@ -154,7 +154,10 @@ mod tests {
     fn memory_ids_are_read_kindly_and_strictly() {
         let id = MemoryId::parse("abcdefghij27").unwrap();
         assert_eq!(MemoryId::parse(" memory:ABCDEFGHIJ27\n"), Ok(id));
-        for bad in ["", "abcdefghij2", "abcdefghij271", "2bcdefghij27", "abcdefghij10", "session:abcdefghij27", "äbcdefghij2"] {
+        for bad in [
+            "", "abcdefghij2", "abcdefghij271", "2bcdefghij27", "abcdefghij10", "session:abcdefghij27",
+            "äbcdefghij2",
+        ] {
             assert_eq!(MemoryId::parse(bad), Err(IdError::Memory), "{bad}");
         }
     }

@@ -154,7 +154,12 @@ mod tests {
 
     #[test]
     fn kinds_are_normalised_and_bounded() {
-        for (text, want) in [("Bug Fix", "bug-fix"), (" decision ", "decision"), ("a//b", "a-b"), ("session_summary", "session_summary")] {
+        for (text, want) in [
+            ("Bug Fix", "bug-fix"),
+            (" decision ", "decision"),
+            ("a//b", "a-b"),
+            ("session_summary", "session_summary"),
+        ] {
             assert_eq!(Kind::parse(text).unwrap().as_str(), want);
         }
         assert!(Kind::parse(&"a".repeat(40)).is_some());

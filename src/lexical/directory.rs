@@ -11,8 +11,8 @@ use std::{
 };
 
 use tantivy::directory::{
-    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite, WatchCallback,
-    WatchHandle, WritePtr,
+    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, TerminatingWrite,
+    WatchCallback, WatchHandle, WritePtr,
     error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError},
 };
 

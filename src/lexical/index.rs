@@ -19,6 +19,7 @@ use super::{
     directory::LazyDirectory,
     mark::{self, State},
     merge::Doubling,
+    scan,
     schema::{Fields, Key, number_to_id, register_analyzer, schema},
     search,
 };
@@ -98,7 +99,8 @@ impl Index {
         if state == State::Killed && !index.tantivy.validate_checksum()?.is_empty() {
             return damaged("a file does not match its checksum");
         }
-        let Some(checkpoint) = index.tantivy.load_metas()?.payload.as_deref().and_then(Checkpoint::from_json) else {
+        let Some(checkpoint) = index.tantivy.load_metas()?.payload.as_deref().and_then(Checkpoint::from_json)
+        else {
             return damaged("it holds no checkpoint");
         };
         let mut queue = lock(&index.queue);
@@ -173,7 +175,8 @@ impl Index {
     fn flush_with(&self, writer: &mut IndexWriter) -> Result<()> {
         let (changes, checkpoint, pushes) = {
             let queue = lock(&self.queue);
-            let changes: Vec<Arc<Change>> = queue.changes.values().map(|(_, change)| change.clone()).collect();
+            let changes: Vec<Arc<Change>> =
+                queue.changes.values().map(|(_, change)| change.clone()).collect();
             (changes, queue.checkpoint.clone(), queue.pushes)
         };
         if changes.is_empty() {
@@ -192,7 +195,12 @@ impl Index {
         Ok(())
     }
 
-    fn commit(&self, writer: &mut IndexWriter, changes: &[Arc<Change>], checkpoint: &Checkpoint) -> Result<()> {
+    fn commit(
+        &self,
+        writer: &mut IndexWriter,
+        changes: &[Arc<Change>],
+        checkpoint: &Checkpoint,
+    ) -> Result<()> {
         let searcher = self.reader.searcher();
         for change in changes {
             // A deletion makes the commit look into every segment, so spare it for new memories.
@@ -220,7 +228,8 @@ impl Index {
     /// Rewrites every segment with deleted passages, then waits until the old files are gone.
     fn erase(&self, writer: &mut IndexWriter) -> Result<()> {
         for _ in 0..ERASE_ATTEMPTS_MAX {
-            let worn: Vec<_> = self.tantivy.searchable_segment_metas()?.into_iter().filter(|s| s.has_deletes()).collect();
+            let worn: Vec<_> =
+                self.tantivy.searchable_segment_metas()?.into_iter().filter(|s| s.has_deletes()).collect();
             let mut waiting = !worn.is_empty();
             for segment in worn {
                 // Fails while a background merge has the segment; the next round finds what became of it.
@@ -255,9 +264,13 @@ impl Index {
 
     /// A view that holds every change pushed before this call.
     fn fresh(&self) -> Result<Searcher> {
-        let pending = !lock(&self.queue).changes.is_empty();
-        if pending {
-            self.flush()?;
+        let pending = || !lock(&self.queue).changes.is_empty();
+        if pending() {
+            let mut writer = lock(&self.writer);
+            // Another search may have flushed while this one waited for the lock.
+            if pending() {
+                self.flush_with(writer.as_mut().ok_or(LexicalError::Closed)?)?;
+            }
         }
         Ok(self.reader.searcher())
     }
@@ -289,7 +302,8 @@ impl Index {
         keys.dedup();
         let shares = |doc: &Doc| {
             let same_place = doc.scope == scope && doc.project == *project;
-            same_place && doc.near_keys.iter().chain([&doc.title_key]).any(|key| keys.binary_search(key).is_ok())
+            same_place
+                && doc.near_keys.iter().chain([&doc.title_key]).any(|key| keys.binary_search(key).is_ok())
         };
         // The view is taken under the lock: a flush forgets changes only after they are visible.
         let (mut found, searcher, changed) = {
@@ -311,14 +325,23 @@ impl Index {
         Ok(found)
     }
 
-    fn near_committed(&self, searcher: &Searcher, project: &Project, scope: Scope, keys: &[u64]) -> Result<Vec<MemoryId>> {
+    fn near_committed(
+        &self,
+        searcher: &Searcher,
+        project: &Project,
+        scope: Scope,
+        keys: &[u64],
+    ) -> Result<Vec<MemoryId>> {
         let mut found = Vec::new();
         for segment in searcher.segment_readers() {
             let ids = segment.fast_fields().u64("memory")?;
             let inverted = segment.inverted_index(self.fields.keys)?;
             for key in keys {
                 let term = self.fields.term(Key::Near(project, scope, *key));
-                let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? else { continue };
+                let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)?
+                else {
+                    continue;
+                };
                 while !postings.docs().is_empty() {
                     let live = postings.docs().iter().filter(|doc| !segment.is_deleted(**doc));
                     found.extend(live.filter_map(|doc| number_to_id(ids.first(*doc)?)));
@@ -335,7 +358,7 @@ impl Index {
     pub fn len(&self) -> u64 {
         let searcher = self.reader.searcher();
         let first = self.fields.term(Key::First);
-        guarded(|| search::count(&searcher, &first)).unwrap_or(0)
+        guarded(|| scan::count(&searcher, &first)).unwrap_or(0)
     }
 
     /// Whether the committed index holds no memory.

@@ -35,7 +35,8 @@ fn boot_id() -> Option<String> {
 
 /// Reads the mark.
 pub fn read(dir: &Path) -> State {
-    let Some(mark) = fs::read(path(dir)).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) else {
+    let Some(mark) = fs::read(path(dir)).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+    else {
         return State::Unknown;
     };
     if mark["format"] != FORMAT {

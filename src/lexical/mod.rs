@@ -12,9 +12,13 @@ mod merge;
 mod passage;
 mod preview;
 mod query;
+mod scan;
 mod schema;
 mod search;
 mod tokenizer;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -108,7 +112,8 @@ impl From<TantivyError> for LexicalError {
         use tantivy::directory::error::OpenReadError;
         match &error {
             TantivyError::LockFailure(..) => Self::Locked,
-            TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) | TantivyError::IoError(io_error)
+            TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. })
+            | TantivyError::IoError(io_error)
                 if !matches!(io_error.kind(), InvalidData | NotFound | UnexpectedEof) =>
             {
                 Self::Io(std::io::Error::new(io_error.kind(), io_error.to_string()))

@@ -37,3 +37,36 @@ fn border(text: &str) -> usize {
 pub fn floor_char(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_contents_stay_whole() {
+        assert_eq!(passages(" a short note\n"), ["a short note"]);
+        assert_eq!(passages(""), [""]);
+    }
+
+    #[test]
+    fn paragraphs_are_preferred_borders() {
+        let (one, two) = ("a. ".repeat(250), "b. ".repeat(250));
+        assert_eq!(passages(&format!("{one}\n\n{two}")), [one.trim(), two.trim()]);
+    }
+
+    #[test]
+    fn an_endless_word_is_cut_between_characters() {
+        let word = "é".repeat(128 * 1024);
+        assert!(passages(&word).iter().all(|p| p.len() <= BYTES_MAX));
+        assert_eq!(passages(&word).concat(), word);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_is_lost_but_blanks(content in "(\\PC|\n){0,3000}") {
+            let solid = |text: &str| text.split_whitespace().collect::<String>();
+            proptest::prop_assert_eq!(solid(&passages(&content).concat()), solid(&content));
+            proptest::prop_assert!(passages(&content).iter().all(|p| p.len() <= BYTES_MAX));
+        }
+    }
+}

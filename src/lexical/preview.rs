@@ -20,7 +20,9 @@ fn best_start(passage: &str, found: &[(usize, usize, f32)]) -> usize {
     let mut best = (0.0, 0);
     for (i, (start, ..)) in found.iter().enumerate() {
         let mut meanings = HashMap::new();
-        for (_, meaning, weight) in found[i..].iter().take_while(|f| f.0 < start + PREVIEW_CHARS_MAX - LEAD_BYTES) {
+        for (_, meaning, weight) in
+            found[i..].iter().take_while(|f| f.0 < start + PREVIEW_CHARS_MAX - LEAD_BYTES)
+        {
             meanings.insert(*meaning, *weight);
         }
         let weight: f32 = meanings.values().sum();
@@ -57,4 +59,34 @@ fn cut(text: &str) -> String {
         out = text.trim_start().chars().take_while(|c| !c.is_whitespace()).take(PREVIEW_CHARS_MAX).collect();
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_densest_stretch_is_shown_in_whole_words() {
+        let passage = format!("{}the needle lies near the thread {}", "hay ".repeat(200), "hay ".repeat(200));
+        let at = |word| passage.find(word).unwrap();
+        let shown = preview(&passage, &[(at("needle"), 0, 2.0), (at("thread"), 1, 1.0)]);
+        assert!(shown.contains("needle lies near the thread"), "{shown}");
+        assert!(shown.chars().count() <= PREVIEW_CHARS_MAX);
+        assert!(shown.split(' ').all(|word| passage.split(' ').any(|other| other == word)), "{shown}");
+    }
+
+    #[test]
+    fn an_endless_word_is_cut_between_characters() {
+        assert_eq!(preview(&"é".repeat(900), &[]), "é".repeat(PREVIEW_CHARS_MAX));
+        assert_eq!(preview("", &[]), "");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_place_gives_a_bounded_preview(passage in "(\\PC| ){0,600}", at in 0usize..600) {
+            let at = floor_char(&passage, at);
+            let shown = preview(&passage, &[(at, 0, 1.0)]);
+            proptest::prop_assert!(shown.chars().count() <= PREVIEW_CHARS_MAX);
+        }
+    }
 }

@@ -98,7 +98,8 @@ impl Query {
     pub fn clues(&self, fields: &Fields) -> Vec<Clue> {
         let all: Vec<Run<'_>> = runs(self.bounded_text()).collect();
         let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();
-        let mut clues = Clues { fields, words: words_analyzer(), seen: HashSet::new(), list: Vec::new(), meanings: 0 };
+        let mut clues =
+            Clues { fields, words: words_analyzer(), seen: HashSet::new(), list: Vec::new(), meanings: 0 };
         for run in if meant.is_empty() { all } else { meant } {
             if clues.list.len() >= CLUES_MAX || clues.meanings >= MEANINGS_MAX - 1 {
                 break;
@@ -131,11 +132,12 @@ impl Clues<'_> {
             }
         }
         for (i, token) in tokens.iter().enumerate() {
-            let terms = [self.fields.head, self.fields.body].map(|field| Term::from_field_text(field, &token.text));
+            let terms =
+                [self.fields.head, self.fields.body].map(|field| Term::from_field_text(field, &token.text));
             // The analyser gives a word in camel case as a whole before its parts.
-            let joined = tokens
-                .get(i + 1)
-                .is_some_and(|next| next.offset_from == token.offset_from && next.offset_to < token.offset_to);
+            let joined = tokens.get(i + 1).is_some_and(|next| {
+                next.offset_from == token.offset_from && next.offset_to < token.offset_to
+            });
             if name.is_some() && (joined || tokens.len() == 1) {
                 self.push(terms.to_vec(), Form::Name, whole, None);
             } else if self.meanings < MEANINGS_MAX {
@@ -163,15 +165,16 @@ fn is_stop_word(word: &str) -> bool {
 
 /// English words that carry no subject, folded (so without apostrophes), in order.
 const STOP_WORDS: &[&str] = &[
-    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at", "be",
-    "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant", "could", "couldnt", "did",
-    "didnt", "do", "does", "doesnt", "doing", "dont", "during", "each", "for", "from", "had", "has", "have",
-    "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "im", "in", "into", "is", "isnt", "it",
-    "its", "ive", "just", "may", "me", "might", "my", "no", "nor", "of", "off", "on", "or", "our", "ours", "over",
-    "please", "shall", "she", "should", "so", "some", "such", "than", "that", "thats", "the", "their", "theirs",
-    "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up",
-    "us", "very", "was", "wasnt", "we", "were", "werent", "what", "whats", "when", "where", "which", "while",
-    "who", "whom", "whose", "why", "will", "with", "would", "you", "your", "yours",
+    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at",
+    "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant", "could",
+    "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "during", "each", "for", "from",
+    "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "im", "in",
+    "into", "is", "isnt", "it", "its", "ive", "just", "may", "me", "might", "my", "no", "nor", "of", "off",
+    "on", "or", "our", "ours", "over", "please", "shall", "she", "should", "so", "some", "such", "than",
+    "that", "thats", "the", "their", "theirs", "them", "then", "there", "these", "they", "this", "those",
+    "through", "to", "too", "under", "until", "up", "us", "very", "was", "wasnt", "we", "were", "werent",
+    "what", "whats", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with",
+    "would", "you", "your", "yours",
 ];
 
 #[cfg(test)]

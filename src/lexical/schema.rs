@@ -111,7 +111,8 @@ pub fn register_analyzer(index: &Index) {
 impl Fields {
     /// The documents of a memory, one for each passage.
     pub fn documents(&self, doc: &Doc) -> Vec<TantivyDocument> {
-        let head = [doc.title.as_str(), doc.topic_key.as_deref().unwrap_or(""), &doc.tags.join("\n")].join("\n");
+        let head =
+            [doc.title.as_str(), doc.topic_key.as_deref().unwrap_or(""), &doc.tags.join("\n")].join("\n");
         let passages = passages(&doc.content);
         (0..).zip(passages).map(|(number, passage)| self.document(doc, &head, number, passage)).collect()
     }
@@ -160,7 +161,8 @@ const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// An id's 12 base32 characters as 60 bits.
 pub fn id_to_number(id: &MemoryId) -> u64 {
     id.as_str().bytes().fold(0, |number, byte| {
-        let digit = if byte.is_ascii_lowercase() { byte - b'a' } else { byte.wrapping_sub(b'2').wrapping_add(26) };
+        let digit =
+            if byte.is_ascii_lowercase() { byte - b'a' } else { byte.wrapping_sub(b'2').wrapping_add(26) };
         number << 5 | u64::from(digit & 31)
     })
 }

@@ -6,10 +6,8 @@
 //! on its neighbours.
 
 use tantivy::{
-    DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term,
-    postings::BlockSegmentPostings,
-    schema::{Field, IndexRecordOption, Value},
-    tokenizer::TokenStream,
+    DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term, fieldnorm::FieldNormReader,
+    schema::Value, tokenizer::TokenStream,
 };
 
 use super::{
@@ -17,19 +15,30 @@ use super::{
     fold::normal_name,
     preview::preview,
     query::{Clue, Form},
+    scan::{Allowed, mean_length, scan},
     schema::{Fields, Key, number_to_id},
     tokenizer::{runs, words_analyzer},
 };
 use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
 
-/// Term saturation.
-fn w(name: &str, default: f32) -> f32 {
-    use std::sync::{OnceLock, Mutex};
-    static M: OnceLock<Mutex<std::collections::HashMap<String, f32>>> = OnceLock::new();
-    let m = M.get_or_init(Default::default);
-    *m.lock().unwrap().entry(name.to_owned()).or_insert_with(|| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default))
-}
-
+/// How slowly a word's repetitions stop to count (BM25's k1).
+const SATURATION: f32 = 1.2;
+/// How far length is held against a passage and a head (BM25's b).
+const BODY_LENGTH: f32 = 0.9;
+const HEAD_LENGTH: f32 = 0.5;
+/// What a word in title, topic key or tags weighs, compared to one in the passage. More helps where
+/// titles are written with care and hurts where they repeat the content.
+const HEAD_WEIGHT: f32 = 1.0;
+/// What a part of a name weighs where the whole name is found somewhere.
+const PART_WEIGHT: f32 = 0.5;
+/// What a passage gains, at most, by holding all of the query.
+const COVERAGE_LIFT: f32 = 0.5;
+/// How far the number of passages, by its logarithm, is held against a memory: the best of many
+/// passages is better by mere chance.
+const PASSAGES_PENALTY: f32 = 0.2;
+/// Shares of the query's meaning from which the best hit counts as a strong and a partial match.
+const STRONG_COVERAGE: f32 = 0.7;
+const PARTIAL_COVERAGE: f32 = 0.35;
 /// Letters at the start of a word that stemming leaves alone, nearly always.
 const START_BYTES: usize = 2;
 
@@ -75,90 +84,6 @@ pub struct Hit {
     pub full: bool,
 }
 
-/// The passages of one segment that the filters let through.
-struct Allowed {
-    /// One bit a passage; `None` when all are.
-    bits: Option<Vec<u64>>,
-    count: u64,
-}
-
-impl Allowed {
-    fn has(&self, doc: DocId) -> bool {
-        self.bits.as_ref().is_none_or(|bits| bits[doc as usize / 64] >> (doc % 64) & 1 == 1)
-    }
-}
-
-/// Calls `each` with every document and frequency of a term.
-fn scan(segment: &SegmentReader, term: &Term, mut each: impl FnMut(DocId, u32)) -> Result<()> {
-    let inverted = segment.inverted_index(term.field())?;
-    let Some(mut postings) = inverted.read_block_postings(term, IndexRecordOption::WithFreqs)? else { return Ok(()) };
-    while !postings.docs().is_empty() {
-        for (doc, freq) in postings.docs().iter().zip(freqs(&postings)) {
-            each(*doc, freq);
-        }
-        postings.advance();
-    }
-    Ok(())
-}
-
-/// A field without frequencies leaves the slice empty.
-fn freqs(postings: &BlockSegmentPostings) -> impl Iterator<Item = u32> {
-    postings.freqs().iter().copied().chain(std::iter::repeat(1))
-}
-
-/// How many live documents have a term.
-pub fn count(searcher: &Searcher, term: &Term) -> Result<u64> {
-    let mut count = 0;
-    for segment in searcher.segment_readers() {
-        scan(segment, term, |doc, _| count += u64::from(!segment.is_deleted(doc)))?;
-    }
-    Ok(count)
-}
-
-fn allowed(segment: &SegmentReader, fields: &Fields, query: &Query) -> Result<Allowed> {
-    let max = segment.max_doc();
-    let mut bits: Option<Vec<u64>> = None;
-    let mut restrict = |found: Vec<u64>| match &mut bits {
-        None => bits = Some(found),
-        Some(bits) => bits.iter_mut().zip(found).for_each(|(bits, found)| *bits &= found),
-    };
-    let empty = || vec![0u64; max.div_ceil(64) as usize];
-    for terms in query.conditions(fields) {
-        let mut found = empty();
-        for term in &terms {
-            scan(segment, term, |doc, _| found[doc as usize / 64] |= 1 << (doc % 64))?;
-        }
-        restrict(found);
-    }
-    if query.since.is_some() || query.until.is_some() {
-        let since = query.since.map_or(i64::MIN, |t| t.as_microsecond());
-        let until = query.until.map_or(i64::MAX, |t| t.as_microsecond());
-        let dates = segment.fast_fields().i64("date")?;
-        let mut found = empty();
-        for doc in (0..max).filter(|doc| dates.first(*doc).is_some_and(|d| since <= d && d <= until)) {
-            found[doc as usize / 64] |= 1 << (doc % 64);
-        }
-        restrict(found);
-    }
-    if segment.has_deletes() {
-        let mut found = empty();
-        segment.doc_ids_alive().for_each(|doc| found[doc as usize / 64] |= 1 << (doc % 64));
-        restrict(found);
-    }
-    let count = bits.as_ref().map_or(u64::from(max), |bits| bits.iter().map(|b| u64::from(b.count_ones())).sum());
-    Ok(Allowed { bits, count })
-}
-
-/// A field's mean length in tokens, over the whole index.
-fn mean_length(searcher: &Searcher, field: Field) -> Result<f32> {
-    let (mut tokens, mut docs) = (0, 0);
-    for segment in searcher.segment_readers() {
-        tokens += segment.inverted_index(field)?.total_num_tokens();
-        docs += u64::from(segment.max_doc());
-    }
-    Ok((tokens as f32 / docs.max(1) as f32).max(1.0))
-}
-
 /// Where a clue was found in one segment, each with its frequency, weighed by field and length.
 type Found = Vec<(DocId, f32)>;
 
@@ -173,57 +98,70 @@ struct Finder<'a> {
     found: Vec<Vec<Found>>,
 }
 
+/// What one occurrence of a word weighs in a field, by the field's length in its one-byte form.
+fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32; 256] {
+    std::array::from_fn(|id| {
+        let length = FieldNormReader::id_to_fieldnorm(id as u8) as f32;
+        weight / (1.0 - length_share + length_share * length / mean_length)
+    })
+}
+
 impl<'a> Finder<'a> {
     fn new(searcher: &'a Searcher, fields: &'a Fields, query: &Query) -> Result<Self> {
         let clues = query.clues(fields);
-        let (head, body) = (mean_length(searcher, fields.head)?, mean_length(searcher, fields.body)?);
-        let norm = |weight: f32, b: f32, mean: f32| {
-            std::array::from_fn::<f32, 256, _>(|id| {
-                let length = tantivy::fieldnorm::FieldNormReader::id_to_fieldnorm(id as u8) as f32;
-                weight / (1.0 - b + b * length / mean)
-            })
-        };
-        let heads = norm(w("HEAD", 1.0), w("BH", 0.5), head);
-        let bodies = norm(1.0, w("B", 0.75), body);
-        let mut allowed_all = Vec::new();
-        let mut found_all = Vec::new();
-        for segment in searcher.segment_readers() {
-            let allowed = allowed(segment, fields, query)?;
-            let head_lengths = segment.get_fieldnorms_reader(fields.head)?;
-            let body_lengths = segment.get_fieldnorms_reader(fields.body)?;
-            let mut sums = vec![0.0f32; segment.max_doc() as usize];
-            let mut found = Vec::with_capacity(clues.len());
-            for clue in &clues {
-                let mut touched = Vec::new();
-                for term in &clue.terms {
-                    let field = term.field();
-                    scan(segment, term, |doc, freq| {
-                        if !allowed.has(doc) {
-                            return;
-                        }
-                        let sum = &mut sums[doc as usize];
-                        if *sum == 0.0 {
-                            touched.push(doc);
-                        }
-                        *sum += freq as f32
-                            * if field == fields.head {
-                                heads[head_lengths.fieldnorm_id(doc) as usize]
-                            } else if field == fields.body {
-                                bodies[body_lengths.fieldnorm_id(doc) as usize]
-                            } else {
-                                1.0
-                            };
-                    })?;
-                }
-                let take = |doc: DocId| (doc, std::mem::take(&mut sums[doc as usize]));
-                found.push(touched.into_iter().map(take).collect::<Found>());
-            }
-            allowed_all.push(allowed);
-            found_all.push(found);
-        }
+        let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(searcher, fields.head)?);
+        let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(searcher, fields.body)?);
         let words = clues.iter().flat_map(|clue| &clue.terms).filter(|term| term.field() == fields.body);
-        let starts = words.map(|term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect()).collect();
-        Ok(Self { searcher, fields, clues, starts, allowed: allowed_all, found: found_all })
+        let start = |term: &Term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect();
+        let starts = words.map(start).collect();
+        let mut finder = Self { searcher, fields, clues, starts, allowed: Vec::new(), found: Vec::new() };
+        for segment in searcher.segment_readers() {
+            finder.find(segment, query, &heads, &bodies)?;
+        }
+        Ok(finder)
+    }
+
+    /// Looks for every clue in one segment.
+    fn find(
+        &mut self,
+        segment: &SegmentReader,
+        query: &Query,
+        heads: &[f32; 256],
+        bodies: &[f32; 256],
+    ) -> Result<()> {
+        let allowed = Allowed::new(segment, self.fields, query)?;
+        let head_lengths = segment.get_fieldnorms_reader(self.fields.head)?;
+        let body_lengths = segment.get_fieldnorms_reader(self.fields.body)?;
+        let mut sums = vec![0.0f32; segment.max_doc() as usize];
+        let mut found = Vec::with_capacity(self.clues.len());
+        for clue in &self.clues {
+            let mut touched = Vec::new();
+            for term in &clue.terms {
+                let field = term.field();
+                scan(segment, term, |doc, freq| {
+                    if !allowed.has(doc) {
+                        return;
+                    }
+                    let weight = if field == self.fields.head {
+                        heads[usize::from(head_lengths.fieldnorm_id(doc))]
+                    } else if field == self.fields.body {
+                        bodies[usize::from(body_lengths.fieldnorm_id(doc))]
+                    } else {
+                        1.0
+                    };
+                    let sum = &mut sums[doc as usize];
+                    if *sum == 0.0 {
+                        touched.push(doc);
+                    }
+                    *sum += freq as f32 * weight;
+                })?;
+            }
+            let take = |doc: DocId| (doc, std::mem::take(&mut sums[doc as usize]));
+            found.push(touched.into_iter().map(take).collect::<Found>());
+        }
+        self.allowed.push(allowed);
+        self.found.push(found);
+        Ok(())
     }
 
     /// Rarity of each clue: BM25's idf, never negative.
@@ -260,11 +198,7 @@ impl Meanings {
             if !part && !absent {
                 shares[clue.meaning] = shares[clue.meaning].max(rarities[i]);
             }
-            weights[i] = rarities[i] * match (clue.form, part) {
-                (Form::Name, _) => w("NAME", 1.0),
-                (Form::Word, true) => w("PART", 0.5),
-                (Form::Word, false) => 1.0,
-            };
+            weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
         }
         Self { weights, shares }
     }
@@ -312,14 +246,19 @@ pub fn search(searcher: &Searcher, fields: &Fields, query: &Query) -> Result<Ans
 
 impl Finder<'_> {
     /// Scores one segment's passages and folds them into memories.
-    fn collect(&self, ord: usize, query: &Query, meanings: &Meanings, out: &mut Vec<Candidate>) -> Result<()> {
+    fn collect(
+        &self,
+        ord: usize,
+        query: &Query,
+        meanings: &Meanings,
+        out: &mut Vec<Candidate>,
+    ) -> Result<()> {
         let segment = &self.searcher.segment_readers()[ord];
-        let k1 = w("K1", 1.2);
         let mut scores = vec![0.0f32; segment.max_doc() as usize];
         let mut masks = vec![0u64; segment.max_doc() as usize];
         for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
             for (doc, frequency) in found {
-                scores[*doc as usize] += weight * frequency * (k1 + 1.0) / (frequency + k1);
+                scores[*doc as usize] += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
                 masks[*doc as usize] |= 1 << clue.meaning;
             }
         }
@@ -328,17 +267,13 @@ impl Finder<'_> {
             scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
         }
         let numbers = segment.fast_fields().u64("passage")?;
-        let tail_share = w("TAIL", 0.1);
-        let lift = w("COVER", 0.5);
         let mut doc = 0;
         while (doc as usize) < scores.len() {
             let first = doc;
-            let (mut best, mut sum, mut mask) = (first, 0.0f32, 0u64);
+            let (mut best, mut mask) = (first, 0);
             loop {
-                let score = scores[doc as usize];
-                sum += score;
                 mask |= masks[doc as usize];
-                if score > scores[best as usize] {
+                if scores[doc as usize] > scores[best as usize] {
                     best = doc;
                 }
                 doc += 1;
@@ -348,9 +283,8 @@ impl Finder<'_> {
             }
             let top = scores[best as usize];
             if top > 0.0 {
-                let tail = (sum - top).min(top) * tail_share;
-                let cm = if w("CB", 0.0) > 0.0 { masks[best as usize] } else { mask };
-                let score = (top + tail) * (1.0 + lift * meanings.coverage(cm)) / (1.0 + w("PRIOR", 0.0) * ((doc - first) as f32).ln());
+                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
+                let score = top * lift / (1.0 + PASSAGES_PENALTY * ((doc - first) as f32).ln());
                 let best = DocAddress::new(ord as u32, best);
                 out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
             }
@@ -364,7 +298,11 @@ impl Finder<'_> {
         let mut docs = Vec::new();
         if !name.is_empty() {
             let term = self.fields.term(Key::Called(&name));
-            scan(segment, &term, |doc, _| if allowed.has(doc) { docs.push(doc) })?;
+            scan(segment, &term, |doc, _| {
+                if allowed.has(doc) {
+                    docs.push(doc)
+                }
+            })?;
         }
         Ok(docs)
     }
@@ -411,9 +349,10 @@ impl Finder<'_> {
 
     /// Whether a run holds the start of any clue: spares most words of a passage their analysis.
     fn may_hold(&self, run: &str) -> bool {
-        !run.is_ascii() || self.starts.iter().any(|start| {
-            run.as_bytes().windows(start.len()).any(|window| window.eq_ignore_ascii_case(start))
-        })
+        !run.is_ascii()
+            || self.starts.iter().any(|start| {
+                run.as_bytes().windows(start.len()).any(|window| window.eq_ignore_ascii_case(start))
+            })
     }
 }
 
@@ -452,9 +391,9 @@ fn rank(searcher: &Searcher, mut candidates: Vec<Candidate>, depth: usize) -> Re
 fn judge(best: Option<&Candidate>, meanings: &Meanings) -> Match {
     let Some(best) = best else { return Match::None };
     let coverage = meanings.coverage(best.mask);
-    if best.exact || coverage >= 0.7 {
+    if best.exact || coverage >= STRONG_COVERAGE {
         Match::Strong
-    } else if coverage >= 0.35 {
+    } else if coverage >= PARTIAL_COVERAGE {
         Match::Partial
     } else {
         Match::None

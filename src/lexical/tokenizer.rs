@@ -180,7 +180,8 @@ fn humps(word: &str) -> impl Iterator<Item = (usize, usize)> {
         let after = chars.get(i + 1).map(|c| c.1);
         let hump = here.is_uppercase()
             && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)));
-        let digits = before.is_alphabetic() && here.is_numeric() || before.is_numeric() && here.is_alphabetic();
+        let digits =
+            before.is_alphabetic() && here.is_numeric() || before.is_numeric() && here.is_alphabetic();
         if hump || (digits && letters_first > 1) {
             cuts.push(chars[i].0);
         }
@@ -239,8 +240,7 @@ fn cut_dense(piece: &Run<'_>, tokens: &mut Vec<Token>) {
             push(tokens, part, fold(part.text));
             continue;
         }
-        let starts: Vec<usize> =
-            part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
+        let starts: Vec<usize> = part.text.char_indices().map(|(i, _)| i).chain([part.text.len()]).collect();
         let width = 2.min(starts.len() - 1);
         for pair in starts.windows(width + 1) {
             let pair = part.part(pair[0], pair[width]);
@@ -256,4 +256,76 @@ pub fn short_hash(word: &str) -> Option<String> {
         && word.bytes().any(|b| b.is_ascii_digit())
         && word.bytes().any(|b| b.is_ascii_alphabetic());
     hex.then(|| word[..SHORT_HASH_CHARS].to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        words_analyzer().token_stream(text).process(&mut |token| words.push(token.text.clone()));
+        words
+    }
+
+    #[test]
+    fn words_come_apart_and_lose_their_endings() {
+        for (text, want) in [
+            ("parseHTTPHeader", "parsehttphead pars http header"),
+            ("HNSW_CACHE_SIZE", "hnsw cach size"),
+            ("src/store/mod.rs", "src store mod rs"),
+            ("E0502 v2", "e0502 v2"),
+            ("python3", "python3 python 3"),
+            ("--no-verify", "no verifi"),
+            ("Caroline's don't", "carolin dont"),
+            ("Crème BRÛLÉE naïve", "creme brule naiv"),
+            ("cafe\u{301}", "cafe"),
+            ("книги книга", "книг книг"),
+            ("数据库", "数据 据库"),
+            ("カ", "カ"),
+            ("...---'''", ""),
+        ] {
+            assert_eq!(words(text).join(" "), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_whole_and_by_their_members() {
+        for (text, want) in [
+            ("plain words", ""),
+            ("HNSW_CACHE_SIZE", "hnsw_cache_size"),
+            ("src/store/mod.rs", "mod.rs src/store/mod.rs store/mod.rs"),
+            ("foo::bar::Baz", "bar::baz foo::bar::baz"),
+            ("a.b.c()", "a.b.c b.c"),
+            ("user@host", "user@host"),
+            ("--no-verify", "no-verify"),
+            ("3.3.5", "3.3.5 3.5"),
+            ("E0502", "e0502"),
+            ("4f2a9c1d", "4f2a9c1 4f2a9c1d"),
+        ] {
+            assert_eq!(names(text).collect::<Vec<_>>().join(" "), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_endless_word_is_bounded() {
+        let word = "x".repeat(256 * 1024);
+        assert_eq!(words(&word), ["x".repeat(TOKEN_CHARS_MAX)]);
+        assert_eq!(names(&word).count(), 0);
+        assert!(words(&"aB".repeat(128 * 1024)).len() <= 2 * NAME_BYTES_MAX);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_gives_bounded_tokens(text in "\\PC{0,200}|[a-zA-Z0-9_./:@'-]{0,200}|.{0,200}") {
+            let words = words(&text);
+            let names: Vec<String> = names(&text).collect();
+            proptest::prop_assert!(words.len() <= 2 * text.chars().count());
+            proptest::prop_assert!(names.len() <= text.chars().count() * 2);
+            for token in words.iter().chain(&names) {
+                // Folding may spell one character with several.
+                proptest::prop_assert!(!token.is_empty() && token.chars().count() <= TOKEN_CHARS_MAX);
+            }
+        }
+    }
 }

@@ -32,7 +32,8 @@ impl ArgumentError {
 type Result<T> = std::result::Result<T, ArgumentError>;
 
 /// The sections that are folded into a memory's content.
-const SECTIONS: [(&str, &str); 4] = [("what", "What"), ("why", "Why"), ("where", "Where"), ("learned", "Learned")];
+const SECTIONS: [(&str, &str); 4] =
+    [("what", "What"), ("why", "Why"), ("where", "Where"), ("learned", "Learned")];
 
 /// The arguments of one call; remembers which were read.
 #[derive(Debug)]
@@ -64,7 +65,9 @@ impl Arguments {
             None => Ok(None),
             Some((_, Value::String(text))) => Ok(Some(text.clone())),
             Some((_, value @ (Value::Number(_) | Value::Bool(_)))) => Ok(Some(value.to_string())),
-            Some((name, value)) => Err(ArgumentError::new(name, Some(&value.to_string()), "it must be a text")),
+            Some((name, value)) => {
+                Err(ArgumentError::new(name, Some(&value.to_string()), "it must be a text"))
+            }
         }
     }
 
@@ -88,14 +91,23 @@ impl Arguments {
             _ => None,
         };
         match number.filter(|number| number.is_finite() && number.fract() == 0.0) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=10^9")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to 0..=10^9"
+            )]
             Some(number) => Ok(Some(number.clamp(0.0, 1e9) as usize)),
             None => Err(ArgumentError::new(name, Some(&shown(value)), "it must be a whole number")),
         }
     }
 
     /// A count clamped to a range; `default` when it is not given.
-    pub fn clamped(&mut self, name: &'static str, default: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize> {
+    pub fn clamped(
+        &mut self,
+        name: &'static str,
+        default: usize,
+        range: std::ops::RangeInclusive<usize>,
+    ) -> Result<usize> {
         Ok(self.count(name)?.unwrap_or(default).clamp(*range.start(), *range.end()))
     }
 
@@ -129,7 +141,13 @@ impl Arguments {
             match item {
                 Value::Null => {}
                 Value::String(_) | Value::Number(_) | Value::Bool(_) => texts.push(shown(item)),
-                _ => return Err(ArgumentError::new(name, Some(&item.to_string()), "it must be a list of texts")),
+                _ => {
+                    return Err(ArgumentError::new(
+                        name,
+                        Some(&item.to_string()),
+                        "it must be a list of texts",
+                    ));
+                }
             }
         }
         texts.retain(|text| !text.trim().is_empty());
@@ -149,20 +167,30 @@ impl Arguments {
     /// A session's id.
     pub fn session_id(&mut self, name: &'static str) -> Result<Option<SessionId>> {
         let Some(id) = self.text(name)?.filter(|id| !id.trim().is_empty()) else { return Ok(None) };
-        SessionId::parse(&id).map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
+        SessionId::parse(&id)
+            .map(Some)
+            .map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
     }
 
     /// A project's name.
     pub fn project(&mut self) -> Result<Option<Project>> {
-        let Some(name) = self.text("project")?.filter(|name| !name.trim().is_empty()) else { return Ok(None) };
+        let Some(name) = self.text("project")?.filter(|name| !name.trim().is_empty()) else {
+            return Ok(None);
+        };
         let parsed = Project::parse(&name);
-        parsed.map(Some).ok_or_else(|| ArgumentError::new("project", Some(&name), "a name has 1 to 200 characters"))
+        parsed
+            .map(Some)
+            .ok_or_else(|| ArgumentError::new("project", Some(&name), "a name has 1 to 200 characters"))
     }
 
     /// A scope.
     pub fn scope(&mut self) -> Result<Option<Scope>> {
-        let Some(scope) = self.text("scope")?.filter(|scope| !scope.trim().is_empty()) else { return Ok(None) };
-        Scope::parse(&scope).map(Some).map_err(|error| ArgumentError::new("scope", Some(&scope), error.to_string()))
+        let Some(scope) = self.text("scope")?.filter(|scope| !scope.trim().is_empty()) else {
+            return Ok(None);
+        };
+        Scope::parse(&scope)
+            .map(Some)
+            .map_err(|error| ArgumentError::new("scope", Some(&scope), error.to_string()))
     }
 
     /// A type, normalised.
@@ -178,7 +206,11 @@ impl Arguments {
     pub fn moment(&mut self, name: &'static str, now: Timestamp, end: bool) -> Result<Option<Timestamp>> {
         let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
         parse_moment(given.trim(), now, end).map(Some).ok_or_else(|| {
-            ArgumentError::new(name, Some(&given), "it must be a date (2026-11-21 or RFC 3339) or an age (7d, 12h)")
+            ArgumentError::new(
+                name,
+                Some(&given),
+                "it must be a date (2026-11-21 or RFC 3339) or an age (7d, 12h)",
+            )
         })
     }
 
@@ -220,7 +252,8 @@ fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
         return if end { instant.checked_sub(SignedDuration::from_nanos(1_000)).ok() } else { Some(instant) };
     }
     let unit = given.chars().last()?;
-    let number: i64 = given[..given.len() - unit.len_utf8()].trim().parse().ok().filter(|number| *number >= 0)?;
+    let number: i64 =
+        given[..given.len() - unit.len_utf8()].trim().parse().ok().filter(|number| *number >= 0)?;
     let seconds = match unit.to_ascii_lowercase() {
         's' => 1,
         'm' => 60,
@@ -270,7 +303,8 @@ mod tests {
 
     #[test]
     fn aliases_are_read_and_strangers_named() {
-        let mut given = arguments(json!({"observation_id": "memory:abcdefghij27", "hard_delete": "true", "odd": 1}));
+        let mut given =
+            arguments(json!({"observation_id": "memory:abcdefghij27", "hard_delete": "true", "odd": 1}));
         assert_eq!(given.memory_id().unwrap().as_str(), "abcdefghij27");
         assert_eq!(given.flag(&["hard", "hard_delete"]), Ok(true));
         assert_eq!(given.ignored(), ["odd"]);
@@ -288,7 +322,9 @@ mod tests {
         ] {
             assert_eq!(parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
         }
-        for bad in ["", "yesterday", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"] {
+        for bad in
+            ["", "yesterday", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"]
+        {
             assert_eq!(parse_moment(bad, now, false), None, "{bad}");
         }
     }

@@ -130,7 +130,11 @@ const DEFINITIONS: [Definition; 13] = [
         arguments: &[
             needs("title", Form::Text, "short and searchable, up to 300 characters"),
             needs("content", Form::Text, "What / Why / Where / Learned; up to 256 KiB"),
-            takes("type", Form::Text, "decision, architecture, bugfix, pattern, config, concept, discovery, learning, preference; default manual"),
+            takes(
+                "type",
+                Form::Text,
+                "decision, architecture, bugfix, pattern, config, concept, discovery, learning, preference; default manual",
+            ),
             PROJECT,
             takes("scope", SCOPE, "personal: for this user in every project"),
             takes("topic_key", Form::Text, "stable subject, e.g. architecture/auth"),
@@ -162,10 +166,7 @@ const DEFINITIONS: [Definition; 13] = [
         effect: Effect::Destroys,
         hot: false,
         description: "Hides a memory; a person can restore it. hard destroys its text and revisions for good.",
-        arguments: &[
-            needs("id", Form::Text, "memory id"),
-            takes("hard", Form::Flag, "default false"),
-        ],
+        arguments: &[needs("id", Form::Text, "memory id"), takes("hard", Form::Flag, "default false")],
     },
     Definition {
         name: "mem_suggest_topic_key",
@@ -266,8 +267,12 @@ impl Definition {
             .iter()
             .map(|argument| (argument.name.to_owned(), argument.form.schema(argument.description)))
             .collect();
-        let required: Vec<&str> =
-            self.arguments.iter().filter(|argument| argument.required).map(|argument| argument.name).collect();
+        let required: Vec<&str> = self
+            .arguments
+            .iter()
+            .filter(|argument| argument.required)
+            .map(|argument| argument.name)
+            .collect();
         let mut schema = JsonObject::new();
         schema.insert("type".to_owned(), json!("object"));
         schema.insert("properties".to_owned(), Value::Object(properties));

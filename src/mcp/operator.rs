@@ -13,7 +13,7 @@ use super::{
     tools::{Answer, Call},
 };
 use crate::{
-    domain::{Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
+    domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
     service::Updated,
 };
 
@@ -129,7 +129,7 @@ fn session_row(session: &Session) -> Value {
     json!({
         "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
         "directory": session.directory, "started_at": session.started_at.to_string(),
-        "ended_at": session.ended_at.map(moment), "end_reason": session.end_reason.map(|reason| reason.as_str()),
+        "ended_at": session.ended_at.map(moment), "end_reason": session.end_reason.map(EndReason::as_str),
         "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
     })
 }
@@ -151,17 +151,24 @@ async fn projects(call: &mut Call) -> Answer {
 async fn merge_projects(call: &mut Call) -> Answer {
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
-        Project::parse(&given).ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
+        Project::parse(&given)
+            .ok_or_else(|| ArgumentError::new(argument, Some(&given), "it is no project name"))
     };
     let (from, into) = (name("from")?, name("into")?);
     let merged = call.service.merge_projects(&from, &into).await?;
-    let kept: Vec<Value> =
-        merged.kept.iter().map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() })).collect();
-    Ok(Reply::saying(format!("{} memories, {} sessions and {} prompts of {from} are now of {into}", merged.memories, merged.sessions, merged.prompts))
-        .fact("memories", merged.memories)
-        .fact("sessions", merged.sessions)
-        .fact("prompts", merged.prompts)
-        .fact("kept", kept))
+    let kept: Vec<Value> = merged
+        .kept
+        .iter()
+        .map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() }))
+        .collect();
+    Ok(Reply::saying(format!(
+        "{} memories, {} sessions and {} prompts of {from} are now of {into}",
+        merged.memories, merged.sessions, merged.prompts
+    ))
+    .fact("memories", merged.memories)
+    .fact("sessions", merged.sessions)
+    .fact("prompts", merged.prompts)
+    .fact("kept", kept))
 }
 
 async fn prompts(call: &mut Call) -> Answer {

@@ -68,7 +68,9 @@ impl Reply {
     pub fn redacted(self, redacted: Redacted) -> Self {
         match redacted.0 {
             0 => self,
-            n => self.fact("redacted", n).line(format!("redacted: {n} (secrets and private text were not stored)")),
+            n => self
+                .fact("redacted", n)
+                .line(format!("redacted: {n} (secrets and private text were not stored)")),
         }
     }
 
@@ -78,7 +80,8 @@ impl Reply {
         if ignored.is_empty() {
             return self;
         }
-        self.fact("ignored", json!(ignored)).line(format!("ignored unknown arguments: {}", ignored.join(", ")))
+        self.fact("ignored", json!(ignored))
+            .line(format!("ignored unknown arguments: {}", ignored.join(", ")))
     }
 
     /// The result as it goes to the client.

@@ -131,7 +131,8 @@ impl Server {
     /// The use cases, as soon as the store is open.
     async fn service(&self) -> Result<Service, String> {
         let mut stage = self.0.stage.subscribe();
-        let opened = tokio::time::timeout(OPEN_WAIT, stage.wait_for(|stage| !matches!(stage, Stage::Opening)));
+        let opened =
+            tokio::time::timeout(OPEN_WAIT, stage.wait_for(|stage| !matches!(stage, Stage::Opening)));
         match opened.await {
             Err(_) => Err("the store is still opening (a large index may be under construction); call again in a minute".to_owned()),
             Ok(Err(_)) => Err("the daemon is leaving; call again".to_owned()),
@@ -291,7 +292,13 @@ impl Connection {
         self.0.hello.role == Role::Operator
     }
 
-    async fn answer(self, name: String, arguments: Arguments, session: SessionId, agent: String) -> CallToolResult {
+    async fn answer(
+        self,
+        name: String,
+        arguments: Arguments,
+        session: SessionId,
+        agent: String,
+    ) -> CallToolResult {
         let server = self.0.server.clone();
         if self.is_person()
             && let Some(result) = operator::control(&server, &name)

@@ -11,14 +11,14 @@ use crate::{
     domain::{
         EndReason, Kind, Project, Revision, Scope, SessionId,
         limits::{
-            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
-            TIMELINE_MAX,
+            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX,
+            SEARCH_DEPTH_MAX, TIMELINE_MAX,
         },
     },
     lexical::Match,
     service::{
-        Caller, ContextRequest, Entry, Observation, ObservationRequest, Patch, SaveRequest, Saved, SearchRequest,
-        Service, ServiceError, StartRequest, TimelineRequest, Within,
+        Caller, ContextRequest, Entry, Observation, ObservationRequest, Patch, SaveRequest, Saved,
+        SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
 
@@ -167,15 +167,20 @@ async fn session_summary(call: &mut Call) -> Answer {
         }
     }
     if parts.is_empty() {
-        let problem = "there is nothing to store; give content, or goal, discoveries, accomplished, next_steps, files";
+        let problem =
+            "there is nothing to store; give content, or goal, discoveries, accomplished, next_steps, files";
         return Err(ArgumentError::new("content", None, problem).into());
     }
     let done = call.service.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
-    Ok(Reply::saying(format!("summary of session `{id}` is memory `{}` ({})", done.memory, done.outcome.as_str()))
-        .fact("session_id", id.as_str())
-        .fact("memory_id", done.memory.as_str())
-        .fact("outcome", done.outcome.as_str())
-        .redacted(done.redacted))
+    Ok(Reply::saying(format!(
+        "summary of session `{id}` is memory `{}` ({})",
+        done.memory,
+        done.outcome.as_str()
+    ))
+    .fact("session_id", id.as_str())
+    .fact("memory_id", done.memory.as_str())
+    .fact("outcome", done.outcome.as_str())
+    .redacted(done.redacted))
 }
 
 async fn context(call: &mut Call) -> Answer {
@@ -183,7 +188,11 @@ async fn context(call: &mut Call) -> Answer {
         project: call.arguments.project()?,
         scope: call.arguments.scope()?,
         limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
-        max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, PIECE_BYTES_MIN..=CONTEXT_BYTES_MAX)?,
+        max_bytes: call.arguments.clamped(
+            "max_bytes",
+            CONTEXT_BYTES_DEFAULT,
+            PIECE_BYTES_MIN..=CONTEXT_BYTES_MAX,
+        )?,
         session: call.session.clone(),
     };
     let context = call.service.context(&call.caller, &request).await?;
@@ -281,11 +290,14 @@ async fn update(call: &mut Call) -> Answer {
     let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
     let outcome = if updated.changed { "updated" } else { "unchanged" };
     let project = shown_project(&updated.memory.project);
-    let reply = Reply::saying(format!("{outcome} `{id}` (revision {}) in project {project}", updated.memory.revision))
-        .fact("id", id.as_str())
-        .fact("outcome", outcome)
-        .fact("revision", updated.memory.revision)
-        .fact("project", project);
+    let reply = Reply::saying(format!(
+        "{outcome} `{id}` (revision {}) in project {project}",
+        updated.memory.revision
+    ))
+    .fact("id", id.as_str())
+    .fact("outcome", outcome)
+    .fact("revision", updated.memory.revision)
+    .fact("project", project);
     Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()).redacted(updated.redacted))
 }
 
@@ -300,8 +312,10 @@ async fn suggest_topic_key(call: &mut Call) -> Answer {
     let kind = call.arguments.text("type")?;
     let title = call.arguments.text("title")?;
     let content = call.arguments.content()?;
-    let suggestion =
-        call.service.suggest_topic(&call.caller, kind.as_deref(), title.as_deref(), content.as_deref()).await?;
+    let suggestion = call
+        .service
+        .suggest_topic(&call.caller, kind.as_deref(), title.as_deref(), content.as_deref())
+        .await?;
     let existing: Vec<Value> = suggestion
         .existing
         .iter()
@@ -363,7 +377,9 @@ async fn search(call: &mut Call) -> Answer {
     let place = found.project.as_ref().map_or("all projects", Project::as_str);
     let heading = match hits.len() {
         0 => format!("no hits in {place} (match: {label})"),
-        n => format!("{n} hits in {place} (match: {label}). {NOTES} Read one whole with mem_get_observation."),
+        n => {
+            format!("{n} hits in {place} (match: {label}). {NOTES} Read one whole with mem_get_observation.")
+        }
     };
     let mut reply = Reply::saying(heading)
         .list("hits", hits)
@@ -384,7 +400,10 @@ async fn search(call: &mut Call) -> Answer {
             .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))
             .collect();
         reply = reply.fact("elsewhere", others).lines(
-            found.elsewhere.iter().map(|other| format!("elsewhere: {} better in project {}", other.hits, other.project)),
+            found
+                .elsewhere
+                .iter()
+                .map(|other| format!("elsewhere: {} better in project {}", other.hits, other.project)),
         );
     }
     Ok(reply)
@@ -396,13 +415,19 @@ fn write_cursor(offset: usize, query: &str) -> String {
 }
 
 fn read_cursor(arguments: &mut Arguments, query: &str) -> Result<usize, ArgumentError> {
-    let Some(cursor) = arguments.text("cursor")?.filter(|cursor| !cursor.trim().is_empty()) else { return Ok(0) };
+    let Some(cursor) = arguments.text("cursor")?.filter(|cursor| !cursor.trim().is_empty()) else {
+        return Ok(0);
+    };
     let parsed = cursor.trim().split_once('-').and_then(|(offset, mark)| {
         Some((offset.parse::<usize>().ok()?, u32::from_str_radix(mark, 16).ok()?))
     });
     match parsed {
         Some((offset, marked)) if marked == mark(query) && offset <= SEARCH_DEPTH_MAX => Ok(offset),
-        _ => Err(ArgumentError::new("cursor", Some(&cursor), "it belongs to no such search; search again without it")),
+        _ => Err(ArgumentError::new(
+            "cursor",
+            Some(&cursor),
+            "it belongs to no such search; search again without it",
+        )),
     }
 }
 
@@ -463,7 +488,11 @@ fn observation_reply(found: &Observation) -> Reply {
         ("tags", (!memory.tags.is_empty()).then(|| memory.tags.join(", "))),
         ("session", session),
         ("created", Some(moment(memory.created_at))),
-        ("seen again", (memory.duplicate_count > 0).then(|| format!("{} times, last {}", memory.duplicate_count, moment(memory.last_seen_at)))),
+        (
+            "seen again",
+            (memory.duplicate_count > 0)
+                .then(|| format!("{} times, last {}", memory.duplicate_count, moment(memory.last_seen_at))),
+        ),
     ];
     reply = reply.lines(facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))));
     if memory.pinned {
@@ -515,7 +544,10 @@ async fn timeline(call: &mut Call) -> Answer {
     };
     let timeline = call.service.timeline(&request).await?;
     let heading = match &timeline.session {
-        Some(session) => format!("timeline of `{}` in session `{}` of {}. {NOTES}", request.id, session.id, session.project),
+        Some(session) => format!(
+            "timeline of `{}` in session `{}` of {}. {NOTES}",
+            request.id, session.id, session.project
+        ),
         None => format!("timeline of `{}` in {}. {NOTES}", request.id, shown_project(&timeline.project)),
     };
     let session = timeline.session.as_ref().map(|session| {
@@ -612,7 +644,7 @@ async fn stats(call: &mut Call) -> Answer {
     .fact("store_bytes", store_bytes)
     .fact("index_bytes", stats.index_bytes)
     .fact("schema_version", stats.schema_version)
-    .fact("worker", json!({ "state": "off", "queue": counts.jobs, "failures": counts.dead_jobs }))
+    .fact("worker", json!({ "state": "off", "queue_depth": counts.jobs, "failures": counts.dead_jobs }))
     .fact("clients", control.clients())
     .fact("version", control.version())
     .fact("uptime_s", uptime))

@@ -174,7 +174,10 @@ mod tests {
     proptest! {
         #[test]
         fn chunks_do_not_matter(
-            bytes in prop::collection::vec(prop_oneof![4 => any::<u8>(), 1 => Just(b'\n'), 1 => Just(b'\r')], 0..400),
+            bytes in prop::collection::vec(
+                prop_oneof![4 => any::<u8>(), 1 => Just(b'\n'), 1 => Just(b'\r')],
+                0..400,
+            ),
             cuts in prop::collection::vec(0usize..400, 0..20),
             max in 0usize..60,
         ) {

@@ -262,14 +262,15 @@ mod tests {
     #[test]
     fn lines_of_the_client_are_sorted() {
         let key = |id: Value| Key::of(&id).unwrap();
-        let call = br#"{"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"mem_save","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        let params = json!({"name": "mem_save", "arguments": {}, "_meta": {VERSION_KEY: "2026-07-28"}});
+        let call = json!({"jsonrpc": "2.0", "id": "7", "method": "tools/call", "params": params}).to_string();
         let request = Request {
             id: json!("7"),
             method: "tools/call".into(),
             tool: Some("mem_save".into()),
             stateless: true,
         };
-        assert_eq!(FromClient::parse(call), FromClient::Request(key(json!("7")), request));
+        assert_eq!(FromClient::parse(call.as_bytes()), FromClient::Request(key(json!("7")), request));
         assert_ne!(key(json!("7")), key(json!(7)));
         let cancelled = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#;
         let FromClient::Notification { cancels, .. } = FromClient::parse(cancelled) else { panic!() };

@@ -24,13 +24,17 @@ pub enum ServiceError {
     #[error("no memory `{0}`; search with mem_search")]
     NoMemory(MemoryId),
     /// The memory is deleted, where a live one is needed.
-    #[error("memory `{0}` is deleted; search with mem_search for a live one, or ask the user to run `cerebro restore {0}`")]
+    #[error(
+        "memory `{0}` is deleted; search with mem_search for a live one, or ask the user to run `cerebro restore {0}`"
+    )]
     Deleted(MemoryId),
     /// The memory's text is gone for good.
     #[error("memory `{0}` was purged: its text is gone for good and cannot come back")]
     Purged(MemoryId),
     /// Somebody revised the memory in between.
-    #[error("memory `{id}` is at revision {present}, not {expected}; read it with mem_get_observation and update that")]
+    #[error(
+        "memory `{id}` is at revision {present}, not {expected}; read it with mem_get_observation and update that"
+    )]
     RevisionMismatch {
         /// The memory.
         id: MemoryId,
@@ -40,7 +44,9 @@ pub enum ServiceError {
         present: u32,
     },
     /// Another live memory has the topic key.
-    #[error("topic_key `{key}` is held by memory `{holder}` ({title}); update that one with mem_update, or choose another key")]
+    #[error(
+        "topic_key `{key}` is held by memory `{holder}` ({title}); update that one with mem_update, or choose another key"
+    )]
     TopicTaken {
         /// The key.
         key: String,
@@ -50,7 +56,9 @@ pub enum ServiceError {
         title: String,
     },
     /// The user keeps purging for themselves.
-    #[error("agents may not purge here (agent_hard_delete = false); delete without `hard`, or ask the user to run `cerebro delete --hard {0}`")]
+    #[error(
+        "agents may not purge here (agent_hard_delete = false); delete without `hard`, or ask the user to run `cerebro delete --hard {0}`"
+    )]
     PurgeForbidden(MemoryId),
     /// There is no such session.
     #[error("no session `{0}`; begin one with mem_session_start")]

@@ -67,7 +67,8 @@ impl Fields {
     pub fn query(&mut self, value: &str) -> Result<String, ServiceError> {
         let count = value.chars().count();
         if count > QUERY_CHARS_MAX {
-            let problem = format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
+            let problem =
+                format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
             return Err(ServiceError::invalid("query", value, problem));
         }
         let query = text::one_line(&self.clean(value));
@@ -112,7 +113,9 @@ impl Fields {
         match hygiene::normalise(&key) {
             Ok(key) => Ok(Some(key)),
             Err(error) => {
-                let problem = format!("{error}; a topic key is `family/segment` of 1 to {TOPIC_KEY_CHARS_MAX} characters");
+                let problem = format!(
+                    "{error}; a topic key is `family/segment` of 1 to {TOPIC_KEY_CHARS_MAX} characters"
+                );
                 Err(ServiceError::invalid("topic_key", value, problem))
             }
         }

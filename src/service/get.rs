@@ -45,7 +45,11 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
-    pub async fn observation(&self, request: &ObservationRequest, person: bool) -> Result<Observation, ServiceError> {
+    pub async fn observation(
+        &self,
+        request: &ObservationRequest,
+        person: bool,
+    ) -> Result<Observation, ServiceError> {
         let found = self.store().memory(&request.id).await?;
         let mut memory = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
         if !memory.is_live() && !person {

@@ -46,7 +46,7 @@ impl Follower {
     }
 
     /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
-    pub(super) fn follow(&self, committed: Committed) {
+    pub(super) fn follow(&self, committed: &Committed) {
         let Some(last) = committed.events.last() else { return };
         let erased = erased(&committed.events);
         let index = self.index();

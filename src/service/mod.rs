@@ -107,8 +107,12 @@ impl Service {
         let (index, checkpoint) = Index::open(index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, index_dir));
         let follower = Arc::clone(&index);
-        let store =
-            Store::open(store_dir, jiff::Timestamp::now, Box::new(move |committed| follower.follow(committed))).await?;
+        let store = Store::open(
+            store_dir,
+            jiff::Timestamp::now,
+            Box::new(move |committed| follower.follow(committed)),
+        )
+        .await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
@@ -166,7 +170,11 @@ impl Service {
 
     /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
     /// `None` when it is the caller's own or known. From then on it is known.
-    async fn meet_project(&self, project: &Project, caller: &Caller) -> Result<Option<Vec<Project>>, ServiceError> {
+    async fn meet_project(
+        &self,
+        project: &Project,
+        caller: &Caller,
+    ) -> Result<Option<Vec<Project>>, ServiceError> {
         if project.is_none() || *project == caller.project {
             return Ok(None);
         }
@@ -211,8 +219,10 @@ mod tests {
 
     #[test]
     fn misspelt_projects_are_near_and_others_are_not() {
-        let known: BTreeSet<Project> =
-            ["acme/payments", "acme/website", "other/payments", "zebra"].iter().filter_map(|n| Project::parse(n)).collect();
+        let known: BTreeSet<Project> = ["acme/payments", "acme/website", "other/payments", "zebra"]
+            .iter()
+            .filter_map(|n| Project::parse(n))
+            .collect();
         let near = |name: &str| -> Vec<String> {
             near_projects(&Project::parse(name).unwrap(), &known).iter().map(ToString::to_string).collect()
         };

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Caller, Fields, Service, ServiceError};
 use crate::{
     domain::{
-        EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId,
-        Timestamp,
+        EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
+        SessionId, Timestamp,
     },
     store::{Edge, Happened, Table, Write},
 };
@@ -148,8 +148,9 @@ impl Service {
     pub async fn export(&self, cursor: Option<&str>) -> Result<ExportPage, ServiceError> {
         let (mut part, after) = match cursor {
             None => (0, None),
-            Some(cursor) => read_cursor(cursor)
-                .ok_or_else(|| ServiceError::invalid("cursor", cursor, "it comes from no export; begin anew"))?,
+            Some(cursor) => read_cursor(cursor).ok_or_else(|| {
+                ServiceError::invalid("cursor", cursor, "it comes from no export; begin anew")
+            })?,
         };
         let mut lines = Vec::new();
         if cursor.is_none() {
@@ -169,7 +170,11 @@ impl Service {
         Ok(ExportPage { lines, next })
     }
 
-    async fn page(&self, table: Table, after: Option<&str>) -> Result<(Vec<Line>, Option<String>), ServiceError> {
+    async fn page(
+        &self,
+        table: Table,
+        after: Option<&str>,
+    ) -> Result<(Vec<Line>, Option<String>), ServiceError> {
         let store = self.store();
         Ok(match table {
             Table::Session => {
@@ -239,7 +244,9 @@ async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceEr
     };
     let taken = match parsed {
         Line::Header { format, version } if format == "cerebro" && version <= VERSION => Ok(Taken::Unchanged),
-        Line::Header { format, version } => Err(format!("format `{format}` version {version} is not known here")),
+        Line::Header { format, version } => {
+            Err(format!("format `{format}` version {version} is not known here"))
+        }
         Line::Session(line) => session(write, line).await?,
         Line::Memory(line) => memory(write, line).await?,
         Line::Revision(line) => revision(write, line).await?,
@@ -271,7 +278,8 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     };
     if let Some(present) = write.store().memory(&memory.id).await? {
         let same = Memory { version: present.version, ..memory.clone() } == present;
-        let why = format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
+        let why =
+            format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
         return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
     }
     if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)

@@ -38,9 +38,10 @@ impl Service {
         limit: usize,
     ) -> Result<Vec<Memory>, ServiceError> {
         let before = before.unwrap_or(Timestamp::MAX);
-        Ok(match deleted {
-            true => self.store().deleted(project, before, limit).await?,
-            false => self.store().recent((!all).then_some(project), before, limit).await?,
+        Ok(if deleted {
+            self.store().deleted(project, before, limit).await?
+        } else {
+            self.store().recent((!all).then_some(project), before, limit).await?
         })
     }
 
@@ -59,7 +60,11 @@ impl Service {
     /// [`ServiceError::Invalid`] when both are the same, or a failing store.
     pub async fn merge_projects(&self, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
         if from == into {
-            return Err(ServiceError::invalid("into", into.as_str(), "it is the project to merge; name another one"));
+            return Err(ServiceError::invalid(
+                "into",
+                into.as_str(),
+                "it is the project to merge; name another one",
+            ));
         }
         let mut merged = Merged::default();
         loop {

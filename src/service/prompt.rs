@@ -44,11 +44,14 @@ impl Service {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
                     let (service, caller, session, project, content) = &*job;
-                    let window = jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
+                    let window =
+                        jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
                     let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
                     let recent = write.store().prompts_in(session, Timestamp::MAX, false, RECENT_MAX).await?;
                     let same = |prompt: &Prompt| {
-                        prompt.last_seen_at >= since && prompt.project == *project && prompt.content == *content
+                        prompt.last_seen_at >= since
+                            && prompt.project == *project
+                            && prompt.content == *content
                     };
                     if let Some(prompt) = recent.into_iter().find(same) {
                         return Ok::<_, ServiceError>((prompt, false));

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::{Caller, Fields, Redacted, Service, ServiceError};
 use crate::{
-    domain::{EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp, limits::SIMILAR_MAX},
+    domain::{
+        EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
+        limits::SIMILAR_MAX,
+    },
     hygiene::{self, Decision, Draft, Shingles, Standing},
     store::Write,
 };
@@ -213,7 +216,12 @@ impl Service {
     }
 
     /// Puts a new revision of `old` as `edit` makes it, and keeps what it was.
-    pub(super) fn revise(&self, write: &mut Write<'_>, old: Memory, edit: impl FnOnce(&mut Memory)) -> Memory {
+    pub(super) fn revise(
+        &self,
+        write: &mut Write<'_>,
+        old: Memory,
+        edit: impl FnOnce(&mut Memory),
+    ) -> Memory {
         let mut memory = old.clone();
         edit(&mut memory);
         memory.revision = old.revision.saturating_add(1);
@@ -256,7 +264,8 @@ impl Service {
             .filter_map(|memory| {
                 let same_title = hygiene::title_key(&memory.title) == title;
                 let jaccard = hygiene::jaccard(&shingles, &Shingles::of(&memory.content));
-                (same_title || jaccard >= crate::domain::limits::SIMILAR_JACCARD_MIN).then_some((jaccard, memory))
+                (same_title || jaccard >= crate::domain::limits::SIMILAR_JACCARD_MIN)
+                    .then_some((jaccard, memory))
             })
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.updated_at.cmp(&a.1.updated_at)));
@@ -302,7 +311,11 @@ fn link(write: &mut Write<'_>, memory: &Memory) {
 }
 
 fn found(holder: Option<Memory>, twins: Vec<Memory>, id: &MemoryId) -> Result<Memory, ServiceError> {
-    holder.into_iter().chain(twins).find(|memory| memory.id == *id).ok_or_else(|| ServiceError::NoMemory(id.clone()))
+    holder
+        .into_iter()
+        .chain(twins)
+        .find(|memory| memory.id == *id)
+        .ok_or_else(|| ServiceError::NoMemory(id.clone()))
 }
 
 fn revision_of(memory: Memory) -> Revision {

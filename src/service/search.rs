@@ -106,7 +106,12 @@ impl Service {
     }
 
     /// The projects with hits that hold more of the query than the best one here.
-    async fn elsewhere(&self, query: Query, here: &Project, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
+    async fn elsewhere(
+        &self,
+        query: Query,
+        here: &Project,
+        answer: &Answer,
+    ) -> Result<Vec<Elsewhere>, ServiceError> {
         let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
         let everywhere = Query { projects: Projects::All, limit: ELSEWHERE_DEPTH, offset: 0, ..query };
         let others = self.ask(move |index| index.search(&everywhere)).await?;

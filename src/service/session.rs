@@ -56,7 +56,11 @@ impl Service {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn start_session(&self, caller: &Caller, request: StartRequest) -> Result<Started, ServiceError> {
+    pub async fn start_session(
+        &self,
+        caller: &Caller,
+        request: StartRequest,
+    ) -> Result<Started, ServiceError> {
         let job = Arc::new((caller.clone(), request));
         let started = self
             .store()
@@ -98,7 +102,12 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for the content, or a failing store.
-    pub async fn summarise(&self, caller: &Caller, id: &SessionId, summary: &str) -> Result<Summarised, ServiceError> {
+    pub async fn summarise(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        summary: &str,
+    ) -> Result<Summarised, ServiceError> {
         let mut fields = Fields::default();
         let summary = fields.content(summary)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
@@ -203,7 +212,10 @@ impl Service {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn end_disconnected(&self, gone_since: impl Fn(&SessionId) -> Timestamp) -> Result<(), ServiceError> {
+    pub async fn end_disconnected(
+        &self,
+        gone_since: impl Fn(&SessionId) -> Timestamp,
+    ) -> Result<(), ServiceError> {
         const PAGE: usize = 1_000;
         let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
         for session in self.store().live_sessions(PAGE).await? {
@@ -229,7 +241,11 @@ impl Service {
     }
 }
 
-async fn start(write: &mut Write<'_>, caller: &Caller, request: &StartRequest) -> Result<Started, ServiceError> {
+async fn start(
+    write: &mut Write<'_>,
+    caller: &Caller,
+    request: &StartRequest,
+) -> Result<Started, ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
     let caller = Caller {
         agent: request.agent.clone().unwrap_or_else(|| caller.agent.clone()),
@@ -317,7 +333,8 @@ async fn fresh(
 /// The topic key of a session's summary, which makes a second summary a revision of the first.
 fn summary_key(id: &SessionId) -> String {
     use sha2::{Digest, Sha256};
-    let digest: String = Sha256::digest(id.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let digest: String =
+        Sha256::digest(id.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("session/{digest}")
 }
 
@@ -327,5 +344,6 @@ fn summary_title(summary: &str) -> String {
         .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
         .find(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"))
         .unwrap_or("session");
-    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120)).into_owned()
+    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120))
+        .into_owned()
 }

@@ -123,7 +123,9 @@ impl Service {
     ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
         let at = self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at);
         let (mut before, mut after) = (session_borders(session), session_borders(session));
-        for (entries, count, forward) in [(&mut before, request.before, false), (&mut after, request.after, true)] {
+        for (entries, count, forward) in
+            [(&mut before, request.before, false), (&mut after, request.after, true)]
+        {
             if count > 0 {
                 self.gather_session(entries, &session.id, at, forward, count).await?;
             }

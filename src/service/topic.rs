@@ -36,11 +36,16 @@ impl Service {
     ) -> Result<Suggestion, ServiceError> {
         let given = |text: Option<&str>| text.is_some_and(|text| !text.trim().is_empty());
         if !given(title) && !given(content) {
-            return Err(ServiceError::invalid("title", "", "give a title or content to name the subject from"));
+            return Err(ServiceError::invalid(
+                "title",
+                "",
+                "give a title or content to name the subject from",
+            ));
         }
         let mut fields = Fields::default();
         let title = title.filter(|_| given(title)).map(|title| fields.title(title)).transpose()?;
-        let content = content.filter(|_| given(content)).map(|content| fields.content(content)).transpose()?;
+        let content =
+            content.filter(|_| given(content)).map(|content| fields.content(content)).transpose()?;
         let topic_key = hygiene::suggest(kind, title.as_deref(), content.as_deref());
         let mut near: Vec<_> = self
             .store()

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
 use surrealdb_cnf::ConfigMap;
-use surrealdb_core::{dbs::Capabilities, kvs::Datastore};
+use surrealdb_core::kvs::Datastore;
 
 use super::{
     StoreError,
@@ -66,7 +66,6 @@ impl Engine {
             .fold(ConfigMap::empty(), |config, (key, value)| config.with_key_value(*key, value.to_string()));
         let datastore = Datastore::builder()
             .with_config(config)
-            .with_capabilities(Capabilities::default())
             .with_query_timeout(Some(STATEMENT_TIMEOUT))
             .with_transaction_timeout(Some(STATEMENT_TIMEOUT))
             .without_maintenance_tasks()
@@ -93,7 +92,11 @@ impl Engine {
     ///
     /// # Errors
     /// The most telling error of all its rows: a failed transaction reports one for each statement.
-    pub(super) async fn run(&self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
+    pub(super) async fn run(
+        &self,
+        statement: Statement,
+        vars: Variables,
+    ) -> Result<IndexedResults, StoreError> {
         self.script(statement.name, statement.text, vars).await
     }
 

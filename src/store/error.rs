@@ -27,7 +27,9 @@ pub enum StoreError {
         reason: String,
     },
     /// A newer Cerebro wrote the store.
-    #[error("the store has schema version {found}, but this cerebro knows versions up to {supported}; install the newer cerebro that wrote it")]
+    #[error(
+        "the store has schema version {found}, but this cerebro knows versions up to {supported}; install the newer cerebro that wrote it"
+    )]
     SchemaTooNew {
         /// The version in the store.
         found: u32,

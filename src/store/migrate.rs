@@ -38,9 +38,8 @@ fn checksum(text: &str) -> String {
 pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
     engine.run(statement::MIGRATION_TABLE, Variables::new()).await?;
     let mut results = engine.run(statement::MIGRATION_LIST, Variables::new()).await?;
-    let rows: Vec<Value> = results
-        .take(0)
-        .map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
+    let rows: Vec<Value> =
+        results.take(0).map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
     let applied = rows
         .into_iter()
         .map(Applied::from_value)

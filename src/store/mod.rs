@@ -24,7 +24,7 @@ use crate::domain::Timestamp;
 /// The name under which the one writer of an embedded store numbers its events.
 const EMBEDDED_WRITER: &str = "local";
 
-type Follower = Box<dyn Fn(Committed) + Send + Sync>;
+type Follower = Box<dyn Fn(&Committed) + Send + Sync>;
 type Clock = fn() -> Timestamp;
 
 /// The open store.
@@ -107,7 +107,7 @@ impl Store {
         Ok(&self.engine)
     }
 
-    fn announce(&self, committed: Committed) {
+    fn announce(&self, committed: &Committed) {
         (self.follower)(committed);
     }
 }

@@ -10,8 +10,8 @@ use surrealdb::{
 use super::{
     Store, StoreError,
     row::{
-        EdgeRow, EventRow, MemoryRow, PromptRow, RawEdge, RevisionRow, SessionRow, datetime, edge_id, memory_id, memory_record, parse, prompt_record,
-        session_record, signed, timestamp, topic_slot,
+        EdgeRow, EventRow, MemoryRow, PromptRow, RawEdge, RevisionRow, SessionRow, datetime, edge_id,
+        memory_id, memory_record, parse, prompt_record, session_record, signed, timestamp, topic_slot,
     },
     statement::{self, Statement},
 };
@@ -153,7 +153,12 @@ fn one<T>(items: Vec<T>) -> Option<T> {
 }
 
 impl Store {
-    async fn rows(&self, table: &'static str, statement: Statement, vars: Vars) -> Result<Vec<Value>, StoreError> {
+    async fn rows(
+        &self,
+        table: &'static str,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<Value>, StoreError> {
         let mut results = self.engine()?.run(statement, vars.0).await?;
         rows(table, &mut results, 0)
     }
@@ -182,7 +187,11 @@ impl Store {
     }
 
     /// Ids and titles of memories whose id begins with `prefix`, which is part of a valid id.
-    pub async fn memories_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<(MemoryId, String)>, StoreError> {
+    pub async fn memories_by_prefix(
+        &self,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(MemoryId, String)>, StoreError> {
         let vars = Vars::new()
             .with("from", RecordId::new("memory", prefix))
             // `~` sorts behind every character of an id.
@@ -200,28 +209,42 @@ impl Store {
     }
 
     /// The live memory that holds a topic key.
-    pub async fn topic_holder(&self, project: &Project, scope: Scope, key: &str) -> Result<Option<Memory>, StoreError> {
+    pub async fn topic_holder(
+        &self,
+        project: &Project,
+        scope: Scope,
+        key: &str,
+    ) -> Result<Option<Memory>, StoreError> {
         let vars = Vars::new().with("topic", topic_slot(project, scope, key));
         Ok(one(self.memories(statement::MEMORY_TOPIC_HOLDER, vars).await?))
     }
 
     /// The topic keys in use in a project, with the memories that hold them, newest first.
-    pub async fn topics(&self, project: &Project, limit: usize) -> Result<Vec<(String, MemoryId, String)>, StoreError> {
+    pub async fn topics(
+        &self,
+        project: &Project,
+        limit: usize,
+    ) -> Result<Vec<(String, MemoryId, String)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
-        struct Topic {
+        struct Row {
             id: RecordId,
             title: String,
             topic_key: String,
         }
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
         let mut results = self.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
-        let topics: Vec<Topic> = take("memory", &mut results, 0)?;
+        let topics: Vec<Row> = take("memory", &mut results, 0)?;
         topics.into_iter().map(|row| Ok((row.topic_key, memory_id("memory", row.id)?, row.title))).collect()
     }
 
     /// Live memories of one identity seen since a moment, newest first.
-    pub async fn twins(&self, identity: &str, since: Timestamp, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn twins(
+        &self,
+        identity: &str,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("identity", identity).at("since", since).limit(limit);
         self.memories(statement::MEMORY_TWINS, vars).await
     }
@@ -243,7 +266,12 @@ impl Store {
     }
 
     /// Deleted memories of a project that can be restored, newest first.
-    pub async fn deleted(&self, project: &Project, before: Timestamp, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn deleted(
+        &self,
+        project: &Project,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
         self.memories(statement::MEMORY_DELETED, vars).await
     }
@@ -273,27 +301,48 @@ impl Store {
     }
 
     /// A page of all memories in order of id, deleted ones too.
-    pub async fn page_of_memories(&self, after: Option<&str>, limit: usize) -> Result<Page<Memory>, StoreError> {
+    pub async fn page_of_memories(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Memory>, StoreError> {
         self.page::<MemoryRow, _>(Table::Memory, after, limit).await
     }
 
     /// A page of all revisions in order of id.
-    pub async fn page_of_revisions(&self, after: Option<&str>, limit: usize) -> Result<Page<Revision>, StoreError> {
+    pub async fn page_of_revisions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Revision>, StoreError> {
         self.page::<RevisionRow, _>(Table::Revision, after, limit).await
     }
 
     /// A page of all sessions in order of id.
-    pub async fn page_of_sessions(&self, after: Option<&str>, limit: usize) -> Result<Page<Session>, StoreError> {
+    pub async fn page_of_sessions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Session>, StoreError> {
         self.page::<SessionRow, _>(Table::Session, after, limit).await
     }
 
     /// A page of all prompts in order of id.
-    pub async fn page_of_prompts(&self, after: Option<&str>, limit: usize) -> Result<Page<Prompt>, StoreError> {
+    pub async fn page_of_prompts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Prompt>, StoreError> {
         self.page::<PromptRow, _>(Table::Prompt, after, limit).await
     }
 
     /// A page of all edges of a relation in order of id.
-    pub async fn page_of_edges(&self, table: Table, after: Option<&str>, limit: usize) -> Result<Page<Edge>, StoreError> {
+    pub async fn page_of_edges(
+        &self,
+        table: Table,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Edge>, StoreError> {
         let (rows, last): (Vec<RawEdge>, _) = self.page::<EdgeRow, _>(table, after, limit).await?;
         let edges = rows.into_iter().map(|RawEdge { from, to, at }| Edge { table, from, to, at }).collect();
         Ok((edges, last))
@@ -307,7 +356,8 @@ impl Store {
 
     /// One earlier revision of a memory.
     pub async fn revision(&self, memory: &MemoryId, number: u32) -> Result<Option<Revision>, StoreError> {
-        Ok(one(self.revisions(memory, number.saturating_add(1), 1).await?).filter(|found| found.revision == number))
+        Ok(one(self.revisions(memory, number.saturating_add(1), 1).await?)
+            .filter(|found| found.revision == number))
     }
 
     /// Whether a session continues another.
@@ -317,13 +367,23 @@ impl Store {
     }
 
     /// The live memories of a project made before a moment, nearest first.
-    pub async fn made_before(&self, project: &Project, at: Timestamp, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn made_before(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
         self.memories(statement::MEMORY_BEFORE, vars).await
     }
 
     /// The live memories of a project made after a moment, nearest first.
-    pub async fn made_since(&self, project: &Project, at: Timestamp, limit: usize) -> Result<Vec<Memory>, StoreError> {
+    pub async fn made_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
         self.memories(statement::MEMORY_SINCE, vars).await
     }
@@ -354,8 +414,14 @@ impl Store {
     }
 
     /// Earlier revisions of a memory below a number, newest first.
-    pub async fn revisions(&self, memory: &MemoryId, before: u32, limit: usize) -> Result<Vec<Revision>, StoreError> {
-        let vars = Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
+    pub async fn revisions(
+        &self,
+        memory: &MemoryId,
+        before: u32,
+        limit: usize,
+    ) -> Result<Vec<Revision>, StoreError> {
+        let vars =
+            Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
         parse::<RevisionRow, _>("revision", self.rows("revision", statement::REVISION_LIST, vars).await?)
     }
 
@@ -387,7 +453,12 @@ impl Store {
     }
 
     /// The prompts of a project given last before a moment, newest first.
-    pub async fn latest_prompts(&self, project: &Project, before: Timestamp, limit: usize) -> Result<Vec<Prompt>, StoreError> {
+    pub async fn latest_prompts(
+        &self,
+        project: &Project,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
         self.prompts(statement::PROMPT_LATEST, vars).await
     }
@@ -401,7 +472,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
-        let statement = if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
+        let statement =
+            if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
         self.prompts(statement, vars).await
     }
 
@@ -420,12 +492,24 @@ impl Store {
         let mut rows: Vec<Row> = take("RELATES_TO", &mut results, 0)?;
         rows.extend(take::<Row>("RELATES_TO", &mut results, 1)?);
         rows.into_iter()
-            .map(|row| Ok(Near { id: memory_id("RELATES_TO", row.id)?, title: row.title, kind: row.kind, weight: row.weight }))
+            .map(|row| {
+                Ok(Near {
+                    id: memory_id("RELATES_TO", row.id)?,
+                    title: row.title,
+                    kind: row.kind,
+                    weight: row.weight,
+                })
+            })
             .collect()
     }
 
     /// The events of a writer after a number, in order.
-    pub async fn events_after(&self, writer: &str, after: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
+    pub async fn events_after(
+        &self,
+        writer: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
         parse::<EventRow, _>("event", self.rows("event", statement::EVENT_AFTER, vars).await?)
     }
@@ -441,13 +525,17 @@ impl Store {
         let vars = Vars::new().with("writer", self.writer());
         let mut results = self.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
         let rows: Vec<Last> = take("event", &mut results, 0)?;
-        Ok(rows
-            .first()
-            .map_or((0, Timestamp::UNIX_EPOCH), |last| (u64::try_from(last.seq).unwrap_or(0), timestamp(last.at))))
+        Ok(rows.first().map_or((0, Timestamp::UNIX_EPOCH), |last| {
+            (u64::try_from(last.seq).unwrap_or(0), timestamp(last.at))
+        }))
     }
 
     /// When a session first wrote a memory, if it did.
-    pub async fn written_at(&self, memory: &MemoryId, session: &SessionId) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn written_at(
+        &self,
+        memory: &MemoryId,
+        session: &SessionId,
+    ) -> Result<Option<Timestamp>, StoreError> {
         self.edge_time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
     }
 
@@ -458,13 +546,23 @@ impl Store {
     }
 
     /// The sessions of a project begun after a moment, oldest first.
-    pub async fn sessions_since(&self, project: &Project, at: Timestamp, limit: usize) -> Result<Vec<Session>, StoreError> {
+    pub async fn sessions_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
         self.sessions(statement::SESSION_SINCE, vars).await
     }
 
     /// The prompts of a project given after a moment, oldest first.
-    pub async fn prompts_since(&self, project: &Project, at: Timestamp, limit: usize) -> Result<Vec<Prompt>, StoreError> {
+    pub async fn prompts_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
         self.prompts(statement::PROMPT_SINCE, vars).await
     }
@@ -509,9 +607,15 @@ impl Store {
     }
 }
 
-fn take<T: SurrealValue>(table: &'static str, results: &mut IndexedResults, index: usize) -> Result<Vec<T>, StoreError> {
+fn take<T: SurrealValue>(
+    table: &'static str,
+    results: &mut IndexedResults,
+    index: usize,
+) -> Result<Vec<T>, StoreError> {
     rows(table, results, index)?
         .into_iter()
-        .map(|value| T::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() }))
+        .map(|value| {
+            T::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })
+        })
         .collect()
 }

@@ -5,8 +5,8 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 use super::StoreError;
 use crate::{
     domain::{
-        EndReason, Event, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
-        SessionId, Timestamp,
+        EndReason, Event, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope,
+        Session, SessionId, Timestamp,
     },
     hygiene,
 };
@@ -63,11 +63,11 @@ pub(super) fn session_id(table: &'static str, id: RecordId) -> Result<SessionId,
     SessionId::parse(&key).map_err(|_| malformed(table, "session id", &key))
 }
 
-fn project(table: &'static str, name: String) -> Result<Project, StoreError> {
+fn project(table: &'static str, name: &str) -> Result<Project, StoreError> {
     if name.is_empty() {
         return Ok(Project::none());
     }
-    Project::parse(&name).ok_or_else(|| malformed(table, "project", &name))
+    Project::parse(name).ok_or_else(|| malformed(table, "project", name))
 }
 
 /// The value of `memory.topic`: one live memory at most holds it.
@@ -165,7 +165,7 @@ impl TryFrom<MemoryRow> for Memory {
         let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
         Ok(Self {
             id: memory_id(TABLE, id)?,
-            project: project(TABLE, row.project)?,
+            project: project(TABLE, &row.project)?,
             scope: scope(TABLE, &row.scope)?,
             kind: kind(TABLE, &row.kind)?,
             title: row.title,
@@ -234,7 +234,7 @@ impl TryFrom<RevisionRow> for Revision {
         Ok(Self {
             memory: memory_id(TABLE, row.memory)?,
             revision: small(row.revision),
-            project: project(TABLE, row.project)?,
+            project: project(TABLE, &row.project)?,
             scope: scope(TABLE, &row.scope)?,
             kind: kind(TABLE, &row.kind)?,
             title: row.title,
@@ -291,7 +291,7 @@ impl TryFrom<SessionRow> for Session {
         let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
         Ok(Self {
             id: session_id(TABLE, id)?,
-            project: project(TABLE, row.project)?,
+            project: project(TABLE, &row.project)?,
             agent: row.agent,
             directory: row.directory,
             started_at: timestamp(row.started_at),
@@ -340,7 +340,7 @@ impl TryFrom<PromptRow> for Prompt {
         Ok(Self {
             id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
             session: session_id(TABLE, row.session)?,
-            project: project(TABLE, row.project)?,
+            project: project(TABLE, &row.project)?,
             agent: row.agent,
             content: row.content,
             created_at: timestamp(row.created_at),
@@ -388,7 +388,7 @@ impl TryFrom<EventRow> for Event {
             kind: EventKind::parse(&row.kind).ok_or_else(|| malformed(TABLE, "kind", &row.kind))?,
             memory: row.memory.map(|id| memory_id(TABLE, id)).transpose()?,
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
-            project: row.project.map(|name| project(TABLE, name)).transpose()?,
+            project: row.project.map(|name| project(TABLE, &name)).transpose()?,
             writer: row.writer,
         })
     }
@@ -465,8 +465,8 @@ where
 {
     rows.into_iter()
         .map(|value| {
-            let row = R::from_value(value)
-                .map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
+            let row =
+                R::from_value(value).map_err(|error| StoreError::Row { table, reason: error.to_string() })?;
             D::try_from(row)
         })
         .collect()

@@ -8,8 +8,8 @@ use tokio::sync::MutexGuard;
 use super::{
     Store, StoreError,
     row::{
-        EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime, edge_id,
-        memory_record, prompt_record, session_record, signed,
+        EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
+        edge_id, memory_record, prompt_record, session_record, signed,
     },
     statement,
 };
@@ -201,7 +201,7 @@ impl Write<'_> {
             memory.version += 1;
         }
         // Followers hear of commits in their order, because this still holds the writer.
-        self.store.announce(Committed { events, memories });
+        self.store.announce(&Committed { events, memories });
         Ok(())
     }
 
@@ -223,42 +223,60 @@ impl Write<'_> {
     fn variables(&self, changes: &Changes, events: &[Event]) -> Variables {
         let at = datetime(self.at);
         let mut vars = Variables::new();
-        vars.insert("sessions", list(&changes.sessions, |s| Put { id: session_record(&s.id), row: SessionRow::from(s) }));
-        vars.insert("memories", list(&changes.memories, |m| PutMemory {
-            id: memory_record(&m.id),
-            expect: signed(m.version),
-            row: MemoryRow::next(m),
-        }));
+        vars.insert(
+            "sessions",
+            list(&changes.sessions, |s| Put { id: session_record(&s.id), row: SessionRow::from(s) }),
+        );
+        vars.insert(
+            "memories",
+            list(&changes.memories, |m| PutMemory {
+                id: memory_record(&m.id),
+                expect: signed(m.version),
+                row: MemoryRow::next(m),
+            }),
+        );
         vars.insert("revisions", list(&changes.revisions, |r| RevisionRow::from(r)));
         vars.insert("purged", list(&changes.purged, memory_record));
-        vars.insert("trimmed", list(&changes.trimmed, |(id, upto)| Trim {
-            memory: memory_record(id),
-            upto: i64::from(*upto),
-        }));
-        vars.insert("prompts", list(&changes.prompts, |p| Put { id: prompt_record(&p.id), row: PromptRow::from(p) }));
-        vars.insert("created_in", list(&changes.created_in, |(memory, session, at)| EdgeRow {
-            id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
-            from: memory_record(memory),
-            to: session_record(session),
-            at: datetime(*at),
-        }));
-        vars.insert("follows", list(&changes.follows, |(later, earlier, at)| EdgeRow {
-            id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
-            from: session_record(later),
-            to: session_record(earlier),
-            at: datetime(*at),
-        }));
-        vars.insert("jobs", list(&changes.jobs, |(memory, revision)| Put {
-            id: job_record(memory),
-            row: JobRow {
-                memory: memory_record(memory),
-                revision: i64::from(*revision),
-                kind: "embed".to_owned(),
-                state: "queued".to_owned(),
-                attempts: 0,
-                due_at: at,
-            },
-        }));
+        vars.insert(
+            "trimmed",
+            list(&changes.trimmed, |(id, upto)| Trim { memory: memory_record(id), upto: i64::from(*upto) }),
+        );
+        vars.insert(
+            "prompts",
+            list(&changes.prompts, |p| Put { id: prompt_record(&p.id), row: PromptRow::from(p) }),
+        );
+        vars.insert(
+            "created_in",
+            list(&changes.created_in, |(memory, session, at)| EdgeRow {
+                id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
+                from: memory_record(memory),
+                to: session_record(session),
+                at: datetime(*at),
+            }),
+        );
+        vars.insert(
+            "follows",
+            list(&changes.follows, |(later, earlier, at)| EdgeRow {
+                id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
+                from: session_record(later),
+                to: session_record(earlier),
+                at: datetime(*at),
+            }),
+        );
+        vars.insert(
+            "jobs",
+            list(&changes.jobs, |(memory, revision)| Put {
+                id: job_record(memory),
+                row: JobRow {
+                    memory: memory_record(memory),
+                    revision: i64::from(*revision),
+                    kind: "embed".to_owned(),
+                    state: "queued".to_owned(),
+                    attempts: 0,
+                    due_at: at,
+                },
+            }),
+        );
         vars.insert("void_jobs", list(&changes.void_jobs, job_record));
         vars.insert("events", list(events, |e| EventRow::from(e)));
         vars

@@ -11,10 +11,10 @@ const TEST_LINES_MAX: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["domain"],
     &["text", "redact", "hygiene"],
-    &["store", "lexical", "project_dir"],
+    &["store", "lexical"],
     &["service"],
-    &["mcp"],
-    &["daemon", "pump", "home", "config"],
+    &["home", "project_dir", "daemon", "pump"],
+    &["mcp", "config"],
     &["cli"],
 ];
 

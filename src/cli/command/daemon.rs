@@ -1,0 +1,255 @@
+//! `cerebro daemon`: the process that serves all agents.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use rustix::process::{Pid, test_kill_process};
+use serde_json::{Value, json};
+
+use super::{Desk, Leftover, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{duration, shown};
+use crate::config::Config;
+use crate::daemon::{self, Options, RunError, lock};
+use crate::home::Home;
+use crate::mcp::Server;
+use crate::text;
+
+/// How long a daemon may take to finish its calls and close its store.
+const STOP_MAX: Duration = Duration::from_secs(45);
+const STOP_POLL: Duration = Duration::from_millis(20);
+/// How long its process may take to end when the home is released already.
+const END_MAX: Duration = Duration::from_secs(5);
+/// How much of the log's end is looked at.
+const LOG_BYTES_MAX: u64 = 1024 * 1024;
+/// How often a followed log is looked at.
+const LOG_POLL: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Subcommand)]
+pub enum DaemonCommand {
+    /// Start it, if it does not run; wait until it answers
+    Start,
+    /// Let it finish its calls and leave; wait until it is gone
+    Stop,
+    /// Say whether it runs, since when, and for how many clients
+    Status,
+    /// Show the end of its log
+    Logs(LogsArgs),
+    /// Be it
+    #[command(hide = true)]
+    Run(RunArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// How many lines
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    lines: usize,
+    /// Go on showing what is added, until interrupted
+    #[arg(short, long)]
+    follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Leave the terminal and the process group of the starter
+    #[arg(long)]
+    detached: bool,
+}
+
+/// Is the daemon, until it is told to stop or has nothing to do.
+pub async fn serve(desk: &Desk, args: RunArgs) -> (Result<Outcome>, Leftover) {
+    // The log's last line is what a client shows when its daemon does not come up.
+    let ended = run_daemon(desk, &args)
+        .await
+        .map_err(|error| Error::user(text::one_line(&error.to_string())).with_exit_code(error.exit_code()));
+    (ended.map(|()| Outcome::Done), Leftover::Tasks)
+}
+
+async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
+    let home = desk.home()?;
+    let config = Config::read(&home.config_file())?;
+    let options = Options { idle_exit: config.idle_exit, detached: args.detached };
+    let own = home.clone();
+    let run = daemon::run(&home, options, |control| Server::open(own, config.settings(), control)).await;
+    run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
+}
+
+pub async fn run(desk: &Desk, command: DaemonCommand) -> Result<Outcome> {
+    let home = desk.home()?;
+    match command {
+        DaemonCommand::Start => start(desk, &home).await,
+        DaemonCommand::Stop => stop(desk, &home).await,
+        DaemonCommand::Status => status(desk, &home).await,
+        DaemonCommand::Logs(args) => logs(desk, &home.log_file(), &args).await,
+        DaemonCommand::Run(_) => Err(Error::internal("a daemon cannot be run as a client")),
+    }
+}
+
+async fn start(desk: &Desk, home: &Home) -> Result<Outcome> {
+    let daemon = Daemon::reach(home).await?;
+    let status = daemon.ask(Request::new("op_status")).await?;
+    daemon.close().await;
+    show_status(desk, status)
+}
+
+async fn status(desk: &Desk, home: &Home) -> Result<Outcome> {
+    let Some(daemon) = Daemon::running(home).await? else {
+        if !desk.output.json(&json!({ "running": false }))? {
+            desk.output
+                .note("no daemon is running; the first call of an agent or `cerebro daemon start` starts it");
+        }
+        return Ok(Outcome::Short);
+    };
+    let status = daemon.ask(Request::new("op_status")).await?;
+    daemon.close().await;
+    show_status(desk, status)
+}
+
+fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
+    // The command that asks is connected too, and gone when this is read.
+    let clients = status["clients"].as_u64().unwrap_or_default().saturating_sub(1);
+    status["clients"] = json!(clients);
+    status["running"] = json!(true);
+    if !desk.output.json(&status)? {
+        desk.output.facts(&[
+            ("running", "yes".to_owned()),
+            ("pid", shown(&status["pid"])),
+            ("version", shown(&status["version"])),
+            ("started", desk.output.moment(&status["started_at"])),
+            ("up for", status["uptime_s"].as_u64().map(duration).unwrap_or_default()),
+            ("clients", clients.to_string()),
+            ("store", shown(&status["store"])),
+            ("home", shown(&status["home"])),
+        ])?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
+    let Some(daemon) = Daemon::running(home).await? else {
+        if !desk.output.json(&json!({ "running": false, "stopped": false }))? {
+            desk.output.note("no daemon was running");
+        }
+        return Ok(Outcome::Done);
+    };
+    let answer = daemon.ask(Request::new("op_stop")).await?;
+    daemon.close().await;
+    let pid = answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
+    if !wait_until(STOP_MAX, || !owns(home, pid)).await {
+        let words = format!("the daemon (process {pid}) is still busy after {} s", STOP_MAX.as_secs());
+        return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));
+    }
+    wait_until(END_MAX, || !is_alive(pid)).await;
+    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
+        desk.output.note(&format!("the daemon (process {pid}) has left"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Whether the home is still this process's. Another daemon may have come meanwhile.
+fn owns(home: &Home, pid: u32) -> bool {
+    lock::is_held(home) && lock::owner(home).is_none_or(|owner| owner.pid == pid)
+}
+
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid).is_ok())
+}
+
+/// Waits for something, within a bound; says whether it came.
+async fn wait_until(bound: Duration, mut came: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !came() {
+        if begun.elapsed() >= bound {
+            return false;
+        }
+        tokio::time::sleep(STOP_POLL).await;
+    }
+    true
+}
+
+async fn logs(desk: &Desk, path: &Path, args: &LogsArgs) -> Result<Outcome> {
+    let size = std::fs::metadata(path).map_or(0, |found| found.len());
+    let from = size.saturating_sub(LOG_BYTES_MAX);
+    let bytes = read_from(path, from)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = last_lines(&text, args.lines);
+    if desk.output.json(&json!({ "file": path.display().to_string(), "lines": lines }))? {
+        return Ok(Outcome::Done);
+    }
+    if lines.is_empty() {
+        desk.output.note(&format!("{} holds nothing", path.display()));
+    } else {
+        desk.output.text(&lines.join("\n"))?;
+    }
+    if args.follow { follow(desk, path, from + bytes.len() as u64).await } else { Ok(Outcome::Done) }
+}
+
+/// Shows the whole lines that are added to the log, until the process is ended.
+async fn follow(desk: &Desk, path: &Path, mut shown_to: u64) -> Result<Outcome> {
+    loop {
+        tokio::time::sleep(LOG_POLL).await;
+        if std::fs::metadata(path).is_ok_and(|found| found.len() < shown_to) {
+            // The log was set aside and begun anew.
+            shown_to = 0;
+        }
+        let mut bytes = read_from(path, shown_to)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        bytes.truncate(whole);
+        if whole > 0 {
+            desk.output.text(&String::from_utf8_lossy(&bytes))?;
+            shown_to += whole as u64;
+        }
+    }
+}
+
+/// At most [`LOG_BYTES_MAX`] of the log from a byte on; nothing where there is none yet.
+fn read_from(path: &Path, from: u64) -> Result<Vec<u8>> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| Error::file("read", path, &error)),
+    }
+}
+
+fn last_lines(text: &str, count: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_shown() {
+        for (text, count, want) in
+            [("", 5, &[][..]), ("a\nb\nc\n", 2, &["b", "c"]), ("a\nb", 5, &["a", "b"]), ("a\n", 0, &[])]
+        {
+            assert_eq!(last_lines(text, count), want, "{text:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn waiting_has_a_bound() {
+        assert!(wait_until(Duration::from_secs(5), || true).await);
+        assert!(!wait_until(Duration::from_millis(30), || false).await);
+    }
+
+    #[test]
+    fn living_processes_are_seen() {
+        assert!(is_alive(std::process::id()));
+        assert!(!is_alive(0) && !is_alive(u32::MAX));
+    }
+}

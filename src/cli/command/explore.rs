@@ -1,0 +1,301 @@
+//! Finding and reading: `search`, `get`, `timeline` and `context`.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::{Desk, Outcome};
+use crate::cli::error::Result;
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::domain::limits::GET_BYTES_MAX;
+
+/// Find memories by words, names or questions
+///
+/// A missing word lowers a hit and never empties the answer. Dates are 2026-11-21, RFC 3339, or an
+/// age such as 7d or 12h. Words that begin with `-` come after `--`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What to look for
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Look in this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// Look in all projects
+    #[arg(long)]
+    all_projects: bool,
+    /// Only `project` or only `personal` memories
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Only memories of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Only memories with this tag; may be given again
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Only memories from this date on
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+    /// Only memories up to this date
+    #[arg(long, value_name = "DATE")]
+    until: Option<String>,
+    /// How many hits, 1 to 50 [default: 10]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Go on where an earlier answer ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// Show one memory whole
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The memory's id, or a beginning that no other has
+    id: String,
+    /// Show its earlier revisions too
+    #[arg(long)]
+    history: bool,
+    /// Begin at this byte of the content; with --history, leave out this many revisions
+    #[arg(long, value_name = "N")]
+    offset: Option<usize>,
+    /// At most this many bytes of text [default: all]
+    #[arg(long, value_name = "N")]
+    max_bytes: Option<usize>,
+}
+
+/// Show what happened around a memory
+#[derive(Debug, Args)]
+pub struct TimelineArgs {
+    /// The memory's id, or a beginning that no other has
+    id: String,
+    /// How many entries before it [default: 5]
+    #[arg(long, value_name = "N")]
+    before: Option<usize>,
+    /// How many entries after it [default: 5]
+    #[arg(long, value_name = "N")]
+    after: Option<usize>,
+    /// Where to look for them
+    #[arg(long, value_name = "WHERE", default_value = "session")]
+    within: Within,
+}
+
+/// Where a timeline's neighbours come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Within {
+    /// The memory's session.
+    Session,
+    /// The memory's whole project.
+    Project,
+}
+
+/// Show what an agent reads first: unfinished, pinned and recent things
+#[derive(Debug, Args)]
+pub struct ContextArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only `project` or only `personal` memories
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// How many memories, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// At most this many bytes [default: 8192]
+    #[arg(long, value_name = "N")]
+    max_bytes: Option<usize>,
+}
+
+const HITS: &[(&str, Layout)] = &[
+    ("id", Layout::Fixed),
+    ("date", Layout::Moment),
+    ("type", Layout::Fixed),
+    ("project", Layout::Fixed),
+    ("title", Layout::Flexible),
+    ("preview", Layout::Flexible),
+];
+
+const ENTRIES: &[(&str, Layout)] = &[
+    ("", Layout::Fixed),
+    ("date", Layout::Moment),
+    ("what", Layout::Fixed),
+    ("id", Layout::Fixed),
+    ("agent", Layout::Fixed),
+    ("title", Layout::Flexible),
+];
+
+pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
+    let query = args.query.join(" ");
+    let request = Request::new("mem_search")
+        .with("query", query.as_str())
+        .with("project", args.project)
+        .with("all_projects", args.all_projects)
+        .with("scope", args.scope)
+        .with("type", args.kind)
+        .with("tags", args.tags)
+        .with("since", args.since)
+        .with("until", args.until)
+        .with("limit", args.limit)
+        .with("cursor", args.cursor);
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let found = daemon.ask(request).await?;
+    daemon.close().await;
+    if desk.output.json(&found)? {
+        return Ok(Outcome::Done);
+    }
+    let table = Table::of(HITS, &["id", "date", "type", "project", "title", "preview"], &found["hits"]);
+    desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+    tell_more(desk, &found);
+    Ok(Outcome::Done)
+}
+
+fn place(found: &Value) -> String {
+    found["project"].as_str().map_or(" in any project".to_owned(), |project| format!(" in project {project}"))
+}
+
+/// Says how well the hits fit, and where more are.
+fn tell_more(desk: &Desk, found: &Value) {
+    if found["relaxed"] == true {
+        desk.output.note("no hit has every word");
+    } else if found["match"] == "partial" {
+        desk.output.note("the hits fit only in part");
+    }
+    for other in found["elsewhere"].as_array().into_iter().flatten() {
+        desk.output.note(&format!(
+            "project {} has {} that fit better",
+            shown(&other["project"]),
+            shown(&other["hits"])
+        ));
+    }
+    if let Some(cursor) = found["next_cursor"].as_str() {
+        desk.output.note(&format!("more: add --cursor {cursor}"));
+    }
+}
+
+pub async fn get(desk: &Desk, args: GetArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let request = Request::new("mem_get_observation")
+        .with("id", daemon.memory_id(&args.id).await?)
+        .with("history", args.history)
+        .with("offset", args.offset)
+        .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX));
+    let found = daemon.ask(request).await?;
+    daemon.close().await;
+    if desk.output.json(&found)? {
+        return Ok(Outcome::Done);
+    }
+    show_memory(desk, &found)?;
+    for revision in found["revisions"].as_array().into_iter().flatten() {
+        desk.output.write("\n")?;
+        desk.output.facts(&[
+            ("revision", shown(&revision["revision"])),
+            ("title", shown(&revision["title"])),
+            ("type", shown(&revision["type"])),
+            ("written", desk.output.moment(&revision["at"])),
+            ("agent", shown(&revision["agent"])),
+        ])?;
+        desk.output.write("\n")?;
+        desk.output.text(&shown(&revision["content"]))?;
+    }
+    if let Some(next) = found["next_offset"].as_u64() {
+        desk.output.note(&format!("more follows: add --offset {next}"));
+    }
+    Ok(Outcome::Done)
+}
+
+fn show_memory(desk: &Desk, memory: &Value) -> Result<()> {
+    let output = &desk.output;
+    let size = memory["content_bytes"].as_u64().map(bytes).unwrap_or_default();
+    let again = memory["duplicate_count"].as_u64().filter(|count| *count > 0);
+    let mut facts = vec![
+        ("id", shown(&memory["id"])),
+        ("title", shown(&memory["title"])),
+        ("type", shown(&memory["type"])),
+        ("project", shown(&memory["project"])),
+        ("scope", shown(&memory["scope"])),
+        ("topic key", shown(&memory["topic_key"])),
+        ("tags", shown(&memory["tags"])),
+        ("revision", shown(&memory["revision"])),
+        ("written", output.moment(&memory["updated_at"])),
+        ("agent", shown(&memory["agent"])),
+        ("session", shown(&memory["session_id"])),
+        ("created", output.moment(&memory["created_at"])),
+        ("saved again", again.map(|count| format!("{count} times")).unwrap_or_default()),
+        ("pinned", shown(&memory["pinned"])),
+        ("deleted", output.moment(&memory["deleted_at"])),
+        ("size", size),
+    ];
+    for near in memory["related"].as_array().into_iter().flatten() {
+        facts.push((
+            "related",
+            format!("{} {} {}", shown(&near["relation"]), shown(&near["id"]), shown(&near["title"])),
+        ));
+    }
+    output.facts(&facts)?;
+    output.write("\n")?;
+    output.text(&shown(&memory["content"]))
+}
+
+pub async fn timeline(desk: &Desk, args: TimelineArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let within = match args.within {
+        Within::Session => "session",
+        Within::Project => "project",
+    };
+    let request = Request::new("mem_timeline")
+        .with("id", daemon.memory_id(&args.id).await?)
+        .with("before", args.before)
+        .with("after", args.after)
+        .with("within", within);
+    let found = daemon.ask(request).await?;
+    daemon.close().await;
+    if desk.output.json(&found)? {
+        return Ok(Outcome::Done);
+    }
+    desk.output.table(&timeline_table(&found), "nothing happened")?;
+    Ok(Outcome::Done)
+}
+
+fn timeline_table(found: &Value) -> Table {
+    let mut table = Table::new(ENTRIES);
+    let mut add = |mark: &str, entry: &Value| {
+        let what = if entry["type"].is_null() { &entry["kind"] } else { &entry["type"] };
+        let fields = [&entry["date"], what, &entry["id"], &entry["agent"], &entry["title"]];
+        table.add(std::iter::once(mark.to_owned()).chain(fields.into_iter().map(shown)).collect());
+    };
+    let side = |name: &str| found[name].as_array().into_iter().flatten();
+    side("before").for_each(|entry| add("", entry));
+    add(">", &found["focus"]);
+    side("after").for_each(|entry| add("", entry));
+    table
+}
+
+pub async fn context(desk: &Desk, args: ContextArgs) -> Result<Outcome> {
+    let request = Request::new("mem_context")
+        .with("project", args.project)
+        .with("scope", args.scope)
+        .with("limit", args.limit)
+        .with("max_bytes", args.max_bytes);
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let context = daemon.ask(request).await?;
+    daemon.close().await;
+    if !desk.output.json(&context)? {
+        desk.output.text(&shown(&context["text"]))?;
+    }
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_timeline_marks_what_it_is_about() {
+        let entry = |id: &str| json!({ "type": "bugfix", "id": id, "date": "d", "agent": "x", "title": "T" });
+        let prompt = json!({ "kind": "prompt", "id": "p", "date": "d", "agent": "x" });
+        let found = json!({ "before": [prompt], "focus": entry("f"), "after": [entry("a")] });
+        let want = "\td\tprompt\tp\tx\t\n>\td\tbugfix\tf\tx\tT\n\td\tbugfix\ta\tx\tT\n";
+        assert_eq!(timeline_table(&found).plain(), want);
+    }
+}

@@ -1,0 +1,193 @@
+//! Lists: `list`, `sessions`, `prompts` and `events`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::Result;
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table};
+
+/// List memories, the newest first
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// Of all projects
+    #[arg(long)]
+    all_projects: bool,
+    /// The project's deleted ones instead
+    #[arg(long, conflicts_with = "all_projects")]
+    deleted: bool,
+    /// How many, 1 to 500 [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// List sessions, the latest first
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// Of all projects
+    #[arg(long)]
+    all_projects: bool,
+    /// How many, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// List what users asked of agents, the latest first
+#[derive(Debug, Args)]
+pub struct PromptsArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// How many, 1 to 50 [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// List the log of changes in order: ids and facts, no text
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Begin after this number [default: 0]
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    /// How many, 1 to 500 [default: 100]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// The columns of a list, and the field of the answer that each of them shows.
+type Columns = (&'static [(&'static str, Layout)], &'static [&'static str]);
+
+const MEMORIES: Columns = (
+    &[
+        ("id", Layout::Fixed),
+        ("written", Layout::Moment),
+        ("type", Layout::Fixed),
+        ("project", Layout::Fixed),
+        ("rev", Layout::Count),
+        ("pinned", Layout::Fixed),
+        ("deleted", Layout::Moment),
+        ("title", Layout::Flexible),
+    ],
+    &["id", "updated_at", "type", "project", "revision", "pinned", "deleted_at", "title"],
+);
+
+const SESSIONS: Columns = (
+    &[
+        ("id", Layout::Fixed),
+        ("started", Layout::Moment),
+        ("ended", Layout::Moment),
+        ("how", Layout::Fixed),
+        ("agent", Layout::Fixed),
+        ("project", Layout::Fixed),
+        ("summary", Layout::Flexible),
+    ],
+    &["id", "started_at", "ended_at", "end_reason", "agent", "project", "summary"],
+);
+
+const PROMPTS: Columns = (
+    &[
+        ("id", Layout::Fixed),
+        ("given", Layout::Moment),
+        ("agent", Layout::Fixed),
+        ("session", Layout::Flexible),
+        ("prompt", Layout::Flexible),
+    ],
+    &["id", "created_at", "agent", "session_id", "content"],
+);
+
+const EVENTS: Columns = (
+    &[
+        ("seq", Layout::Count),
+        ("at", Layout::Moment),
+        ("what", Layout::Fixed),
+        ("memory", Layout::Fixed),
+        ("project", Layout::Flexible),
+        ("session", Layout::Flexible),
+    ],
+    &["seq", "at", "kind", "memory", "project", "session"],
+);
+
+pub async fn memories(desk: &Desk, args: ListArgs) -> Result<Outcome> {
+    let request = Request::new("op_list")
+        .with("project", args.project)
+        .with("all_projects", args.all_projects)
+        .with("deleted", args.deleted)
+        .with("limit", args.limit);
+    let nothing = match (args.deleted, args.all_projects) {
+        (true, _) => "no deleted memories in this project",
+        (false, true) => "no memories yet",
+        (false, false) => "no memories in this project yet; --all-projects lists those of all",
+    };
+    let answer = ask(desk, request).await?;
+    let mut shown = answer.clone();
+    name_personal(&mut shown["memories"]);
+    tell(desk, &answer, &shown["memories"], MEMORIES, nothing)
+}
+
+pub async fn sessions(desk: &Desk, args: SessionsArgs) -> Result<Outcome> {
+    let request = Request::new("op_sessions")
+        .with("project", args.project)
+        .with("all_projects", args.all_projects)
+        .with("limit", args.limit);
+    let answer = ask(desk, request).await?;
+    let nothing = if args.all_projects {
+        "no sessions yet"
+    } else {
+        "no sessions in this project; --all-projects lists those of all"
+    };
+    tell(desk, &answer, &answer["sessions"], SESSIONS, nothing)
+}
+
+pub async fn prompts(desk: &Desk, args: PromptsArgs) -> Result<Outcome> {
+    let request = Request::new("op_prompts").with("project", args.project).with("limit", args.limit);
+    let answer = ask(desk, request).await?;
+    tell(desk, &answer, &answer["prompts"], PROMPTS, "no prompts in this project; --project names another")
+}
+
+pub async fn events(desk: &Desk, args: EventsArgs) -> Result<Outcome> {
+    let request = Request::new("op_events").with("after", args.after).with("limit", args.limit);
+    let answer = ask(desk, request).await?;
+    tell(desk, &answer, &answer["events"], EVENTS, "no changes after that")
+}
+
+async fn ask(desk: &Desk, request: Request) -> Result<Value> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    Ok(answer)
+}
+
+fn tell(desk: &Desk, answer: &Value, list: &Value, columns: Columns, nothing: &str) -> Result<Outcome> {
+    if !desk.output.json(answer)? {
+        desk.output.table(&Table::of(columns.0, columns.1, list), nothing)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Says of things that belong to no project that they are personal.
+pub fn name_personal(list: &mut Value) {
+    for item in list.as_array_mut().into_iter().flatten() {
+        if item["project"] == "" {
+            item["project"] = json!("personal");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_shows_a_field() {
+        for (columns, fields) in [MEMORIES, SESSIONS, PROMPTS, EVENTS] {
+            assert_eq!(columns.len(), fields.len());
+        }
+    }
+}

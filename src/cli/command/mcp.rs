@@ -1,0 +1,43 @@
+//! `cerebro mcp`: the server that MCP clients start.
+
+use clap::Args;
+
+use super::{Desk, Leftover, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::config::Config;
+use crate::mcp::Server;
+use crate::pump::{self, PumpError, PumpOptions};
+
+/// Serve an agent over stdio: the command to give to MCP clients
+///
+/// Carries the agent's messages to the daemon, which it starts when none runs. Nothing but the
+/// protocol is written to standard output.
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    /// Project of all calls that name none [default: the working folder's repository]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Serve from this process, without a daemon; nobody else can use the memory meanwhile
+    #[arg(long)]
+    standalone: bool,
+}
+
+pub async fn run(desk: &Desk, args: McpArgs) -> (Result<Outcome>, Leftover) {
+    (pump(desk, args).await.map(|()| Outcome::Done), Leftover::Reader)
+}
+
+async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
+    let home = desk.home()?;
+    let options = PumpOptions { project: args.project };
+    let ended = if args.standalone {
+        let settings = Config::read(&home.config_file())?.settings();
+        let own = home.clone();
+        pump::run_standalone(&home, options, |control| Server::open(own, settings, control)).await
+    } else {
+        pump::run(&home, options).await
+    };
+    ended.map_err(|error| match error {
+        PumpError::Lock(_) => Error::user(error).hint("`cerebro daemon stop` ends the daemon"),
+        PumpError::Signals(_) => Error::internal(error),
+    })
+}

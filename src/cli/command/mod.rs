@@ -1,0 +1,138 @@
+//! The commands, by what they are about.
+
+mod change;
+mod daemon;
+mod explore;
+mod list;
+mod mcp;
+mod portable;
+mod projects;
+mod prompt;
+mod save;
+mod stats;
+
+use std::future::Future;
+use std::time::Duration;
+
+use clap::Subcommand;
+use tokio::runtime::{Builder, Runtime};
+
+use super::error::{Error, Result};
+use super::{Desk, Outcome};
+
+/// Worker threads of a process that serves, and of one that only asks.
+const SERVING_THREADS: usize = 4;
+const ASKING_THREADS: usize = 2;
+/// The database parses and computes recursively and needs deep stacks.
+const STACK_BYTES: usize = 10 * 1024 * 1024;
+/// How long the tasks of a server may take to end after its store is closed.
+const WIND_DOWN: Duration = Duration::from_secs(5);
+
+/// What there is to do. A command's help stands with its arguments, or here where several share them.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Mcp(mcp::McpArgs),
+    /// Start, stop or look at the process that serves all agents
+    #[command(subcommand)]
+    Daemon(daemon::DaemonCommand),
+    Save(save::SaveArgs),
+    Search(explore::SearchArgs),
+    Get(explore::GetArgs),
+    Timeline(explore::TimelineArgs),
+    Context(explore::ContextArgs),
+    Stats(stats::StatsArgs),
+    Update(save::UpdateArgs),
+    Delete(change::DeleteArgs),
+    /// Bring a deleted memory back
+    Restore(change::OneArgs),
+    /// Pin a memory, so that agents always read it first
+    Pin(change::OneArgs),
+    /// Unpin a memory
+    Unpin(change::OneArgs),
+    List(list::ListArgs),
+    Sessions(list::SessionsArgs),
+    Projects(projects::ProjectsArgs),
+    Prompts(list::PromptsArgs),
+    Events(list::EventsArgs),
+    Export(portable::ExportArgs),
+    Import(portable::ImportArgs),
+    /// Print a text for your agent's instructions: when to save and how to search
+    Prompt,
+}
+
+impl Command {
+    /// From which level on its work is logged.
+    pub fn log_level(&self) -> &'static str {
+        if self.is_daemon() { "info" } else { "warn" }
+    }
+
+    /// Whether this process is to be the daemon.
+    pub fn is_daemon(&self) -> bool {
+        matches!(self, Self::Daemon(daemon::DaemonCommand::Run(_)))
+    }
+
+    /// Does it.
+    pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
+        match self {
+            Self::Prompt => prompt::run(desk),
+            Self::Mcp(args) => serving(mcp::run(desk, args)),
+            Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(desk, args)),
+            Self::Daemon(command) => asking(daemon::run(desk, command)),
+            Self::Save(args) => asking(save::save(desk, args)),
+            Self::Search(args) => asking(explore::search(desk, args)),
+            Self::Get(args) => asking(explore::get(desk, args)),
+            Self::Timeline(args) => asking(explore::timeline(desk, args)),
+            Self::Context(args) => asking(explore::context(desk, args)),
+            Self::Stats(args) => asking(stats::run(desk, args)),
+            Self::Update(args) => asking(save::update(desk, args)),
+            Self::Delete(args) => asking(change::delete(desk, args)),
+            Self::Restore(args) => asking(change::run(desk, args, "op_restore")),
+            Self::Pin(args) => asking(change::run(desk, args, "op_pin")),
+            Self::Unpin(args) => asking(change::run(desk, args, "op_unpin")),
+            Self::List(args) => asking(list::memories(desk, args)),
+            Self::Sessions(args) => asking(list::sessions(desk, args)),
+            Self::Projects(args) => asking(projects::run(desk, args)),
+            Self::Prompts(args) => asking(list::prompts(desk, args)),
+            Self::Events(args) => asking(list::events(desk, args)),
+            Self::Export(args) => asking(portable::export(desk, args)),
+            Self::Import(args) => asking(portable::import(desk, args)),
+        }
+    }
+}
+
+/// Runs a client of the daemon.
+fn asking(work: impl Future<Output = Result<Outcome>>) -> Result<Outcome> {
+    let runtime = runtime(ASKING_THREADS)?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}
+
+/// Runs a server, and waits a little for the tasks it leaves. A read of standard input cannot be
+/// ended and is not waited for: `work` says whether one may be left.
+fn serving(work: impl Future<Output = (Result<Outcome>, Leftover)>) -> Result<Outcome> {
+    let runtime = runtime(SERVING_THREADS)?;
+    let (done, leftover) = runtime.block_on(work);
+    match leftover {
+        Leftover::Tasks => runtime.shutdown_timeout(WIND_DOWN),
+        Leftover::Reader => runtime.shutdown_background(),
+    }
+    done
+}
+
+/// What a server leaves behind.
+enum Leftover {
+    /// Tasks that end by themselves.
+    Tasks,
+    /// A read of standard input that ends when the client writes.
+    Reader,
+}
+
+fn runtime(threads: usize) -> Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::internal(format!("cannot start threads: {error}")))
+}

@@ -1,0 +1,365 @@
+//! `cerebro export` and `cerebro import`: everything, as JSON Lines.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::shown;
+use crate::daemon::platform;
+use crate::domain::limits::LINE_BYTES_MAX;
+use crate::text;
+
+/// Most lines that are sent at once.
+const BATCH_LINES_MAX: usize = 200;
+/// Most bytes that are sent at once, a longer line alone aside.
+const BATCH_BYTES_MAX: usize = 1024 * 1024;
+
+/// Write everything as JSON Lines
+///
+/// The file is readable by you alone and appears whole or not at all.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Where to write; `-` is standard output
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+}
+
+/// Take in what an export wrote; doing it twice is doing it once
+///
+/// Lines that cannot be taken are named, the others are taken; the exit code is 1 then.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What to read; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+}
+
+pub async fn export(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    if args.file == Path::new("-") {
+        // Moving numbers would run into the lines on the same terminal.
+        let progress = if desk.output.is_terminal() { ProgressBar::hidden() } else { counter(desk) };
+        export_pages(&daemon, &progress, |text| desk.output.write(text)).await?;
+        progress.finish_and_clear();
+        daemon.close().await;
+        return Ok(Outcome::Done);
+    }
+    let fault = |error: io::Error| Error::file("write", &args.file, &error);
+    let progress = counter(desk);
+    let mut draft = Draft::begin(&args.file).map_err(fault)?;
+    let lines =
+        export_pages(&daemon, &progress, |text| draft.writer.write_all(text.as_bytes()).map_err(fault))
+            .await?;
+    draft.finish(&args.file).map_err(fault)?;
+    progress.finish_and_clear();
+    daemon.close().await;
+    if !desk.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
+        desk.output.note(&format!("{lines} lines are in {}", args.file.display()));
+    }
+    Ok(Outcome::Done)
+}
+
+fn counter(desk: &Desk) -> ProgressBar {
+    desk.output.progress(None, "{spinner} {human_pos} lines, {elapsed}")
+}
+
+/// Hands all lines to `write`, page by page; gives their number.
+async fn export_pages(
+    daemon: &Daemon,
+    progress: &ProgressBar,
+    mut write: impl FnMut(&str) -> Result<()>,
+) -> Result<u64> {
+    let mut cursor = None::<String>;
+    let mut count = 0;
+    loop {
+        let page = daemon.ask(Request::new("op_export").with("cursor", cursor.as_deref())).await?;
+        let lines: Vec<&str> =
+            page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        count += lines.len() as u64;
+        progress.set_position(count);
+        let next = page["next_cursor"].as_str().map(str::to_owned);
+        if next.is_none() {
+            return Ok(count);
+        }
+        if next == cursor {
+            return Err(Error::internal("the daemon sends the same page of the export again and again"));
+        }
+        cursor = next;
+    }
+}
+
+/// A file under way, beside the one it will replace; removed unless it is finished.
+struct Draft {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl Draft {
+    fn begin(target: &Path) -> io::Result<Self> {
+        let Some(name) = target.file_name() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
+        };
+        if target.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let path = target.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        let file = platform::open_private_file(&path)?;
+        file.set_len(0)?;
+        Ok(Self { path, writer: BufWriter::new(file) })
+    }
+
+    /// Makes it durable and puts it in the target's place.
+    fn finish(mut self, target: &Path) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.get_ref().sync_all()?;
+        fs::rename(&self.path, target)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After a rename there is nothing left under this name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// What became of the lines so far; line numbers are those of the file, from 1.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Report {
+    created: u64,
+    unchanged: u64,
+    skipped: Vec<(u64, String)>,
+}
+
+impl Report {
+    /// Adds the daemon's answer about a batch.
+    fn add(&mut self, answer: &Value, batch: &Batch) {
+        self.created += answer["created"].as_u64().unwrap_or_default();
+        self.unchanged += answer["unchanged"].as_u64().unwrap_or_default();
+        for skipped in answer["skipped"].as_array().into_iter().flatten() {
+            let place = skipped["line"].as_u64().and_then(|at| batch.numbers.get(usize::try_from(at).ok()?));
+            self.skipped.push((place.copied().unwrap_or_default(), shown(&skipped["why"])));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let skipped: Vec<Value> =
+            self.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
+        json!({ "created": self.created, "unchanged": self.unchanged, "skipped": skipped })
+    }
+}
+
+pub async fn import(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
+    let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
+        (Box::new(BufReader::new(io::stdin())), None)
+    } else {
+        let file = File::open(&args.file).map_err(|error| Error::file("read", &args.file, &error))?;
+        let size = file.metadata().ok().map(|found| found.len()).filter(|size| *size > 0);
+        (Box::new(BufReader::new(file)), size)
+    };
+    let template = if size.is_some() {
+        "{bar:30} {bytes} of {total_bytes}, {elapsed}"
+    } else {
+        "{spinner} {bytes}, {elapsed}"
+    };
+    let progress = desk.output.progress(size, template);
+    let mut lines = Lines::new(reader, args.file.clone());
+    let mut report = Report::default();
+    let mut batch = lines.batch(&mut report)?;
+    check_header(&batch, &args.file)?;
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    while !batch.lines.is_empty() {
+        let request = Request::new("op_import").with("lines", std::mem::take(&mut batch.lines));
+        let answer = daemon.ask(request).await.map_err(|error| {
+            error.hint(format!(
+                "the lines before {} are taken; the same import may be repeated",
+                batch.first()
+            ))
+        })?;
+        report.add(&answer, &batch);
+        progress.set_position(lines.bytes);
+        batch = lines.batch(&mut report)?;
+    }
+    progress.finish_and_clear();
+    daemon.close().await;
+    tell(desk, &mut report)
+}
+
+fn tell(desk: &Desk, report: &mut Report) -> Result<Outcome> {
+    report.skipped.sort();
+    if !desk.output.json(&report.json())? {
+        desk.output.facts(&[
+            ("created", report.created.to_string()),
+            ("unchanged", report.unchanged.to_string()),
+            ("skipped", report.skipped.len().to_string()),
+        ])?;
+    }
+    if report.skipped.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    for (line, why) in &report.skipped {
+        desk.output.note(&format!("line {line} was skipped: {}", text::one_line(why)));
+    }
+    Ok(Outcome::Short)
+}
+
+/// An export begins with its header; anything else is most likely another file.
+fn check_header(first: &Batch, file: &Path) -> Result<()> {
+    let name = if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
+    let Some(line) = first.lines.first() else { return Err(Error::user(format!("{name} is empty"))) };
+    match serde_json::from_str::<Value>(line) {
+        Ok(header) if header["kind"] == "header" => Ok(()),
+        _ => Err(Error::user(format!("{name} is no export: its first line is no header"))
+            .hint("`cerebro export` writes what this command reads")),
+    }
+}
+
+/// Lines to send at once, and their numbers in the file.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: Vec<String>,
+    numbers: Vec<u64>,
+}
+
+impl Batch {
+    fn first(&self) -> u64 {
+        self.numbers.first().copied().unwrap_or_default()
+    }
+}
+
+/// The lines of a file, in batches.
+struct Lines {
+    reader: Box<dyn BufRead>,
+    file: PathBuf,
+    /// How many lines were read.
+    count: u64,
+    /// How many bytes were read.
+    bytes: u64,
+}
+
+impl Lines {
+    fn new(reader: Box<dyn BufRead>, file: PathBuf) -> Self {
+        Self { reader, file, count: 0, bytes: 0 }
+    }
+
+    /// The next lines that are not blank; none at the end. Those that cannot be sent are reported as
+    /// skipped.
+    fn batch(&mut self, report: &mut Report) -> Result<Batch> {
+        let mut batch = Batch::default();
+        let mut bytes = 0;
+        while batch.lines.len() < BATCH_LINES_MAX && bytes < BATCH_BYTES_MAX {
+            let line = self.next().map_err(|error| Error::file("read", &self.file, &error))?;
+            let Some(line) = line else { break };
+            match line {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => {
+                    bytes += line.len();
+                    batch.lines.push(line);
+                    batch.numbers.push(self.count);
+                }
+                Err(why) => report.skipped.push((self.count, why)),
+            }
+        }
+        Ok(batch)
+    }
+
+    /// The next line without its end, or why it cannot be sent.
+    fn next(&mut self) -> io::Result<Option<std::result::Result<String, String>>> {
+        let mut line = Vec::new();
+        let mut read = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.count += 1;
+        let too_long = read > LINE_BYTES_MAX && line.last() != Some(&b'\n');
+        if too_long {
+            read += self.reader.skip_until(b'\n')?;
+        }
+        self.bytes += read as u64;
+        if too_long {
+            return Ok(Some(Err(format!("it is longer than {} MiB", LINE_BYTES_MAX / (1024 * 1024)))));
+        }
+        while matches!(line.last(), Some(b'\n' | b'\r')) {
+            line.pop();
+        }
+        Ok(Some(String::from_utf8(line).map_err(|_| "it is not text in UTF-8".to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn lines(text: &[u8]) -> Lines {
+        Lines::new(Box::new(io::Cursor::new(text.to_vec())), PathBuf::from("-"))
+    }
+
+    #[test]
+    fn skipped_lines_keep_the_numbers_they_have_in_the_file() {
+        let mut report = Report::default();
+        let mut lines = lines(b"{\"a\":1}\r\n\n\xff\n  \n{\"b\":2}");
+        let batch = lines.batch(&mut report).unwrap();
+        assert_eq!(batch.lines, ["{\"a\":1}", "{\"b\":2}"]);
+        assert_eq!(batch.numbers, [1, 5]);
+        assert_eq!(lines.bytes, 22);
+        assert!(lines.batch(&mut report).unwrap().lines.is_empty());
+        report
+            .add(&json!({ "created": 1, "unchanged": 0, "skipped": [{ "line": 1, "why": "odd" }] }), &batch);
+        assert_eq!(report.skipped, [(3, "it is not text in UTF-8".to_owned()), (5, "odd".to_owned())]);
+        assert_eq!((report.created, report.unchanged), (1, 0));
+    }
+
+    #[test]
+    fn batches_and_lines_are_bounded() {
+        let mut report = Report::default();
+        let mut many = lines("x\n".repeat(2 * BATCH_LINES_MAX + 1).as_bytes());
+        let sizes: Vec<usize> = (0..4).map(|_| many.batch(&mut report).unwrap().lines.len()).collect();
+        assert_eq!(sizes, [BATCH_LINES_MAX, BATCH_LINES_MAX, 1, 0]);
+        let long = "y".repeat(BATCH_BYTES_MAX);
+        let mut few = lines(format!("{long}\n{long}\n").as_bytes());
+        assert_eq!(few.batch(&mut report).unwrap().lines.len(), 1);
+        let full = "z".repeat(LINE_BYTES_MAX);
+        let mut text = lines(format!("{full}\n{full}z\nend\n").as_bytes());
+        assert_eq!(text.batch(&mut report).unwrap().numbers, [1]);
+        assert_eq!(text.batch(&mut report).unwrap().numbers, [3]);
+        assert_eq!(report.skipped, [(2, "it is longer than 4 MiB".to_owned())]);
+    }
+
+    #[test]
+    fn only_an_export_is_taken() {
+        let batch = |line: &str| Batch { lines: vec![line.to_owned()], numbers: vec![1] };
+        assert!(check_header(&batch("{\"kind\":\"header\",\"version\":1}"), Path::new("f")).is_ok());
+        for bad in ["{\"kind\":\"memory\"}", "[]", "text"] {
+            let error = check_header(&batch(bad), Path::new("f")).unwrap_err();
+            assert!(error.to_string().contains("header") && error.exit_code() == 1, "{error}");
+        }
+        assert!(check_header(&Batch::default(), Path::new("f")).is_err());
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("all.jsonl");
+        let mut draft = Draft::begin(&target).unwrap();
+        draft.writer.write_all(b"one\n").unwrap();
+        drop(draft);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+        let mut draft = Draft::begin(&target).unwrap();
+        draft.writer.write_all(b"two\n").unwrap();
+        draft.finish(&target).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "two\n");
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(Draft::begin(temp.path()).is_err());
+    }
+}

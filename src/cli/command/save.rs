@@ -1,0 +1,246 @@
+//! Writing memories: `save` and `update`.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::shown;
+use crate::domain::limits::CONTENT_BYTES_MAX;
+
+/// Save a memory
+///
+/// Title and content are given as words or by their options. Without content, or with `-` for it,
+/// standard input is read.
+#[derive(Debug, Args)]
+pub struct SaveArgs {
+    /// The title, then the content; quote each
+    #[arg(value_names = ["TITLE", "CONTENT"], num_args = 0..=2)]
+    words: Vec<String>,
+    /// What someone would search for, up to 300 characters
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// What to remember, up to 256 KiB; `-` reads standard input
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    content: Option<String>,
+    /// Read the content from a file; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: Fields,
+    /// Session the memory belongs to [default: a new one]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// Change a memory; what it was stays as a revision
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags"]))]
+pub struct UpdateArgs {
+    /// The memory's id, or a beginning that no other has
+    id: String,
+    /// The new title
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// The new content; `-` reads standard input
+    #[arg(long, value_name = "TEXT", conflicts_with = "file")]
+    content: Option<String>,
+    /// Read the new content from a file; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    fields: Fields,
+    /// Change it only if it is still at this revision
+    #[arg(long, value_name = "N")]
+    expected_revision: Option<u32>,
+}
+
+/// What else a memory has.
+#[derive(Debug, Args)]
+struct Fields {
+    /// Its type: decision, architecture, bugfix, pattern, config, discovery, …
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Its project [default: the working folder's]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// `project` for all who work on it, or `personal` for you in every project
+    #[arg(long, value_name = "SCOPE")]
+    scope: Option<String>,
+    /// Its stable subject, such as `architecture/auth-model`; an empty one takes it away
+    #[arg(long, value_name = "KEY")]
+    topic_key: Option<String>,
+    /// A tag; may be given again. One empty tag takes all away
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+}
+
+impl Fields {
+    fn add_to(self, request: Request) -> Request {
+        request
+            .with("type", self.kind)
+            .with("project", self.project)
+            .with("scope", self.scope)
+            .with("topic_key", self.topic_key)
+            .with("tags", self.tags)
+    }
+}
+
+pub async fn save(desk: &Desk, args: SaveArgs) -> Result<Outcome> {
+    let SaveArgs { words, title, content, file, fields, session } = args;
+    let (title, content) = title_and_content(words, title, content, file.is_some())?;
+    let content = match (content, file) {
+        (Some(content), _) if content != "-" => content,
+        (None, Some(file)) => read_content(&file)?,
+        _ => read_content(Path::new("-"))?,
+    };
+    let request =
+        Request::new("mem_save").with("title", title).with("content", content).with("session_id", session);
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let saved = daemon.ask(fields.add_to(request)).await?;
+    daemon.close().await;
+    if desk.output.json(&saved)? {
+        return Ok(Outcome::Done);
+    }
+    desk.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
+    tell_more(desk, &saved);
+    Ok(Outcome::Done)
+}
+
+pub async fn update(desk: &Desk, args: UpdateArgs) -> Result<Outcome> {
+    let content = match (args.content, args.file) {
+        (Some(content), _) if content != "-" => Some(content),
+        (Some(_), _) => Some(read_content(Path::new("-"))?),
+        (None, Some(file)) => Some(read_content(&file)?),
+        (None, None) => None,
+    };
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let request = Request::new("mem_update")
+        .with("id", daemon.memory_id(&args.id).await?)
+        .with("title", args.title)
+        .with("content", content)
+        .with("expected_revision", args.expected_revision);
+    let updated = daemon.ask(args.fields.add_to(request)).await?;
+    daemon.close().await;
+    if desk.output.json(&updated)? {
+        return Ok(Outcome::Done);
+    }
+    desk.output.outcome(&shown(&updated["id"]), &shown(&updated["outcome"]), &where_it_is(&updated))?;
+    tell_more(desk, &updated);
+    Ok(Outcome::Done)
+}
+
+/// The words fill what the options leave open: first the title, then the content.
+fn title_and_content(
+    words: Vec<String>,
+    title: Option<String>,
+    content: Option<String>,
+    has_file: bool,
+) -> Result<(String, Option<String>)> {
+    let mut words = words.into_iter();
+    let title = title.or_else(|| words.next());
+    let content = if has_file { content } else { content.or_else(|| words.next()) };
+    let Some(title) = title else {
+        return Err(Error::usage("a memory needs a title").hint("cerebro save \"Title\" \"Content\""));
+    };
+    match words.next() {
+        Some(word) => {
+            Err(Error::usage(format!("`{word}` is neither title nor content; both are given already")))
+        }
+        None => Ok((title, content)),
+    }
+}
+
+/// Reads a content from a file, or from standard input for `-`.
+fn read_content(file: &Path) -> Result<String> {
+    if file != Path::new("-") {
+        let opened = File::open(file).map_err(|error| Error::file("read", file, &error))?;
+        return bounded(opened).map_err(|error| Error::file("read", file, &error));
+    }
+    if io::stdin().is_terminal() {
+        return Err(Error::usage("a memory needs a content")
+            .hint("give it as an argument, by --file, or on standard input"));
+    }
+    bounded(io::stdin().lock()).map_err(|error| Error::stream("standard input as content", &error))
+}
+
+/// Reads a text to its end; more than a memory may hold is an error, never cut.
+fn bounded(reader: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    reader.take(CONTENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > CONTENT_BYTES_MAX {
+        let words =
+            format!("it is longer than {} KiB; split it into several memories", CONTENT_BYTES_MAX / 1024);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+fn where_it_is(saved: &Value) -> String {
+    format!(" (revision {}) in project {}", shown(&saved["revision"]), shown(&saved["project"]))
+}
+
+/// Says what else there is to know about a write.
+fn tell_more(desk: &Desk, saved: &Value) {
+    let told = [
+        ("topic key", &saved["topic_key"]),
+        ("suggested topic key", &saved["suggested_topic_key"]),
+        ("replaced", &saved["replaced"]["title"]),
+        ("secrets and private texts left out", &saved["redacted"]),
+    ];
+    for (name, value) in told.into_iter().filter(|(_, value)| !value.is_null()) {
+        desk.output.note(&format!("{name}: {}", shown(value)));
+    }
+    if saved["new_project"] == true {
+        let near = shown(&saved["near"]);
+        let near = if near.is_empty() { near } else { format!("; known ones near it: {near}") };
+        desk.output.note(&format!("project {} is new{near}", shown(&saved["project"])));
+    }
+    for similar in saved["similar"].as_array().into_iter().flatten() {
+        desk.output.note(&format!("similar: {} {}", shown(&similar["id"]), shown(&similar["title"])));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_fill_what_the_options_leave_open() {
+        let own = |text: &&str| (*text).to_owned();
+        for (words, title, content, file, want) in [
+            (&["a", "b"][..], None, None, false, Some(("a", Some("b")))),
+            (&["a"], None, None, false, Some(("a", None))),
+            (&["b"], Some("a"), None, false, Some(("a", Some("b")))),
+            (&["a"], None, Some("b"), false, Some(("a", Some("b")))),
+            (&["a"], None, None, true, Some(("a", None))),
+            (&[], Some("a"), Some("b"), false, Some(("a", Some("b")))),
+            (&[], None, Some("b"), false, None),
+            (&["a", "b"], Some("c"), None, false, None),
+            (&["a", "b"], None, None, true, None),
+            (&["c"], Some("a"), Some("b"), false, None),
+        ] {
+            let words: Vec<String> = words.iter().map(own).collect();
+            let found =
+                title_and_content(words.clone(), title.as_ref().map(own), content.as_ref().map(own), file);
+            let want = want.map(|(title, content)| (title.to_owned(), content.map(str::to_owned)));
+            assert_eq!(found.as_ref().ok(), want.as_ref(), "{words:?} {title:?} {content:?} {file}");
+            assert!(found.is_ok() || found.is_err_and(|error| error.exit_code() == 2));
+        }
+    }
+
+    #[test]
+    fn contents_are_bounded_and_never_cut() {
+        let full = "x".repeat(CONTENT_BYTES_MAX);
+        assert_eq!(bounded(full.as_bytes()).unwrap(), full);
+        assert!(bounded(format!("{full}y").as_bytes()).is_err());
+        assert!(bounded(&b"\xff"[..]).is_err());
+    }
+}

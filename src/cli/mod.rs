@@ -1,0 +1,168 @@
+//! The command line: what people type. Except for `mcp` and `daemon run`, which are servers, every
+//! command that touches data asks the daemon for it and opens no store itself.
+
+mod command;
+mod error;
+mod logging;
+mod output;
+mod request;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+
+use self::command::Command;
+use self::output::Output;
+use crate::home::Home;
+
+/// Lasting memory for AI coding agents
+///
+/// Agents save what they decide, fix and learn, and find it again in later sessions, in other
+/// agents, in other processes. They speak to `cerebro mcp`; the other commands are for people.
+#[derive(Debug, Parser)]
+#[command(name = "cerebro", version, propagate_version = false, disable_help_subcommand = false)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+struct Global {
+    /// Folder of the memory: its database, index, log and socket [default: ~/.cerebro]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    home: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+}
+
+/// How a command ended that met no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// It has said itself what it could not do.
+    Short,
+}
+
+impl Outcome {
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Short => error::Kind::User.exit_code(),
+        }
+    }
+}
+
+/// What a command works with.
+struct Desk {
+    home: Option<PathBuf>,
+    output: Output,
+}
+
+impl Desk {
+    /// Opens the home; makes it when it is missing.
+    fn home(&self) -> error::Result<Home> {
+        Ok(Home::open(self.home.as_deref())?)
+    }
+}
+
+/// Does what the command line says. The exit code is 0, or 1 for what the user can mend, 2 for a
+/// command line that makes no sense, 3 for a fault of the program.
+pub fn main() -> ExitCode {
+    let Cli { global, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(words) => {
+            // Help and version are "errors" with the code 0; nobody is left to tell if this fails.
+            let _ = words.print();
+            return ExitCode::from(u8::try_from(words.exit_code()).unwrap_or(error::Kind::Usage.exit_code()));
+        }
+    };
+    logging::begin(command.log_level(), command.is_daemon());
+    let desk = Desk { home: global.home, output: Output::new(global.json) };
+    let code = match command.run(&desk) {
+        Ok(outcome) => outcome.exit_code(),
+        Err(error) => {
+            desk.output.error(&error);
+            error.exit_code()
+        }
+    };
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn the_command_tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_option_says_what_it_is_for() {
+        fn check(command: &clap::Command) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{name} {}", argument.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn command_lines_are_understood() {
+        for line in [
+            "--home /x daemon run --detached",
+            "daemon run --detached --home /x",
+            "daemon logs -f --lines 5",
+            "mcp --project p --standalone",
+            "save Title Content",
+            "save --title T --tag a --tag b --json",
+            "save Title -",
+            "search two words --limit 5 --all-projects",
+            "search -- --no-verify",
+            "get k3f --history",
+            "timeline k3f --before 0 --within project",
+            "update k3f --tag= --expected-revision 2",
+            "delete k3f --hard --yes",
+            "projects",
+            "projects merge a b --yes",
+            "export",
+            "import -",
+            "help save",
+        ] {
+            let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
+            let helped = parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayHelp);
+            assert!(parsed.is_ok() || helped, "{line}: {parsed:?}");
+        }
+        for line in [
+            "",
+            "no-such",
+            "get",
+            "search",
+            "search x --no-such-flag",
+            "save a b c",
+            "timeline k --within day",
+            "update k",
+            "projects merge a",
+        ] {
+            let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
+            assert_eq!(parsed.map_err(|error| error.exit_code()).err(), Some(2), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_shortfall_is_the_users_to_mend() {
+        assert_eq!((Outcome::Done.exit_code(), Outcome::Short.exit_code()), (0, 1));
+    }
+}

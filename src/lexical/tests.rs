@@ -1,0 +1,279 @@
+//! The index from outside: freshness, filters, order, reopening, damage.
+
+use std::{fs, path::Path};
+
+use super::*;
+
+fn doc(id: &str, title: &str, content: &str) -> Doc {
+    Doc {
+        id: MemoryId::parse(id).unwrap(),
+        project: Project::parse("alpha").unwrap(),
+        scope: Scope::Project,
+        kind: Kind::manual(),
+        title: title.to_owned(),
+        content: content.to_owned(),
+        topic_key: None,
+        tags: Vec::new(),
+        agent: "tester".to_owned(),
+        date: Timestamp::from_second(1_700_000_000).unwrap(),
+        near_keys: vec![1, 2],
+        title_key: 9,
+    }
+}
+
+fn query(text: &str) -> Query {
+    Query {
+        text: text.to_owned(),
+        projects: Projects::All,
+        scope: None,
+        kind: None,
+        tags: Vec::new(),
+        since: None,
+        until: None,
+        limit: 10,
+        offset: 0,
+    }
+}
+
+const A: &str = "aaaaaaaaaaaa";
+const B: &str = "bbbbbbbbbbbb";
+const C: &str = "cccccccccccc";
+
+fn put(index: &Index, doc: Doc, seq: u64) {
+    index.push(Change::Put(Box::new(doc)), "w", seq).unwrap();
+}
+
+fn ids(index: &Index, query: &Query) -> Vec<String> {
+    index.search(query).unwrap().hits.iter().map(|hit| hit.id.to_string()).collect()
+}
+
+fn new_index() -> (tempfile::TempDir, Index) {
+    let dir = tempfile::tempdir().unwrap();
+    let (index, checkpoint) = Index::open(dir.path()).unwrap();
+    assert_eq!(checkpoint, None);
+    (dir, index)
+}
+
+#[test]
+fn a_search_sees_every_push_before_it() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "first", "zebra crossing"), 1);
+    assert_eq!(ids(&index, &query("zebras")), [A]);
+    put(&index, doc(A, "first", "giraffe"), 2);
+    assert_eq!(ids(&index, &query("zebra")), [""; 0]);
+    assert_eq!(ids(&index, &query("giraffe")), [A]);
+    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 3).unwrap();
+    assert_eq!(ids(&index, &query("giraffe")), [""; 0]);
+    assert_eq!(index.len(), 0);
+}
+
+#[test]
+fn every_spelling_of_the_contract_is_found() {
+    let (_dir, index) = new_index();
+    let text = "HNSW_CACHE_SIZE src/main.rs E0502 parseHTTPHeader Müller café Москва 東京都 4f2a9c1d77 git commit --no-verify";
+    put(&index, doc(A, "spellings", text), 1);
+    put(&index, doc(B, "other", "cache size of the main source"), 2);
+    for asked in [
+        "HNSW_CACHE_SIZE",
+        "hnsw cache",
+        "src/main.rs",
+        "E0502",
+        "parseHTTP",
+        "parse http headers",
+        "Muller",
+        "cafés",
+        "Москву",
+        "東京",
+        "4f2a9c1",
+        "--no-verify",
+        "\"parseHTTPHeader\" (!?)",
+    ] {
+        assert_eq!(ids(&index, &query(asked)).first().map(String::as_str), Some(A), "{asked}");
+    }
+}
+
+#[test]
+fn filters_are_exact() {
+    let (_dir, index) = new_index();
+    let mut personal = doc(B, "b", "shared word");
+    personal.project = Project::none();
+    personal.scope = Scope::Personal;
+    let mut other = doc(C, "c", "shared word");
+    other.project = Project::parse("beta").unwrap();
+    other.kind = Kind::parse("decision").unwrap();
+    other.tags = vec!["x".to_owned(), "y".to_owned()];
+    other.date = Timestamp::from_second(1_800_000_000).unwrap();
+    for (seq, doc) in (1..).zip([doc(A, "a", "shared word"), personal, other]) {
+        put(&index, doc, seq);
+    }
+    let found = |change: &dyn Fn(&mut Query)| {
+        let mut query = query("word");
+        change(&mut query);
+        let mut ids = ids(&index, &query);
+        ids.sort();
+        ids.concat()
+    };
+    let of =
+        |name: &str, with_personal| Projects::Of { project: Project::parse(name).unwrap(), with_personal };
+    let later = Timestamp::from_second(1_750_000_000).ok();
+    assert_eq!(found(&|_| ()), [A, B, C].concat());
+    assert_eq!(found(&|q| q.projects = of("alpha", false)), A);
+    assert_eq!(found(&|q| q.projects = of("alpha", true)), [A, B].concat());
+    assert_eq!(found(&|q| q.scope = Some(Scope::Personal)), B);
+    assert_eq!(found(&|q| q.kind = Kind::parse("decision")), C);
+    assert_eq!(found(&|q| q.tags = vec!["x".to_owned(), "y".to_owned()]), C);
+    assert_eq!(found(&|q| q.tags = vec!["x".to_owned(), "z".to_owned()]), "");
+    assert_eq!(found(&|q| q.since = later), C);
+    assert_eq!(found(&|q| q.until = later), [A, B].concat());
+}
+
+#[test]
+fn exact_comes_first_and_ties_go_to_the_newer_then_by_id() {
+    let (_dir, index) = new_index();
+    let mut newer = doc(C, "same", "cache cache cache cache policy");
+    newer.date = Timestamp::from_second(1_800_000_000).unwrap();
+    put(&index, doc(B, "same", "cache cache cache cache policy"), 1);
+    put(&index, newer, 2);
+    put(&index, doc(A, "Cache: policy!", "nothing else here, and a good many words about other things"), 3);
+    put(&index, doc("dddddddddddd", "same", "cache cache cache cache policy"), 4);
+    let answer = index.search(&query("cache policy")).unwrap();
+    let order: Vec<&str> = answer.hits.iter().map(|hit| hit.id.as_str()).collect();
+    assert_eq!(order, [A, C, B, "dddddddddddd"]);
+    assert!(answer.hits[0].exact && !answer.hits[1].exact);
+    let mut second = query("cache policy");
+    (second.offset, second.limit) = (1, 2);
+    assert_eq!(ids(&index, &second), [C, B]);
+}
+
+#[test]
+fn missing_words_relax_and_stop_words_alone_still_find() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "note", "to be or not to be"), 1);
+    put(&index, doc(B, "note", "the scheduler retries jobs"), 2);
+    let whole = index.search(&query("how does the scheduler retry a job?")).unwrap();
+    assert!(!whole.relaxed && whole.hits[0].full && whole.matched == Match::Strong);
+    let part = index.search(&query("scheduler jobs on kubernetes with helm charts")).unwrap();
+    assert!(part.relaxed && part.hits.len() == 1 && part.matched != Match::Strong);
+    assert_eq!(ids(&index, &query("to be or not to be")), [A]);
+    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\")).unwrap().matched, Match::None);
+}
+
+#[test]
+fn near_looks_at_segments_and_at_the_queue() {
+    let (_dir, index) = new_index();
+    let near = |project: &str, keys: &[u64], title| {
+        let found = index.near(&Project::parse(project).unwrap(), Scope::Project, keys, title, 10).unwrap();
+        found.iter().map(ToString::to_string).collect::<String>()
+    };
+    put(&index, doc(A, "a", "a"), 1);
+    assert_eq!(near("alpha", &[2, 3], 0), A);
+    index.flush().unwrap();
+    assert_eq!(near("alpha", &[2, 3], 0), A);
+    assert_eq!(near("alpha", &[], 9), A);
+    assert_eq!(near("alpha", &[5], 5), "");
+    assert_eq!(near("beta", &[1], 9), "");
+    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 2).unwrap();
+    assert_eq!(near("alpha", &[1], 9), "");
+}
+
+fn holds(dir: &Path, marker: &str) -> bool {
+    fs::read_dir(dir).unwrap().any(|entry| {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        bytes.windows(marker.len()).any(|window| window == marker.as_bytes())
+    })
+}
+
+#[test]
+fn erased_text_is_gone_from_the_files() {
+    let (dir, index) = new_index();
+    for i in 0..30 {
+        put(&index, doc(MemoryId::random().as_str(), "filler", &format!("filler number {i}")), i);
+        index.flush().unwrap();
+    }
+    put(&index, doc(A, "t", "qzxmarkerqzx"), 40);
+    index.flush().unwrap();
+    assert!(holds(dir.path(), "qzxmarkerqzx"));
+    index.push(Change::Erase(MemoryId::parse(A).unwrap()), "w", 41).unwrap();
+    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 42).unwrap();
+    index.flush().unwrap();
+    assert!(!holds(dir.path(), "qzxmarkerqzx"));
+    assert_eq!(index.len(), 30);
+}
+
+#[test]
+fn it_reopens_where_it_was_after_a_close_and_after_a_kill() {
+    for clean in [true, false] {
+        let (dir, index) = new_index();
+        put(&index, doc(A, "kept", "kept"), 7);
+        index.flush().unwrap();
+        if clean {
+            index.close().unwrap();
+        } else {
+            put(&index, doc(B, "lost", "lost"), 8);
+        }
+        drop(index);
+        let (index, checkpoint) = Index::open(dir.path()).unwrap();
+        assert_eq!(checkpoint, Some(Checkpoint([("w".to_owned(), 7)].into())), "clean: {clean}");
+        assert_eq!(ids(&index, &query("kept lost")), [A]);
+    }
+}
+
+#[test]
+fn damage_is_found_and_never_panics_through() {
+    let (dir, index) = new_index();
+    for i in 0..20 {
+        put(&index, doc(MemoryId::random().as_str(), "kept", &format!("kept {i} words")), i);
+    }
+    index.flush().unwrap();
+    drop(index);
+    let files: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    for file in files.iter().filter(|name| !name.to_string_lossy().ends_with(".lock")) {
+        for harm in ["delete", "truncate", "garbage"] {
+            let copy = tempfile::tempdir().unwrap();
+            for name in &files {
+                fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+            }
+            let path = copy.path().join(file);
+            let mut bytes = fs::read(&path).unwrap();
+            match harm {
+                "delete" => fs::remove_file(&path).unwrap(),
+                "truncate" => fs::write(&path, &bytes[..bytes.len() / 2]).unwrap(),
+                _ => {
+                    bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+                    fs::write(&path, bytes).unwrap();
+                }
+            }
+            let (index, checkpoint) = Index::open(copy.path()).unwrap();
+            match index.search(&query("kept")) {
+                Ok(answer) if checkpoint.is_some() => assert_eq!(answer.total, 20, "{file:?} {harm}"),
+                Ok(answer) => assert_eq!(answer.total, 0, "{file:?} {harm}"),
+                Err(error) => assert!(matches!(error, LexicalError::Damaged(_)), "{file:?} {harm}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn many_small_commits_leave_few_segments() {
+    let (dir, index) = new_index();
+    for i in 0..60 {
+        put(&index, doc(MemoryId::random().as_str(), "n", &format!("number {i}")), i);
+        index.flush().unwrap();
+    }
+    index.close().unwrap();
+    let stores = fs::read_dir(dir.path())
+        .unwrap()
+        .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "store"));
+    assert!(stores.count() <= 16);
+    assert_eq!(index.len(), 60);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_query_is_answered(text in "\\PC{0,300}|[\"'(){}\\[\\]^~*:+!&|\\\\/<> -]{0,2000}") {
+        let (_dir, index) = new_index();
+        put(&index, doc(A, "title", "some content"), 1);
+        proptest::prop_assert!(index.search(&query(&text)).is_ok());
+    }
+}
