@@ -91,11 +91,6 @@ impl Error {
         self
     }
 
-    /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         self.exit_code
@@ -126,9 +121,10 @@ impl From<ConfigError> for Error {
 impl From<ConnectError> for Error {
     fn from(error: ConnectError) -> Self {
         match error {
-            ConnectError::NotRunning | ConnectError::Standalone(_) | ConnectError::OtherProtocol { .. } => {
-                Self::user(error)
-            }
+            ConnectError::NotRunning
+            | ConnectError::Standalone(_)
+            | ConnectError::OtherProtocol { .. }
+            | ConnectError::Held { .. } => Self::user(error),
             ConnectError::Spawn(_) | ConnectError::Ended { .. } | ConnectError::NotReady { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")
             }

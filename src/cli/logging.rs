@@ -6,8 +6,8 @@ use tracing_subscriber::EnvFilter;
 
 /// The environment's variable for what is logged: a level, or directives such as `cerebro=debug`.
 const VARIABLE: &str = "CEREBRO_LOG";
-/// Parts that would say too much; a directive of the user for one of them comes after, and wins.
-const QUIET: &str = "surrealdb=warn,surrealdb_core=warn,tantivy=warn,rmcp=warn";
+/// The libraries are heard from warnings on; a directive of the user comes after, and wins.
+const QUIET: &str = "warn";
 
 /// Begins to log from `level` on, or as the environment says.
 pub fn begin(level: &str, plain: bool) {
@@ -25,7 +25,12 @@ pub fn begin(level: &str, plain: bool) {
 
 /// The filter, and what was wrong with the wanted one.
 fn filter(wanted: Option<&str>, level: &str) -> (EnvFilter, Option<String>) {
-    let parse = |directives: &str| EnvFilter::try_new(format!("{QUIET},{directives}"));
+    // A bare level is meant for this program.
+    let ours = |directives: &str| match directives.parse::<tracing::Level>() {
+        Ok(level) => format!("cerebro={level}"),
+        Err(_) => directives.to_owned(),
+    };
+    let parse = |directives: &str| EnvFilter::try_new(format!("{QUIET},{}", ours(directives)));
     let fault = match wanted.map(parse) {
         Some(Ok(filter)) => return (filter, None),
         Some(Err(error)) => Some(error.to_string()),
@@ -42,9 +47,9 @@ mod tests {
     fn the_users_directives_win_and_bad_ones_are_told() {
         let text = |wanted, level| filter(wanted, level).0.to_string();
         for (wanted, level, has, lacks) in [
-            (None, "info", "info", "debug"),
+            (None, "info", "cerebro=info", "debug"),
             (Some("debug"), "info", "debug", "info"),
-            (Some("debug"), "info", "tantivy=warn", "tantivy=debug"),
+            (Some("debug"), "info", "warn", "tantivy"),
             (Some("warn,tantivy=trace"), "info", "tantivy=trace", "tantivy=warn"),
             (Some("cerebro=nonsense"), "info", "info", "nonsense"),
         ] {

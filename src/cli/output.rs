@@ -25,11 +25,6 @@ impl Output {
         Self { json, terminal: io::stdout().is_terminal(), zone: TimeZone::system() }
     }
 
-    /// Whether results are written as JSON.
-    pub fn is_json(&self) -> bool {
-        self.json
-    }
-
     /// Writes an answer as JSON if that was asked for, and says whether it did.
     ///
     /// # Errors

@@ -59,6 +59,9 @@ pub enum ConnectError {
     /// The daemons that were started ended at once.
     #[error("the daemon ended at its start: {}see {log}", said(.last_line))]
     Ended { log: PathBuf, last_line: String },
+    /// Something holds the home's lock and serves nobody.
+    #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
+    Held { lock: PathBuf, holder: String },
     /// Nobody answered in time.
     #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), said(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
@@ -101,13 +104,19 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
             },
             Err(error) => {
                 tracing::trace!(%error, "no daemon answers");
-                if autostart == Autostart::No && !lock::is_held(home) {
-                    return Err(ConnectError::NotRunning);
+                match autostart {
+                    Autostart::Yes => start.advance(home)?,
+                    Autostart::No if lock::is_held(home) => {}
+                    Autostart::No => return Err(ConnectError::NotRunning),
                 }
-                start.advance(home)?;
             }
         }
         if started.elapsed() >= patience {
+            if start.count == 0 && lock::is_held(home) {
+                let owner = lock::owner(home).map(|owner| owner.to_string());
+                let holder = owner.unwrap_or_else(|| "another process".to_owned());
+                return Err(ConnectError::Held { lock: home.lock_file(), holder });
+            }
             let (log, last_line) = (home.log_file(), last_log_line(home));
             return Err(ConnectError::NotReady { waited: started.elapsed(), log, last_line });
         }

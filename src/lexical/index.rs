@@ -11,7 +11,8 @@ use std::{
 
 use tantivy::{
     IndexBuilder, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher,
-    indexer::IndexWriterOptions, schema::IndexRecordOption,
+    indexer::{AddOperation, IndexWriterOptions, SegmentWriter, UserOperation},
+    schema::IndexRecordOption,
 };
 
 use super::{
@@ -29,6 +30,10 @@ use crate::domain::{MemoryId, Project, Scope, limits::INDEX_PENDING_MAX};
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
 /// Unpacked blocks kept for each segment.
 const STORE_BLOCKS_CACHED: usize = 8;
+/// Memory set aside for a new segment at first.
+const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
+/// Memory from which a new segment takes no further memory's passages.
+const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
 const ERASE_PAUSE: Duration = Duration::from_millis(20);
@@ -202,25 +207,55 @@ impl Index {
         checkpoint: &Checkpoint,
     ) -> Result<()> {
         let searcher = self.reader.searcher();
+        let mut new = Vec::new();
         for change in changes {
+            let memory = self.fields.term(Key::Memory(change.id()));
             // A deletion makes the commit look into every segment, so spare it for new memories.
-            let known = self.fields.term(Key::Memory(change.id()));
-            if searcher.doc_freq(&known)? > 0 {
-                writer.delete_term(known);
+            let known = searcher.doc_freq(&memory)? > 0;
+            if known {
+                writer.delete_term(memory);
             }
-            if let Change::Put(doc) = &**change {
-                for document in self.fields.documents(doc) {
-                    writer.add_document(document)?;
+            match &**change {
+                // Through the writer, which knows that this comes after the deletion.
+                Change::Put(doc) if known => {
+                    writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
                 }
+                Change::Put(doc) => new.push(&**doc),
+                Change::Remove(_) | Change::Erase(_) => {}
             }
         }
         drop(searcher);
+        self.write_new(writer, &new)?;
         let mut commit = writer.prepare_commit()?;
         commit.set_payload(&checkpoint.to_json());
         commit.commit()?;
         self.reader.reload()?;
         if changes.iter().any(|change| matches!(**change, Change::Erase(_))) {
             self.erase(writer)?;
+        }
+        Ok(())
+    }
+
+    /// Writes memories that the index does not hold yet into new segments, to be committed. (Deletions
+    /// of this commit may reach these segments too, so that no other memories may go this way.)
+    ///
+    /// The writer's own thread would set aside and clear its whole memory budget, 15 MB at least, for
+    /// every commit, however small.
+    fn write_new(&self, writer: &IndexWriter, docs: &[&Doc]) -> Result<()> {
+        let mut memories = docs.iter().map(|doc| self.fields.documents(doc)).peekable();
+        while memories.peek().is_some() {
+            let segment = writer.new_segment();
+            let mut out = SegmentWriter::for_segment(SEGMENT_BYTES_MIN, segment.clone())?;
+            while out.mem_usage() < SEGMENT_BYTES_MAX
+                && let Some(passages) = memories.next()
+            {
+                for document in passages {
+                    out.add_document(AddOperation { opstamp: 0, document })?;
+                }
+            }
+            let count = out.max_doc();
+            out.finalize()?;
+            writer.add_segment(segment.meta().clone().with_max_doc(count))?;
         }
         Ok(())
     }

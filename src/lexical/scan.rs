@@ -57,6 +57,12 @@ impl Allowed {
     pub fn new(segment: &SegmentReader, fields: &Fields, query: &Query) -> Result<Self> {
         let mut sets = Vec::new();
         for terms in query.conditions(fields) {
+            let keys = segment.inverted_index(fields.keys)?;
+            if let [term] = terms.as_slice()
+                && keys.doc_freq(term)? == segment.max_doc()
+            {
+                continue;
+            }
             let mut docs = Vec::new();
             for term in &terms {
                 scan(segment, term, |doc, _| docs.push(doc))?;

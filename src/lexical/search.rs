@@ -266,7 +266,8 @@ impl Finder<'_> {
         for doc in &exact {
             scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
         }
-        let numbers = segment.fast_fields().u64("passage")?;
+        let mut numbers = vec![0; scores.len()];
+        segment.fast_fields().u64("passage")?.values.get_range(0, &mut numbers);
         let mut doc = 0;
         while (doc as usize) < scores.len() {
             let first = doc;
@@ -277,7 +278,7 @@ impl Finder<'_> {
                     best = doc;
                 }
                 doc += 1;
-                if doc as usize >= scores.len() || numbers.values.get_val(doc) == 0 {
+                if doc as usize >= scores.len() || numbers[doc as usize] == 0 {
                     break;
                 }
             }
@@ -349,9 +350,15 @@ impl Finder<'_> {
 
     /// Whether a run holds the start of any clue: spares most words of a passage their analysis.
     fn may_hold(&self, run: &str) -> bool {
+        let run = run.as_bytes();
+        let begins =
+            |at: usize| at == 0 || run[at].is_ascii_uppercase() || !run[at - 1].is_ascii_alphabetic();
         !run.is_ascii()
-            || self.starts.iter().any(|start| {
-                run.as_bytes().windows(start.len()).any(|window| window.eq_ignore_ascii_case(start))
+            || (0..run.len()).filter(|at| begins(*at)).any(|at| {
+                let here = |start: &Vec<u8>| {
+                    run[at..].get(..start.len()).is_some_and(|w| w.eq_ignore_ascii_case(start))
+                };
+                self.starts.iter().any(here)
             })
     }
 }

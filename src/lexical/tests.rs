@@ -68,6 +68,25 @@ fn a_search_sees_every_push_before_it() {
 }
 
 #[test]
+fn a_memory_may_change_leave_and_come_back_in_any_order() {
+    let (_dir, index) = new_index();
+    for round in 0..12 {
+        put(&index, doc(A, "a", &format!("walrus {round}")), round);
+        put(&index, doc(B, "b", "walrus"), round);
+        put(&index, doc(MemoryId::random().as_str(), "other", "penguin"), round);
+        let mut found = ids(&index, &query("walrus"));
+        found.sort();
+        assert_eq!(found, [A, B], "round {round}");
+        index.push(Change::Remove(MemoryId::parse(B).unwrap()), "w", round).unwrap();
+        if round % 2 == 0 {
+            assert_eq!(ids(&index, &query("walrus")), [A], "round {round}");
+        }
+    }
+    index.flush().unwrap();
+    assert_eq!(index.len(), 13);
+}
+
+#[test]
 fn every_spelling_of_the_contract_is_found() {
     let (_dir, index) = new_index();
     let text = "HNSW_CACHE_SIZE src/main.rs E0502 parseHTTPHeader Müller café Москва 東京都 4f2a9c1d77 git commit --no-verify";

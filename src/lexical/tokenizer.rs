@@ -99,7 +99,7 @@ fn is_apostrophe(c: char) -> bool {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || is_combining_mark(c)
+    c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
 /// Whether the script puts no blanks between words, or too many endings on them.

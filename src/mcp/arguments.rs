@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     domain::{IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX},
-    text,
+    redact, text,
 };
 
 /// An argument that cannot be read as meant.
@@ -24,9 +24,15 @@ pub struct ArgumentError {
 impl ArgumentError {
     /// An error about one argument, which repeats the beginning of its value.
     pub fn new(name: &str, value: Option<&str>, problem: impl Into<String>) -> Self {
-        let value = value.map(|value| text::cut_chars(&text::one_line(value), ECHO_CHARS_MAX).into_owned());
+        let value = value.map(echo);
         Self { name: name.to_owned(), value, problem: problem.into() }
     }
+}
+
+/// The beginning of an offending value, without secrets.
+fn echo(value: &str) -> String {
+    let line = text::one_line(&redact::redact(value).text);
+    text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
 }
 
 type Result<T> = std::result::Result<T, ArgumentError>;
@@ -51,7 +57,7 @@ impl Arguments {
     /// The names that nobody read.
     pub fn ignored(&self) -> Vec<String> {
         let unread = self.map.keys().filter(|name| !self.read.contains(*name));
-        unread.map(|name| text::cut_chars(&text::one_line(name), ECHO_CHARS_MAX).into_owned()).collect()
+        unread.map(|name| echo(name)).collect()
     }
 
     /// The first of the names that is given and not null.

@@ -171,16 +171,16 @@ impl HitParts<'_> {
         loop {
             let (hit, bytes) = shape(&title, &preview);
             let chars = if preview.is_empty() { title.chars().count() } else { preview.chars().count() };
-            if bytes <= HIT_BYTES_MAX || chars <= 1 {
+            if bytes <= HIT_BYTES_MAX || (chars <= 1 && preview.is_empty()) {
                 return hit;
             }
-            // A character has at most six bytes as JSON, so this never cuts more than is needed by far.
-            let excess = (bytes - HIT_BYTES_MAX).div_ceil(6).max(1);
-            let keep = chars.saturating_sub(excess);
+            // A character has at most six bytes as JSON, so this never cuts much more than is needed.
+            let keep = chars.saturating_sub((bytes - HIT_BYTES_MAX).div_ceil(6).max(1));
             if preview.is_empty() {
                 title = text::cut_chars(&title, keep.max(1)).into_owned();
             } else {
-                preview = if keep == 0 { String::new() } else { text::passage(&preview, 0, 0, keep) };
+                // An excerpt of one character is only its sign of omission.
+                preview = if keep <= 1 { String::new() } else { text::passage(&preview, 0, 0, keep) };
             }
         }
     }

@@ -313,7 +313,6 @@ impl Connection {
         let caller = Caller {
             project: self.0.project.clone(),
             agent,
-            directory: self.0.hello.cwd.as_ref().map(|dir| dir.display().to_string()),
             person: self.is_person(),
         };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
@@ -367,7 +366,8 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let arguments = Arguments::new(request.arguments.unwrap_or_default());
-        let counted = Counted::new(&self.0.server);
+        // To look whether the daemon is idle must not keep it from leaving.
+        let counted = (request.name != "op_status").then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
         let name = request.name.into_owned();
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic

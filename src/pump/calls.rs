@@ -227,13 +227,13 @@ impl Calls {
         Fate::Forward
     }
 
-    /// Notes that the link is lost and returns the answers that this gives. When the daemon left
-    /// in order, what it did not answer it did not do, and is sent again.
-    pub fn lost(&mut self, in_order: bool) -> Vec<String> {
+    /// Notes that the link is lost and returns the answers that this gives. What the daemon left
+    /// `unread`, because it said farewell or was gone when it was sent, is sent again.
+    pub fn lost(&mut self, unread: bool) -> Vec<String> {
         self.is_linked = false;
         self.renewed.clear();
         for (key, call) in &self.under_way {
-            if call.line.is_some() && call.has_sends_left() && (in_order || call.only_asks()) {
+            if call.line.is_some() && call.has_sends_left() && (unread || call.only_asks()) {
                 self.waiting.insert(call.order, key.clone());
             }
         }

@@ -163,18 +163,22 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
 
     /// Carries the lines of one link to the client until the link is lost.
     async fn carry_down(&self, mut reader: LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>) {
-        let mut in_order = false;
-        while let Ok(Some(Line::Whole(line))) = reader.next().await {
-            if is_farewell(&line) {
-                in_order = true;
-                break;
+        let unread = loop {
+            match reader.next().await {
+                Ok(Some(Line::Whole(line))) if is_farewell(&line) => break true,
+                Ok(Some(Line::Whole(line))) => {
+                    if self.calls().received(&line) == Fate::Forward {
+                        self.answer(line).await;
+                    }
+                    self.changed.notify_one();
+                }
+                // The kernel says so when a process ends that has not read what was sent to it: what is
+                // under way came too late for it.
+                Err(error) => break error.kind() == std::io::ErrorKind::ConnectionReset,
+                Ok(_) => break false,
             }
-            if self.calls().received(&line) == Fate::Forward {
-                self.answer(line).await;
-            }
-            self.changed.notify_one();
-        }
-        let answers = self.calls().lost(in_order);
+        };
+        let answers = self.calls().lost(unread);
         self.answer_all(answers).await;
         self.changed.notify_one();
     }

@@ -3,6 +3,7 @@
 use crate::{
     domain::{MemoryId, limits::ECHO_CHARS_MAX},
     lexical::LexicalError,
+    redact,
     store::StoreError,
     text,
 };
@@ -74,7 +75,8 @@ pub enum ServiceError {
 impl ServiceError {
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
-        let value = text::cut_chars(&text::one_line(value), ECHO_CHARS_MAX).into_owned();
+        let line = text::one_line(&redact::redact(value).text);
+        let value = text::cut_chars(&line, ECHO_CHARS_MAX).into_owned();
         Self::Invalid { field, value, problem: problem.into() }
     }
 }

@@ -145,13 +145,11 @@ impl Service {
         let mut count = 0;
         let mut newest = None;
         loop {
-            let (page, last) = self.store().page_of_memories(after.as_deref(), PAGE).await?;
-            if page.is_empty() {
-                break;
-            }
-            after = last;
+            let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
             count += page.len();
-            for memory in page.iter().filter(|memory| memory.is_live()) {
+            for (_, memory) in page.iter().filter(|(_, memory)| memory.is_live()) {
                 // Filed under number 0, so that a fill that is cut off goes on from the log's beginning.
                 index.push(change(memory, &[]), self.store().writer(), 0)?;
                 newest = Some(memory.clone());

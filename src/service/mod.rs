@@ -71,8 +71,6 @@ pub struct Caller {
     pub project: Project,
     /// The client's name.
     pub agent: String,
-    /// The folder it works in.
-    pub directory: Option<String>,
     /// A person at the command line, who may do what is kept from agents.
     pub person: bool,
 }

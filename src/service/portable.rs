@@ -18,8 +18,10 @@ use crate::{
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// Most lines of one page of an export.
-const PAGE_MAX: usize = 500;
+/// Most rows that are read for one page of an export.
+const PAGE_MAX: usize = 200;
+/// Most bytes of one page of an export, unless one line alone has more.
+const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// One line of an export. Absent fields have their empty value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,48 +156,46 @@ impl Service {
         };
         let mut lines = Vec::new();
         if cursor.is_none() {
-            lines.push(Line::Header { format: "cerebro".to_owned(), version: VERSION });
+            lines.push(written(&Line::Header { format: "cerebro".to_owned(), version: VERSION }));
         }
-        let (found, last) = self.page(PARTS[part], after.as_deref()).await?;
-        let full = found.len() == PAGE_MAX;
-        lines.extend(found);
-        if !full {
+        let rows = self.page(PARTS[part], after.as_deref()).await?;
+        let whole = rows.len() < PAGE_MAX;
+        let (mut bytes, mut last, found) = (0, None, rows.len());
+        for (key, line) in rows {
+            let line = written(&line);
+            bytes += line.len();
+            if last.is_some() && bytes > PAGE_BYTES_MAX {
+                break;
+            }
+            lines.push(line);
+            last = Some(key);
+        }
+        let taken = lines.len() - usize::from(cursor.is_none());
+        let next = if whole && taken == found {
             part += 1;
-        }
-        let next = (part < PARTS.len()).then(|| match last.filter(|_| full) {
-            Some(last) => format!("{part}:{last}"),
-            None => format!("{part}:"),
-        });
-        let lines = lines.iter().map(|line| serde_json::to_string(line).unwrap_or_default()).collect();
+            (part < PARTS.len()).then(|| format!("{part}:"))
+        } else {
+            last.map(|last| format!("{part}:{last}"))
+        };
         Ok(ExportPage { lines, next })
     }
 
-    async fn page(
-        &self,
-        table: Table,
-        after: Option<&str>,
-    ) -> Result<(Vec<Line>, Option<String>), ServiceError> {
+    async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
+        fn lines<R>(rows: &[(String, R)], line: impl Fn(&R) -> Line) -> Vec<(String, Line)> {
+            rows.iter().map(|(key, row)| (key.clone(), line(row))).collect()
+        }
         let store = self.store();
         Ok(match table {
             Table::Session => {
-                let (rows, last) = store.page_of_sessions(after, PAGE_MAX).await?;
-                (rows.iter().map(|row| Line::Session(row.into())).collect(), last)
+                lines(&store.page_of_sessions(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
             }
-            Table::Memory => {
-                let (rows, last) = store.page_of_memories(after, PAGE_MAX).await?;
-                (rows.iter().map(|row| Line::Memory(row.into())).collect(), last)
-            }
+            Table::Memory => lines(&store.page_of_memories(after, PAGE_MAX).await?, |row| Line::Memory(row.into())),
             Table::Revision => {
-                let (rows, last) = store.page_of_revisions(after, PAGE_MAX).await?;
-                (rows.iter().map(|row| Line::Revision(row.into())).collect(), last)
+                lines(&store.page_of_revisions(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
             }
-            Table::Prompt => {
-                let (rows, last) = store.page_of_prompts(after, PAGE_MAX).await?;
-                (rows.iter().map(|row| Line::Prompt(row.into())).collect(), last)
-            }
+            Table::Prompt => lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into())),
             Table::CreatedIn | Table::Follows => {
-                let (rows, last) = store.page_of_edges(table, after, PAGE_MAX).await?;
-                (rows.iter().map(|row| Line::Edge(row.into())).collect(), last)
+                lines(&store.page_of_edges(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
         })
     }
@@ -223,6 +223,10 @@ impl Service {
             })
             .await
     }
+}
+
+fn written(line: &Line) -> String {
+    serde_json::to_string(line).expect("a line has text keys and no floats")
 }
 
 fn read_cursor(cursor: &str) -> Option<(usize, Option<String>)> {

@@ -133,7 +133,7 @@ impl Service {
     ) -> Result<(MemoryId, SaveOutcome), ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
-            None => fresh(write, id, &caller.project, caller, None).await?,
+            None => fresh(write, id, &caller.project, &caller.agent, None).await?,
         };
         let draft = Draft {
             project: session.project.clone(),
@@ -169,7 +169,7 @@ impl Service {
             return Ok(());
         }
         match write.store().session(id).await? {
-            None => drop(fresh(write, id, project, caller, None).await?),
+            None => drop(fresh(write, id, project, &caller.agent, None).await?),
             Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
                 resume(write, &mut session);
             }
@@ -241,27 +241,21 @@ impl Service {
     }
 }
 
-async fn start(
-    write: &mut Write<'_>,
-    caller: &Caller,
-    request: &StartRequest,
-) -> Result<Started, ServiceError> {
+async fn start(write: &mut Write<'_>, caller: &Caller, request: &StartRequest) -> Result<Started, ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
-    let caller = Caller {
-        agent: request.agent.clone().unwrap_or_else(|| caller.agent.clone()),
-        directory: request.directory.clone().or_else(|| caller.directory.clone()),
-        ..caller.clone()
-    };
+    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
     let Some(mut session) = write.store().session(&request.id).await? else {
-        let session = fresh(write, &request.id, project, &caller, request.parent.as_ref()).await?;
+        let mut session = fresh(write, &request.id, project, agent, request.parent.as_ref()).await?;
+        session.directory.clone_from(&request.directory);
+        write.changes.sessions.push(session.clone());
         return Ok(Started { session, resumed: false });
     };
+    let filled = fill_blanks(write, &mut session, agent, request).await?;
     if session.ended_at.is_some() {
-        fill_blanks(&mut session, &caller);
         resume(write, &mut session);
         return Ok(Started { session, resumed: true });
     }
-    if fill_blanks(&mut session, &caller) {
+    if filled {
         write.tell_session(EventKind::SessionStarted, &session);
         write.changes.sessions.push(session.clone());
     }
@@ -269,17 +263,28 @@ async fn start(
 }
 
 /// Fills what is not known of a session yet; what is known stays.
-fn fill_blanks(session: &mut Session, caller: &Caller) -> bool {
-    let mut changed = false;
-    if session.directory.is_none() && caller.directory.is_some() {
-        session.directory.clone_from(&caller.directory);
-        changed = true;
+async fn fill_blanks(
+    write: &mut Write<'_>,
+    session: &mut Session,
+    agent: &str,
+    request: &StartRequest,
+) -> Result<bool, ServiceError> {
+    let before = session.clone();
+    if session.directory.is_none() {
+        session.directory.clone_from(&request.directory);
     }
-    if session.agent.is_empty() && !caller.agent.is_empty() {
-        session.agent.clone_from(&caller.agent);
-        changed = true;
+    if session.agent.is_empty() {
+        agent.clone_into(&mut session.agent);
     }
-    changed
+    if let (None, Some(parent)) = (&session.follows, &request.parent)
+        && *parent != session.id
+        && write.store().session(parent).await?.is_some()
+    {
+        session.follows = Some(parent.clone());
+        let at = write.at();
+        write.changes.follows.push((session.id.clone(), parent.clone(), at));
+    }
+    Ok(*session != before)
 }
 
 fn resume(write: &mut Write<'_>, session: &mut Session) {
@@ -295,7 +300,7 @@ async fn fresh(
     write: &mut Write<'_>,
     id: &SessionId,
     project: &Project,
-    caller: &Caller,
+    agent: &str,
     parent: Option<&SessionId>,
 ) -> Result<Session, ServiceError> {
     const LOOK_BACK: usize = 20;
@@ -306,15 +311,15 @@ async fn fresh(
             .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
             .await?
             .into_iter()
-            .find(|session| session.agent == caller.agent && session.id != *id)
+            .find(|session| session.agent == agent && session.id != *id)
             .map(|session| session.id),
     };
     let at = write.at();
     let session = Session {
         id: id.clone(),
         project: project.clone(),
-        agent: caller.agent.clone(),
-        directory: caller.directory.clone(),
+        agent: agent.to_owned(),
+        directory: None,
         started_at: at,
         seen_at: at,
         ended_at: None,

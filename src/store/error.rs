@@ -16,7 +16,7 @@ pub enum StoreError {
     #[error("the write met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
     Conflict,
     /// Another process has the database open.
-    #[error("the database in {} is held by another program; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
+    #[error("the database in {} is held by another process; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
     Locked(PathBuf),
     /// The folder or the database in it cannot be used.
     #[error("cannot open the database in {}: {reason}", .dir.display())]
@@ -43,7 +43,7 @@ pub enum StoreError {
         version: u32,
     },
     /// The disk is full, or the database made itself read-only because it nearly is.
-    #[error("the disk is full: nothing was written; free some space and call again ({0})")]
+    #[error("no space left on the disk: nothing was written; free some space and call again ({0})")]
     DiskFull(String),
     /// A statement failed.
     #[error("statement `{statement}` failed: {reason}")]

@@ -9,6 +9,7 @@ mod error;
 mod migrate;
 mod read;
 mod row;
+mod space;
 mod statement;
 mod write;
 
@@ -29,6 +30,7 @@ type Clock = fn() -> Timestamp;
 
 /// The open store.
 pub struct Store {
+    dir: std::path::PathBuf,
     engine: Engine,
     closing: std::sync::atomic::AtomicBool,
     writer: String,
@@ -57,6 +59,7 @@ impl Store {
             return Err(error);
         }
         Ok(Self {
+            dir: dir.to_path_buf(),
             engine,
             closing: false.into(),
             writer: EMBEDDED_WRITER.to_owned(),

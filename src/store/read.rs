@@ -113,8 +113,8 @@ pub struct Edge {
     pub at: Timestamp,
 }
 
-/// A page of a table, with the id of its last row.
-type Page<T> = (Vec<T>, Option<String>);
+/// A page of a table: each row with its id.
+type Page<T> = Vec<(String, T)>;
 
 struct Vars(Variables);
 
@@ -296,8 +296,8 @@ impl Store {
         let after = after.map(|id| RecordId::new(table.name(), id));
         let vars = Vars::new().with("table", table.name()).with("after", after).limit(limit);
         let rows = self.rows(table.name(), statement::TABLE_PAGE, vars).await?;
-        let last = rows.last().and_then(row_key);
-        Ok((parse::<R, D>(table.name(), rows)?, last))
+        let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
+        Ok(keys.into_iter().zip(parse::<R, D>(table.name(), rows)?).collect())
     }
 
     /// A page of all memories in order of id, deleted ones too.
@@ -343,9 +343,9 @@ impl Store {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<Edge>, StoreError> {
-        let (rows, last): (Vec<RawEdge>, _) = self.page::<EdgeRow, _>(table, after, limit).await?;
-        let edges = rows.into_iter().map(|RawEdge { from, to, at }| Edge { table, from, to, at }).collect();
-        Ok((edges, last))
+        let rows: Page<RawEdge> = self.page::<EdgeRow, _>(table, after, limit).await?;
+        let edge = |RawEdge { from, to, at }| Edge { table, from, to, at };
+        Ok(rows.into_iter().map(|(key, row)| (key, edge(row))).collect())
     }
 
     /// A prompt.

@@ -11,7 +11,7 @@ use super::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
     },
-    statement,
+    space, statement,
 };
 use crate::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Revision, Session, SessionId, Timestamp,
@@ -118,6 +118,7 @@ impl Store {
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {
+        space::check(&self.dir)?;
         let mut position = self.position.lock().await;
         let seq = match position.seq {
             Some(seq) => seq,

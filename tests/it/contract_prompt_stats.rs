@@ -20,7 +20,7 @@ fn a_prompt_is_kept_once_per_session_and_window() {
         agent.ok("mem_save_prompt", json!({"content": "Make the tests faster", "session_id": "s2"}));
     assert_eq!(elsewhere["outcome"], "created", "of another session: {elsewhere:?}");
     assert_ne!(elsewhere["id"], first["id"], "{elsewhere:?}");
-    let prompts = home.json(&["prompts"]).to_string();
+    let prompts = home.json(&["prompts", "--project", "demo"]).to_string();
     assert_eq!(prompts.matches("Make the tests faster").count(), 2, "{prompts}");
 }
 

@@ -184,7 +184,7 @@ fn an_unknown_session_is_created_by_use() {
     let saved =
         agent.ok("mem_save", json!({"title": "In an odd session", "content": "x", "session_id": odd}));
     assert_eq!(agent.get(saved.str("id")).session(), odd);
-    let sessions = home.json(&["sessions"]).to_string();
+    let sessions = home.json(&["sessions", "--project", "demo"]).to_string();
     assert!(sessions.contains("café"), "{sessions}");
 }
 

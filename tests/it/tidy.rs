@@ -37,7 +37,9 @@ impl Source {
     /// The lines of the program itself with their numbers: without comments and without the tests at
     /// the end of the file.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let program = self.text.split("#[cfg(test)]").next().unwrap_or_default();
+        // A module's tests are in it or, where they are many, in a `tests.rs` beside it.
+        let is_test = self.path.ends_with("tests.rs");
+        let program = if is_test { "" } else { self.text.split("#[cfg(test)]").next().unwrap_or_default() };
         program
             .lines()
             .enumerate()

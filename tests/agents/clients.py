@@ -1,0 +1,155 @@
+"""The agents: their pinned packages, how each is told of `cerebro mcp`, and how one turn is run."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+PROMPT = "Remember what we decided about the harbour cranes, then look it up."
+
+
+@dataclass
+class Place:
+    """Where one run happens: a home and a working folder of its own, the model, the server's command."""
+
+    home: Path
+    work: Path
+    model: str  # base address of the model server
+    server: list  # the command that serves MCP, with its arguments
+    session: str  # a session id, for the agents that can be told one
+
+    def write(self, path, value):
+        """Writes a configuration file below the home: JSON, or text as it is."""
+        file = self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(value if isinstance(value, str) else json.dumps(value, indent=2))
+
+
+class Claude:
+    name = "Claude Code"
+    package = ("@anthropic-ai/claude-code", "2.1.330")
+    agent = "claude-code"
+    half = "structured"
+    stripped = False
+
+    def configure(self, place):
+        command, *arguments = place.server
+        server = {"type": "stdio", "command": command, "args": arguments, "env": {}}
+        place.write(".claude.json", {"hasCompletedOnboarding": True, "mcpServers": {"cerebro": server}})
+
+    def command(self, program, place):
+        return [
+            program, "-p", PROMPT, "--session-id", place.session,
+            "--allowedTools", "mcp__cerebro", "--output-format", "stream-json", "--verbose",
+        ]
+
+    def environment(self, place):
+        return {
+            "ANTHROPIC_BASE_URL": place.model, "ANTHROPIC_API_KEY": "mock",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+            # With -p it would ask its model before a server that is slower than it has answered.
+            "MCP_CONNECTION_NONBLOCKING": "0",
+        }
+
+    def session(self, place, output):
+        return place.session
+
+
+class Codex:
+    name = "Codex"
+    package = ("@openai/codex", "0.169.0")
+    agent = "codex-mcp-client"
+    half = "structured"
+    stripped = True
+
+    def configure(self, place):
+        command, *arguments = place.server
+        place.write(".codex/config.toml", f"""\
+model = "mock"
+model_provider = "mock"
+check_for_update_on_startup = false
+
+[model_providers.mock]
+name = "mock"
+base_url = {json.dumps(place.model + "/v1")}
+wire_api = "responses"
+
+[mcp_servers.cerebro]
+command = {json.dumps(command)}
+args = {json.dumps(arguments)}
+default_tools_approval_mode = "approve"
+""")
+
+    def command(self, program, place):
+        return [program, "exec", "--json", "--sandbox", "read-only", PROMPT]
+
+    def environment(self, place):
+        return {"CODEX_HOME": str(place.home / ".codex")}
+
+    def session(self, place, output):
+        """`codex exec --json` begins with the id of its thread."""
+        for line in output.splitlines():
+            if '"thread.started"' in line:
+                return json.loads(line)["thread_id"]
+        return "(codex named no thread)"
+
+
+class Gemini:
+    name = "Gemini CLI"
+    package = ("@google/gemini-cli", "0.61.0")
+    agent = "gemini-cli-mcp-client"
+    half = "text"
+    stripped = False
+
+    def configure(self, place):
+        command, *arguments = place.server
+        place.write(".gemini/settings.json", {
+            "mcpServers": {"cerebro": {"command": command, "args": arguments}},
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        })
+
+    def command(self, program, place):
+        return [program, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", PROMPT]
+
+    def environment(self, place):
+        return {"GEMINI_API_KEY": "mock", "GOOGLE_GEMINI_BASE_URL": place.model}
+
+    def session(self, place, output):
+        return None
+
+
+class OpenCode:
+    name = "OpenCode"
+    package = ("opencode-ai", "1.18.33")
+    agent = "opencode"
+    half = "text"
+    stripped = False
+
+    def configure(self, place):
+        provider = {
+            "npm": "@ai-sdk/openai-compatible", "name": "mock",
+            "options": {"baseURL": place.model + "/v1", "apiKey": "mock"},
+            "models": {"mock": {"name": "mock", "tool_call": True}},
+        }
+        place.write(".config/opencode/opencode.json", {
+            "$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled",
+            "model": "mock/mock", "small_model": "mock/mock", "provider": {"mock": provider},
+            "mcp": {"cerebro": {"type": "local", "command": place.server, "enabled": True}},
+        })
+
+    def command(self, program, place):
+        return [program, "run", "--model", "mock/mock", PROMPT]
+
+    def environment(self, place):
+        return {
+            "XDG_CONFIG_HOME": str(place.home / ".config"),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+
+    def session(self, place, output):
+        return None
+
+
+CLIENTS = {"claude": Claude(), "codex": Codex(), "gemini": Gemini(), "opencode": OpenCode()}

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Runs the real agents against Cerebro, offline, with a model server of our own.
+
+    tests/agents/run.py [--cerebro FILE] [--keep] [AGENT...]     (claude codex gemini opencode inspector)
+
+Each agent, at its pinned version, is installed from npm into a cache folder ($CEREBRO_AGENTS, by
+default ~/.cache/cerebro/agents), told of `cerebro mcp` in its own configuration, and given one turn
+in a throw-away home. There its model
+
+    1. saves a memory,
+    2. searches, after the daemon was killed with SIGKILL,
+    3. searches for nothing at all, which is an error it must be told of,
+    4. saves a second memory.
+
+Checked: the tools the agent listed, the results that came back to the model and in which half, and
+what Cerebro holds afterwards. All agents share one memory, so each must also find what those before
+it saved.
+
+Exit code 0 when every check held; each failed check is named with what was seen instead.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import inspector
+import install
+from clients import CLIENTS, Place
+from model import DONE, Model, Step
+from wire import Wire
+
+HERE = Path(__file__).resolve().parent
+TURN_SECONDS = 180
+PROJECT = "acme/harbour"
+QUERY = "which crane lifts the containers"
+TOOLS = 13
+
+
+@dataclass
+class Row:
+    """One line of the table, and what was wrong with it."""
+
+    client: str
+    version: str
+    era: str = "?"
+    listed: int = 0
+    offered: int = 0
+    saved: bool = False
+    searched: bool = False
+    told: bool = False
+    half: str = "?"
+    list_ms: float = 0.0
+    turn_s: float = 0.0
+    faults: list = field(default_factory=list)
+
+    def must(self, held, what):
+        if not held:
+            self.faults.append(what)
+
+
+class Bench:
+    """The throw-away home, its git repository and its memory, shared by all agents of a run."""
+
+    def __init__(self, cerebro, root):
+        self.cerebro = cerebro
+        self.root = root
+        self.home = root / "home"
+        self.work = root / "harbour"
+        self.home.mkdir()
+        self.work.mkdir()
+        for arguments in (["init", "-q"], ["remote", "add", "origin", f"git@github.com:{PROJECT}.git"]):
+            subprocess.run(["git", *arguments], cwd=self.work, check=True, env=self.environment({}))
+
+    def environment(self, more):
+        """A clean environment. The XDG folders lead astray on purpose: the memory is found by HOME alone.
+        The proxy leads nowhere: only the model server can be reached."""
+        astray = str(self.root / "astray")
+        proxy = "http://127.0.0.1:9"
+        base = {
+            "HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "dumb", "LANG": "C.UTF-8",
+            "XDG_RUNTIME_DIR": astray, "XDG_DATA_HOME": astray, "XDG_STATE_HOME": astray,
+            "HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "http_proxy": proxy, "https_proxy": proxy,
+            "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
+        }
+        return base | more
+
+    def ask(self, *arguments):
+        """Cerebro's own answer, for people, as JSON."""
+        command = [self.cerebro, "--home", self.home / ".cerebro", "--json", *arguments]
+        done = subprocess.run(command, cwd=self.work, env=self.environment({}), timeout=60,
+                              capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def kill_daemon(self):
+        """Kills the daemon of this home; the agent's pump must start another."""
+        os.kill(self.ask("daemon", "status")["pid"], signal.SIGKILL)
+
+    def stop(self):
+        subprocess.run([self.cerebro, "--home", self.home / ".cerebro", "daemon", "stop"],
+                       env=self.environment({}), timeout=60, capture_output=True, check=False)
+
+
+def turn(bench, key, program, earlier):
+    """One agent's turn: configure, run, look at all four sides (agent, wire, model, memory)."""
+    client = CLIENTS[key]
+    row = Row(client.name, client.package[1])
+    titles = [f"{client.name} chose the blue crane for the containers",
+              f"{client.name} chose diesel for the ferry"]
+    model = Model(script(titles, bench.kill_daemon))
+    log = bench.root / f"{key}.wire"
+    server = [sys.executable, str(HERE / "tap.py"), str(log), str(bench.cerebro), "mcp"]
+    place = Place(bench.home, bench.work, model.url, server, str(uuid.uuid4()))
+    client.configure(place)
+    started = time.monotonic()
+    code, output = run(client.command(program, place), bench.work, bench.environment(client.environment(place)))
+    row.turn_s = time.monotonic() - started
+    model.stop()
+    (bench.root / f"{key}.output").write_text(output)
+    wire = Wire(log)
+    row.era, row.listed, row.list_ms = wire.era, len(wire.tools), wire.listed_at
+    row.offered = len(model.offered)
+    row.must(code == 0, f"the agent ended with {code}: …{output[-400:]}")
+    row.must(DONE in output, "the agent did not print the model's last words")
+    check_tools(row, wire, model)
+    check_results(row, client, wire, model, [*earlier, titles[0]])
+    check_memory(row, client, bench, titles, client.session(place, output))
+    check_start(row, client, wire, bench)
+    check_daemon(row, bench)
+    return row, titles[0]
+
+
+def script(titles, kill_daemon):
+    first, second = ({"title": title, "content": f"**What**: {title}.", "type": "decision"} for title in titles)
+    return [
+        Step("mem_save", first),
+        Step("mem_search", {"query": QUERY}, before=kill_daemon),
+        Step("mem_search", {"query": " "}),
+        Step("mem_save", second),
+    ]
+
+
+def run(command, cwd, environment):
+    """Runs a command under the time limit; the whole group of processes ends with it."""
+    process = subprocess.Popen(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=TURN_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return "the time limit", output.decode("utf-8", "replace")
+    return process.returncode, output.decode("utf-8", "replace")
+
+
+def check_tools(row, wire, model):
+    row.must(row.listed == TOOLS, f"listed {row.listed} tools: {wire.tools}")
+    row.must("mem_save" in model.offered and "mem_search" in model.offered,
+             f"the model was offered only {model.offered}")
+    unnamed = [name for name in wire.tools if not any(name in seen.text for seen in model.seen)]
+    row.must(not unnamed, f"the model never heard of {unnamed}")
+    row.must(not wire.errors, f"Cerebro wrote to standard error: {wire.errors}")
+    row.must(not wire.faults, f"protocol errors on the wire: {wire.faults}")
+
+
+def check_results(row, client, wire, model, titles):
+    """What came back to the model must be what Cerebro answered, in the half this agent shows."""
+    row.must(len(wire.answers) == len(model.results) == len(model.script),
+             f"{len(model.script)} calls, {len(wire.answers)} answers, {len(model.results)} results")
+    halves = [which_half(answer, result) for answer, result in zip(wire.answers, model.results)]
+    fine = [half != "neither" and not answer.get("isError") for half, answer in zip(halves, wire.answers)]
+    if len(fine) != len(model.script):
+        return
+    row.saved, row.searched = fine[0] and fine[3], fine[1]
+    row.told = wire.answers[2].get("isError", False) and "query" in model.results[2]
+    row.half = "/".join(sorted({halves[0], halves[1], halves[3]}))
+    row.must(row.saved and row.searched, f"results the model got: {model.results}")
+    row.must(row.told, f"the model was not told of the error: {model.results[2]}")
+    row.must(row.half == client.half, f"the model got the {row.half} half, expected {client.half}")
+    missing = [title for title in titles if title not in model.results[1]]
+    row.must(not missing, f"the search did not bring {missing}: {model.results[1]}")
+
+
+def which_half(answer, result):
+    """Which half of the answer stands in the text that the model got."""
+    text = "\n".join(block.get("text", "") for block in answer.get("content", []))
+    as_text = bool(text) and text.strip() in result
+    as_data = False
+    if (start := result.find("{")) >= 0:
+        try:
+            as_data = json.JSONDecoder().raw_decode(result[start:])[0] == answer.get("structuredContent")
+        except ValueError:
+            pass
+    return {(1, 1): "both", (1, 0): "text", (0, 1): "structured", (0, 0): "neither"}[as_text, as_data]
+
+
+def check_memory(row, client, bench, titles, session):
+    """Cerebro's own account: the memories once each, of this agent and project, in its own session."""
+    every = bench.ask("list", "--all-projects")["memories"]
+    saved = [memory for memory in every if memory["title"] in titles]
+    row.must(len(saved) == len(titles), f"{len(saved)} memories of the turn are stored: {saved}")
+    inside = {bench.ask("get", memory["id"])["session_id"] for memory in saved}
+    row.must(len(inside) == 1, f"the turn's memories are in sessions {inside}")
+    for kind, found in (("memory", saved), ("session", sessions(bench, inside))):
+        for each in found:
+            row.must(each["agent"] == client.agent, f"the {kind}'s agent is {each['agent']}")
+            row.must(each["project"] == PROJECT, f"the {kind}'s project is {each['project']}")
+    for each in sessions(bench, inside):
+        minted = session is None and each["id"].startswith("s-")
+        row.must(minted or each["id"] == session, f"the session is {each['id']}, the agent's own is {session}")
+        row.must(each["directory"] == str(bench.work), f"the session's directory is {each['directory']}")
+
+
+def sessions(bench, ids):
+    return [each for each in bench.ask("sessions", "--all-projects")["sessions"] if each["id"] in ids]
+
+
+def check_start(row, client, wire, bench):
+    """The server is started where the agent works; an agent said to strip the environment does so."""
+    row.must(wire.cwd == str(bench.work), f"the server was started in {wire.cwd}")
+    stripped = "XDG_RUNTIME_DIR" not in wire.env
+    row.must(stripped == client.stripped, f"environment stripped: {stripped}; it has {wire.env}")
+
+
+def check_daemon(row, bench):
+    """The daemon that the agent's server started must outlive the agent: others may use it."""
+    row.must(bench.ask("daemon", "status").get("running"), "the daemon ended with the agent")
+    log = (bench.home / ".cerebro/daemon.log").read_text().splitlines()
+    errors = [line for line in log if " ERROR " in line]
+    row.must(not errors, f"the daemon's log has errors: {errors[:3]}")
+
+
+def table(rows):
+    head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors", "half", "list", "turn"]
+    lines = [head] + [
+        [row.client, row.version, row.era, str(row.listed), str(row.offered), "yes" if row.saved else "NO",
+         "yes" if row.searched else "NO", "yes" if row.told else "NO", row.half, f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
+        for row in rows
+    ]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def arguments():
+    target = os.environ.get("CARGO_TARGET_DIR") or Path.home() / ".cache/cerebro/target"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cerebro", type=Path, default=Path(target) / "release/cerebro", help="the program")
+    parser.add_argument("--keep", action="store_true", help="keep the throw-away home and name it")
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help=" ".join([*CLIENTS, "inspector"]))
+    options = parser.parse_args()
+    options.agents = options.agents or [*CLIENTS, "inspector"]
+    if unknown := set(options.agents) - {*CLIENTS, "inspector"}:
+        parser.error(f"no such agent: {', '.join(sorted(unknown))}")
+    if not options.cerebro.is_file():
+        parser.error(f"{options.cerebro} is not there; build it first: make build")
+    options.cerebro = options.cerebro.resolve()
+    return options
+
+
+def main():
+    options = arguments()
+    root = Path(tempfile.mkdtemp(prefix="cerebro-agents-")).resolve()
+    bench = Bench(options.cerebro, root)
+    rows, titles, lints = [], [], []
+    try:
+        for key in options.agents:
+            if key == "inspector":
+                lints = inspector.check(bench)
+                continue
+            print(f"{CLIENTS[key].name} …", file=sys.stderr)
+            row, title = turn(bench, key, install.client(key), titles)
+            rows.append(row)
+            titles += [title] if row.saved else []
+    finally:
+        bench.stop()
+        if options.keep:
+            print(f"kept: {root}", file=sys.stderr)
+        else:
+            shutil.rmtree(root, ignore_errors=True)
+    table(rows)
+    for lint in lints:
+        print(lint.line())
+    faults = [f"{row.client}: {fault}" for row in rows for fault in row.faults]
+    faults += [fault for lint in lints for fault in lint.faults]
+    for fault in faults:
+        print(f"FAILED  {fault}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
