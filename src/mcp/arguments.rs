@@ -29,6 +29,22 @@ impl ArgumentError {
     }
 }
 
+/// Takes the secrets out of a text or a list of texts, and counts them.
+fn redact_value(value: &mut Value) -> usize {
+    match value {
+        Value::String(text) => {
+            let redacted = redact::redact(text);
+            let count = redacted.count;
+            if count > 0 {
+                *text = redacted.text.into_owned();
+            }
+            count
+        }
+        Value::Array(items) => items.iter_mut().map(redact_value).sum(),
+        _ => 0,
+    }
+}
+
 /// The beginning of an offending value, without secrets.
 fn echo(value: &str) -> String {
     let line = text::one_line(&redact::redact(value).text);
@@ -46,12 +62,24 @@ const SECTIONS: [(&str, &str); 4] =
 pub struct Arguments {
     map: Map<String, Value>,
     read: BTreeSet<String>,
+    redacted: usize,
 }
 
 impl Arguments {
-    /// Takes the arguments as they came.
-    pub fn new(map: Map<String, Value>) -> Self {
-        Self { map, read: BTreeSet::new() }
+    /// Takes the arguments as they came and takes the secrets out of them: of texts, names and ids alike.
+    pub fn new(mut map: Map<String, Value>) -> Self {
+        let redacted = map.values_mut().map(redact_value).sum();
+        Self { map, read: BTreeSet::new(), redacted }
+    }
+
+    /// Takes the arguments of a person's operation, whose lines are no text of its own.
+    pub fn verbatim(map: Map<String, Value>) -> Self {
+        Self { map, read: BTreeSet::new(), redacted: 0 }
+    }
+
+    /// How many secrets were taken out.
+    pub fn redacted(&self) -> usize {
+        self.redacted
     }
 
     /// The names that nobody read.

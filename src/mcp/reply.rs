@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     domain::Timestamp,
     domain::limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
-    service::Redacted,
     text,
 };
 
@@ -65,8 +64,8 @@ impl Reply {
 
     /// Names how many secrets were taken out, if any.
     #[must_use]
-    pub fn redacted(self, redacted: Redacted) -> Self {
-        match redacted.0 {
+    pub fn redacted(self, count: usize) -> Self {
+        match count {
             0 => self,
             n => self
                 .fact("redacted", n)
@@ -168,14 +167,16 @@ impl HitParts<'_> {
     fn fitting<T>(&self, shape: impl Fn(&str, &str) -> (T, usize)) -> T {
         let mut title = text::cut_chars(self.title, HIT_TITLE_CHARS_MAX).into_owned();
         let mut preview = self.preview.to_owned();
+        // What joins hits, a comma or a line's end, is counted too.
+        let max = HIT_BYTES_MAX - 2;
         loop {
             let (hit, bytes) = shape(&title, &preview);
             let chars = if preview.is_empty() { title.chars().count() } else { preview.chars().count() };
-            if bytes <= HIT_BYTES_MAX || (chars <= 1 && preview.is_empty()) {
+            if bytes <= max || (chars <= 1 && preview.is_empty()) {
                 return hit;
             }
             // A character has at most six bytes as JSON, so this never cuts much more than is needed.
-            let keep = chars.saturating_sub((bytes - HIT_BYTES_MAX).div_ceil(6).max(1));
+            let keep = chars.saturating_sub((bytes - max).div_ceil(6).max(1));
             if preview.is_empty() {
                 title = text::cut_chars(&title, keep.max(1)).into_owned();
             } else {

@@ -36,8 +36,9 @@ use crate::{
     },
     domain::{Project, SessionId, Timestamp},
     home::{Home, user_home},
-    project_dir,
+    project_dir, redact,
     service::{Caller, Service, Settings},
+    text,
 };
 
 /// How long a call waits for the store to open.
@@ -46,6 +47,8 @@ const OPEN_WAIT: Duration = Duration::from_secs(60);
 const FAILED_LINGER: Duration = Duration::from_secs(5);
 /// How often sessions without a connection are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// Longest name of a client that is kept.
+const CLIENT_NAME_CHARS_MAX: usize = 64;
 /// How long a client may hold on to the tool list, which never changes while the program runs.
 const TOOLS_TTL_MS: u64 = 3_600_000;
 
@@ -201,6 +204,12 @@ impl Serve for Server {
     }
 }
 
+/// A client's name as it is stored: one short line.
+fn client_name(name: &str) -> String {
+    let line = text::one_line(&redact::redact(name).text);
+    text::cut_chars(&line, CLIENT_NAME_CHARS_MAX).into_owned()
+}
+
 /// Counts a call as under way while it lives.
 struct Counted(Server);
 
@@ -310,11 +319,7 @@ impl Connection {
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
-        let caller = Caller {
-            project: self.0.project.clone(),
-            agent,
-            person: self.is_person(),
-        };
+        let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
         let answer = if self.is_person() && name.starts_with(operator::PREFIX) {
             operator::answer(&name, &mut call).await
@@ -322,7 +327,9 @@ impl Connection {
             tools::answer(&name, &mut call).await
         };
         match answer {
-            Ok(reply) => reply.ignored(&call.arguments.ignored()).finish(),
+            Ok(reply) => {
+                reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored()).finish()
+            }
             Err(error) => reply::failure(&error.to_string()),
         }
     }
@@ -362,10 +369,12 @@ impl ServerHandler for Connection {
         let agent = if self.is_person() {
             "cerebro-cli".to_owned()
         } else {
-            context.client_info().map(|client| client.name).unwrap_or_default()
+            context.client_info().map(|client| client_name(&client.name)).unwrap_or_default()
         };
         let session = self.session(&context.meta);
-        let arguments = Arguments::new(request.arguments.unwrap_or_default());
+        let given = request.arguments.unwrap_or_default();
+        let is_operation = request.name.starts_with(operator::PREFIX);
+        let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
         // To look whether the daemon is idle must not keep it from leaving.
         let counted = (request.name != "op_status").then(|| Counted::new(&self.0.server));
         let begun = Instant::now();

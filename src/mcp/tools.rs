@@ -142,8 +142,7 @@ async fn session_end(call: &mut Call) -> Answer {
     if let Some(done) = summarised {
         reply = reply
             .fact("memory_id", done.memory.as_str())
-            .line(format!("its summary is memory `{}`", done.memory))
-            .redacted(done.redacted);
+            .line(format!("its summary is memory `{}`", done.memory));
     }
     Ok(reply)
 }
@@ -179,8 +178,7 @@ async fn session_summary(call: &mut Call) -> Answer {
     ))
     .fact("session_id", id.as_str())
     .fact("memory_id", done.memory.as_str())
-    .fact("outcome", done.outcome.as_str())
-    .redacted(done.redacted))
+    .fact("outcome", done.outcome.as_str()))
 }
 
 async fn context(call: &mut Call) -> Answer {
@@ -258,7 +256,7 @@ fn saved_reply(saved: &Saved) -> Reply {
             .line("similar live memories (mem_update one of them if it is the same subject):")
             .lines(saved.similar.iter().map(|near| format!("- `{}` {}", near.id, near.title)));
     }
-    new_project(reply, &memory.project, saved.new_project.as_deref()).redacted(saved.redacted)
+    new_project(reply, &memory.project, saved.new_project.as_deref())
 }
 
 async fn update(call: &mut Call) -> Answer {
@@ -298,7 +296,7 @@ async fn update(call: &mut Call) -> Answer {
     .fact("outcome", outcome)
     .fact("revision", updated.memory.revision)
     .fact("project", project);
-    Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()).redacted(updated.redacted))
+    Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()))
 }
 
 async fn delete(call: &mut Call) -> Answer {
@@ -608,7 +606,7 @@ async fn save_prompt(call: &mut Call) -> Answer {
         .fact("id", prompt.id.as_str())
         .fact("outcome", outcome)
         .fact("project", prompt.project.as_str());
-    Ok(new_project(reply, &prompt.project, saved.new_project.as_deref()).redacted(saved.redacted))
+    Ok(new_project(reply, &prompt.project, saved.new_project.as_deref()))
 }
 
 async fn stats(call: &mut Call) -> Answer {

@@ -64,6 +64,11 @@ pub enum ServiceError {
     /// There is no such session.
     #[error("no session `{0}`; begin one with mem_session_start")]
     NoSession(String),
+    /// The index is still being built.
+    #[error(
+        "the search index is still being built, which takes a while for a large store; nothing is lost, call again in a minute"
+    )]
+    IndexBusy,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,4 +1,4 @@
-//! Validation, redaction and normalising of what callers give, in one pass for all use cases.
+//! Validation, redaction and normalising of what callers give, whatever its way in.
 
 use super::ServiceError;
 use crate::{
@@ -8,116 +8,95 @@ use crate::{
     hygiene, redact, text,
 };
 
-/// How many secrets were taken out of a call's fields.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Redacted(pub usize);
-
-/// Reads the text fields of one call, counting what it redacts.
-#[derive(Debug, Default)]
-pub struct Fields {
-    redacted: usize,
+fn clean(value: &str) -> String {
+    redact::redact(&text::clean(value)).text.into_owned()
 }
 
-impl Fields {
-    /// What was taken out so far.
-    pub fn redacted(&self) -> Redacted {
-        Redacted(self.redacted)
-    }
+/// A title: one line, 1 to 300 characters.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn title(value: &str) -> Result<String, ServiceError> {
+    bounded("title", value, &text::one_line(&text::clean(value)))?;
+    let title = text::one_line(&clean(value));
+    Ok(text::cut_chars(&title, TITLE_CHARS_MAX).into_owned())
+}
 
-    fn clean(&mut self, value: &str) -> String {
-        let clean = text::clean(value);
-        let redacted = redact::redact(&clean);
-        self.redacted += redacted.count;
-        redacted.text.into_owned()
+/// Content, of a memory, prompt or summary: 1 byte to 256 KiB.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn content(value: &str) -> Result<String, ServiceError> {
+    if value.len() > CONTENT_BYTES_MAX {
+        let problem = format!(
+            "it has {} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts",
+            value.len()
+        );
+        return Err(ServiceError::invalid("content", value, problem));
     }
-
-    /// A title: one line, 1 to 300 characters.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
-    pub fn title(&mut self, value: &str) -> Result<String, ServiceError> {
-        bounded("title", value, &text::one_line(&text::clean(value)))?;
-        let title = text::one_line(&self.clean(value));
-        Ok(text::cut_chars(&title, TITLE_CHARS_MAX).into_owned())
+    let content = clean(value);
+    if content.trim().is_empty() {
+        return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
     }
+    Ok(content)
+}
 
-    /// Content, of a memory, prompt or summary: 1 byte to 256 KiB.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
-    pub fn content(&mut self, value: &str) -> Result<String, ServiceError> {
-        if value.len() > CONTENT_BYTES_MAX {
-            let problem = format!(
-                "it has {} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts",
-                value.len()
-            );
-            return Err(ServiceError::invalid("content", value, problem));
+/// A search query: 1 to 2,000 characters.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn query(value: &str) -> Result<String, ServiceError> {
+    let count = value.chars().count();
+    if count > QUERY_CHARS_MAX {
+        let problem =
+            format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
+        return Err(ServiceError::invalid("query", value, problem));
+    }
+    let query = text::one_line(&clean(value));
+    if query.is_empty() {
+        return Err(ServiceError::invalid("query", value, "it is empty; give words to search for"));
+    }
+    Ok(query)
+}
+
+/// Tags: up to 16, of up to 64 characters; repeated and empty ones fall away.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn tags(values: &[String]) -> Result<Vec<String>, ServiceError> {
+    let mut tags: Vec<String> = Vec::new();
+    for value in values {
+        let tag = text::one_line(&clean(value));
+        if tag.chars().count() > TAG_CHARS_MAX {
+            let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
+            return Err(ServiceError::invalid("tags", value, problem));
         }
-        let content = self.clean(value);
-        if content.trim().is_empty() {
-            return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
+        if !tag.is_empty() && !tags.contains(&tag) {
+            tags.push(tag);
         }
-        Ok(content)
     }
+    if tags.len() > TAGS_MAX {
+        let problem = format!("{} tags, at most {TAGS_MAX} are kept; drop some", tags.len());
+        return Err(ServiceError::invalid("tags", &tags.join(", "), problem));
+    }
+    Ok(tags)
+}
 
-    /// A search query: 1 to 2,000 characters.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
-    pub fn query(&mut self, value: &str) -> Result<String, ServiceError> {
-        let count = value.chars().count();
-        if count > QUERY_CHARS_MAX {
+/// A topic key: normalised, up to 120 characters; an empty one is none.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
+    if value.trim().is_empty() {
+        return Ok(None);
+    }
+    let key = clean(value);
+    match hygiene::normalise(&key) {
+        Ok(key) => Ok(Some(key)),
+        Err(error) => {
             let problem =
-                format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
-            return Err(ServiceError::invalid("query", value, problem));
-        }
-        let query = text::one_line(&self.clean(value));
-        if query.is_empty() {
-            return Err(ServiceError::invalid("query", value, "it is empty; give words to search for"));
-        }
-        Ok(query)
-    }
-
-    /// Tags: up to 16, of up to 64 characters; repeated and empty ones fall away.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
-    pub fn tags(&mut self, values: &[String]) -> Result<Vec<String>, ServiceError> {
-        let mut tags: Vec<String> = Vec::new();
-        for value in values {
-            let tag = text::one_line(&self.clean(value));
-            if tag.chars().count() > TAG_CHARS_MAX {
-                let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
-                return Err(ServiceError::invalid("tags", value, problem));
-            }
-            if !tag.is_empty() && !tags.contains(&tag) {
-                tags.push(tag);
-            }
-        }
-        if tags.len() > TAGS_MAX {
-            let problem = format!("{} tags, at most {TAGS_MAX} are kept; drop some", tags.len());
-            return Err(ServiceError::invalid("tags", &tags.join(", "), problem));
-        }
-        Ok(tags)
-    }
-
-    /// A topic key: normalised, up to 120 characters; an empty one is none.
-    ///
-    /// # Errors
-    /// [`ServiceError::Invalid`]
-    pub fn topic_key(&mut self, value: &str) -> Result<Option<String>, ServiceError> {
-        if value.trim().is_empty() {
-            return Ok(None);
-        }
-        let key = self.clean(value);
-        match hygiene::normalise(&key) {
-            Ok(key) => Ok(Some(key)),
-            Err(error) => {
-                let problem = format!(
-                    "{error}; a topic key is `family/segment` of 1 to {TOPIC_KEY_CHARS_MAX} characters"
-                );
-                Err(ServiceError::invalid("topic_key", value, problem))
-            }
+                format!("{error}; a topic key is `family/segment` of 1 to {TOPIC_KEY_CHARS_MAX} characters");
+            Err(ServiceError::invalid("topic_key", value, problem))
         }
     }
 }

@@ -10,34 +10,43 @@ use std::{
         Arc, RwLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use super::{Service, ServiceError};
 use crate::{
     domain::{Event, EventKind, Memory, MemoryId},
     hygiene,
-    lexical::{Change, Checkpoint, Doc, Index, LexicalError},
+    lexical::{Change, Doc, Index, LexicalError},
     store::Committed,
 };
 
 /// How many rows are read at once when the index catches up.
 const PAGE: usize = 500;
 
-/// The index and whether it holds all that was committed.
+/// How long a search waits for the index to catch up.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(60);
+
+/// The index, and how it stands to the log.
 pub(super) struct Follower {
     index: RwLock<Arc<Index>>,
     dir: PathBuf,
+    /// Commits are not taken in one by one: [`Service::catch_up`] will read them from the log.
     behind: AtomicBool,
-    rebuilding: tokio::sync::Mutex<()>,
+    /// What the index holds cannot be used.
+    damaged: AtomicBool,
+    catching_up: tokio::sync::Mutex<()>,
 }
 
 impl Follower {
+    /// Follows with an index just opened, which may lack what was committed while it was closed.
     pub(super) fn new(index: Index, dir: &Path) -> Self {
         Self {
             index: RwLock::new(Arc::new(index)),
             dir: dir.to_path_buf(),
-            behind: AtomicBool::new(false),
-            rebuilding: tokio::sync::Mutex::new(()),
+            behind: AtomicBool::new(true),
+            damaged: AtomicBool::new(false),
+            catching_up: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -47,6 +56,9 @@ impl Follower {
 
     /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
     pub(super) fn follow(&self, committed: &Committed) {
+        if self.behind.load(Ordering::SeqCst) {
+            return;
+        }
         let Some(last) = committed.events.last() else { return };
         let erased = erased(&committed.events);
         let index = self.index();
@@ -59,10 +71,22 @@ impl Follower {
         }
     }
 
-    pub(super) fn close(&self) {
-        if self.behind.load(Ordering::SeqCst) {
-            return;
+    /// Replaces a broken index by an empty one.
+    fn reopen(&self) -> Result<(), LexicalError> {
+        // The old one may not be usable at all; what it held is in the store.
+        if let Err(error) = self.index().close() {
+            tracing::debug!(%error, "the broken index did not close");
         }
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            tracing::debug!(%error, "the broken index could not be removed");
+        }
+        let (index, _) = Index::open(&self.dir)?;
+        *self.index.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(index);
+        self.damaged.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    pub(super) fn close(&self) {
         if let Err(error) = self.index().close() {
             tracing::warn!(%error, "the lexical index did not close cleanly and may be built anew");
         }
@@ -105,22 +129,39 @@ fn document(memory: &Memory) -> Doc {
     }
 }
 
-fn seq_of(checkpoint: &Checkpoint, writer: &str) -> Option<u64> {
-    checkpoint.0.get(writer).copied()
-}
-
 impl Service {
     pub(super) fn index(&self) -> Arc<Index> {
         self.0.index.index()
     }
 
-    /// Brings the index to the log's end: from its checkpoint, or from all memories without one.
-    pub(super) async fn catch_up(&self, checkpoint: Option<Checkpoint>) -> Result<(), ServiceError> {
-        let index = self.index();
-        match checkpoint.and_then(|checkpoint| seq_of(&checkpoint, self.store().writer())) {
-            Some(seq) => self.follow_log(&index, seq).await,
-            None => self.fill(&index).await,
+    /// Brings the index to the log's end: from its checkpoint, or from all memories without one. Writers
+    /// wait only for the last few steps, so that nothing slips by between the log and the live commits.
+    pub(super) async fn catch_up(&self) -> Result<(), ServiceError> {
+        let follower = &self.0.index;
+        let _one_at_a_time = follower.catching_up.lock().await;
+        if !follower.behind.load(Ordering::SeqCst) {
+            return Ok(());
         }
+        let begun = std::time::Instant::now();
+        if follower.damaged.load(Ordering::SeqCst) {
+            follower.reopen()?;
+        }
+        let index = self.index();
+        match self.held(&index) {
+            Some(seq) => self.follow_log(&index, seq).await?,
+            None => self.fill(&index).await?,
+        }
+        let pause = self.store().pause().await;
+        self.follow_log(&index, self.held(&index).unwrap_or(0)).await?;
+        follower.behind.store(false, Ordering::SeqCst);
+        drop(pause);
+        tracing::info!(ms = begun.elapsed().as_millis(), "the lexical index is at the log's end");
+        Ok(())
+    }
+
+    /// The number of the last event that the index holds; `None` when it must be filled from the memories.
+    fn held(&self, index: &Index) -> Option<u64> {
+        index.checkpoint().0.get(self.store().writer()).copied()
     }
 
     async fn follow_log(&self, index: &Index, mut seq: u64) -> Result<(), ServiceError> {
@@ -165,23 +206,36 @@ impl Service {
         Ok(index.flush()?)
     }
 
-    /// Asks the index, which is first mended if it has fallen behind or turns out to be damaged.
+    /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
     pub(super) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
     {
-        if self.0.index.behind.load(Ordering::SeqCst) {
-            self.mend().await?;
-        }
+        self.at_the_end().await?;
         match self.ask_once(question.clone()).await {
             Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
                 tracing::warn!(%reason, "the lexical index is damaged and is built anew");
+                self.0.index.damaged.store(true, Ordering::SeqCst);
                 self.0.index.behind.store(true, Ordering::SeqCst);
-                self.mend().await?;
+                self.at_the_end().await?;
                 self.ask_once(question).await
             }
             answer => answer,
+        }
+    }
+
+    /// Waits until the index is at the log's end. The work goes on when the wait is over.
+    async fn at_the_end(&self) -> Result<(), ServiceError> {
+        if !self.0.index.behind.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let service = self.clone();
+        let work = tokio::spawn(async move { service.catch_up().await });
+        match tokio::time::timeout(CATCH_UP_WAIT, work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => Err(LexicalError::Damaged(format!("building it broke off: {error}")).into()),
+            Err(_) => Err(ServiceError::IndexBusy),
         }
     }
 
@@ -196,30 +250,5 @@ impl Service {
             Ok(answer) => Ok(answer?),
             Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
         }
-    }
-
-    /// Builds the index anew in place of a broken one. Commits meanwhile are read from the log.
-    async fn mend(&self) -> Result<(), ServiceError> {
-        let follower = &self.0.index;
-        let _one_at_a_time = follower.rebuilding.lock().await;
-        if !follower.behind.load(Ordering::SeqCst) {
-            return Ok(());
-        }
-        // The old one may not be usable at all; what it held is in the store.
-        if let Err(error) = self.index().close() {
-            tracing::debug!(%error, "the broken index did not close");
-        }
-        if let Err(error) = std::fs::remove_dir_all(&follower.dir) {
-            tracing::debug!(%error, "the broken index could not be removed");
-        }
-        let (index, _) = Index::open(&follower.dir)?;
-        let index = Arc::new(index);
-        self.fill(&index).await?;
-        let pause = self.store().pause().await;
-        self.follow_log(&index, seq_of(&index.checkpoint(), self.store().writer()).unwrap_or(0)).await?;
-        *follower.index.write().unwrap_or_else(std::sync::PoisonError::into_inner) = index;
-        follower.behind.store(false, Ordering::SeqCst);
-        drop(pause);
-        Ok(())
     }
 }

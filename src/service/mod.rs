@@ -28,7 +28,6 @@ use std::{
 
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
-pub use fields::{Fields, Redacted};
 pub use get::{Observation, ObservationRequest};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
@@ -97,12 +96,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Service {
-    /// Opens the store and the index in their folders and brings the index up to the log's end.
+    /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
+    /// wait for it, everything else goes on.
     ///
     /// # Errors
     /// When either cannot be opened; a damaged index is not an error but built anew.
     pub async fn open(store_dir: &Path, index_dir: &Path, settings: Settings) -> Result<Self, ServiceError> {
-        let (index, checkpoint) = Index::open(index_dir)?;
+        let (index, _) = Index::open(index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, index_dir));
         let follower = Arc::clone(&index);
         let store = Store::open(
@@ -119,7 +119,12 @@ impl Service {
             connected: Mutex::default(),
             projects: tokio::sync::OnceCell::new(),
         }));
-        service.catch_up(checkpoint).await?;
+        let catching_up = service.clone();
+        tokio::spawn(async move {
+            if let Err(error) = catching_up.catch_up().await {
+                tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
+            }
+        });
         Ok(service)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, Fields, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{
         EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
@@ -189,11 +189,15 @@ impl Service {
             Table::Session => {
                 lines(&store.page_of_sessions(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
             }
-            Table::Memory => lines(&store.page_of_memories(after, PAGE_MAX).await?, |row| Line::Memory(row.into())),
+            Table::Memory => {
+                lines(&store.page_of_memories(after, PAGE_MAX).await?, |row| Line::Memory(row.into()))
+            }
             Table::Revision => {
                 lines(&store.page_of_revisions(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
             }
-            Table::Prompt => lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into())),
+            Table::Prompt => {
+                lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
+            }
             Table::CreatedIn | Table::Follows => {
                 lines(&store.page_of_edges(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
@@ -476,13 +480,12 @@ impl Body {
         if purged {
             return Ok(self);
         }
-        let mut fields = Fields::default();
         let say = |error: ServiceError| error.to_string();
         Ok(Self {
-            title: fields.title(&self.title).map_err(say)?,
-            content: fields.content(&self.content).map_err(say)?,
-            topic_key: self.topic_key.map(|key| fields.topic_key(&key)).transpose().map_err(say)?.flatten(),
-            tags: fields.tags(&self.tags).map_err(say)?,
+            title: fields::title(&self.title).map_err(say)?,
+            content: fields::content(&self.content).map_err(say)?,
+            topic_key: self.topic_key.map(|key| fields::topic_key(&key)).transpose().map_err(say)?.flatten(),
+            tags: fields::tags(&self.tags).map_err(say)?,
             ..self
         })
     }
@@ -591,5 +594,5 @@ fn kind(text: &str) -> Result<Kind, String> {
 }
 
 fn content(text: &str) -> Result<String, String> {
-    Fields::default().content(text).map_err(|error| error.to_string())
+    fields::content(text).map_err(|error| error.to_string())
 }

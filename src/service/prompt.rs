@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Fields, Redacted, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
 
 /// Most prompts of the session among which a repetition is looked for.
@@ -15,8 +15,6 @@ pub struct PromptSaved {
     pub prompt: Prompt,
     /// Whether it is new; the same prompt of the same session within the window is not.
     pub created: bool,
-    /// Secrets taken out.
-    pub redacted: Redacted,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
 }
@@ -33,8 +31,7 @@ impl Service {
         project: Option<Project>,
         content: &str,
     ) -> Result<PromptSaved, ServiceError> {
-        let mut fields = Fields::default();
-        let content = fields.content(content)?;
+        let content = fields::content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let new_project = self.meet_project(&project, caller).await?;
         let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
@@ -77,7 +74,7 @@ impl Service {
                 })
             })
             .await?;
-        Ok(PromptSaved { prompt, created, redacted: fields.redacted(), new_project })
+        Ok(PromptSaved { prompt, created, new_project })
     }
 
     /// The prompts of a project, newest first.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Fields, Redacted, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{
         EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
@@ -96,8 +96,6 @@ pub struct Saved {
     pub replaced: Option<Replaced>,
     /// Up to three memories that may be meant.
     pub similar: Vec<Similar>,
-    /// Secrets taken out.
-    pub redacted: Redacted,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
 }
@@ -110,16 +108,15 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] for a field, or a failing store.
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
-        let mut fields = Fields::default();
         let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = Draft {
             project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
             scope: request.scope,
             kind: request.kind,
-            title: fields.title(&request.title)?,
-            content: fields.content(&request.content)?,
-            topic_key: request.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
-            tags: fields.tags(&request.tags)?,
+            title: fields::title(&request.title)?,
+            content: fields::content(&request.content)?,
+            topic_key: request.topic_key.as_deref().map(|key| fields::topic_key(key)).transpose()?.flatten(),
+            tags: fields::tags(&request.tags)?,
             agent: caller.agent.clone(),
             session: request.session,
         };
@@ -133,15 +130,7 @@ impl Service {
         let (memory, outcome, replaced) = self.write_draft(caller, draft, home).await?;
         let similar = if outcome == SaveOutcome::Created { similar } else { Vec::new() };
         let similar = similar.into_iter().filter(|near| near.id != memory.id).take(SIMILAR_MAX).collect();
-        Ok(Saved {
-            memory,
-            outcome,
-            suggested_topic_key,
-            replaced,
-            similar,
-            redacted: fields.redacted(),
-            new_project,
-        })
+        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
     }
 
     /// Decides and writes a draft; `home` is the project of its session.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Caller, Fields, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX},
     lexical::{Answer, Hit, Match, Projects, Query},
@@ -70,7 +70,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] for the query, or a failing index.
     pub async fn search(&self, caller: &Caller, request: SearchRequest) -> Result<Found, ServiceError> {
-        let text = Fields::default().query(&request.query)?;
+        let text = fields::query(&request.query)?;
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let projects = if request.all_projects {
             Projects::All

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Fields, Redacted, SaveOutcome, Service, ServiceError, lock};
+use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
 use crate::{
     domain::{
         EndReason, EventKind, Kind, MemoryId, Project, Scope, Session, SessionId, Timestamp,
@@ -47,8 +47,6 @@ pub struct Summarised {
     pub memory: MemoryId,
     /// What became of it.
     pub outcome: SaveOutcome,
-    /// Secrets taken out.
-    pub redacted: Redacted,
 }
 
 impl Service {
@@ -108,8 +106,7 @@ impl Service {
         id: &SessionId,
         summary: &str,
     ) -> Result<Summarised, ServiceError> {
-        let mut fields = Fields::default();
-        let summary = fields.content(summary)?;
+        let summary = fields::content(summary)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
         let (memory, outcome) = self
             .store()
@@ -121,7 +118,7 @@ impl Service {
                 })
             })
             .await?;
-        Ok(Summarised { memory, outcome, redacted: fields.redacted() })
+        Ok(Summarised { memory, outcome })
     }
 
     async fn put_summary(
@@ -241,7 +238,11 @@ impl Service {
     }
 }
 
-async fn start(write: &mut Write<'_>, caller: &Caller, request: &StartRequest) -> Result<Started, ServiceError> {
+async fn start(
+    write: &mut Write<'_>,
+    caller: &Caller,
+    request: &StartRequest,
+) -> Result<Started, ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
     let agent = request.agent.as_ref().unwrap_or(&caller.agent);
     let Some(mut session) = write.store().session(&request.id).await? else {

@@ -1,6 +1,6 @@
 //! Suggesting a stable key for a subject that will be saved again.
 
-use super::{Caller, Fields, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{MemoryId, Project},
     hygiene,
@@ -42,10 +42,9 @@ impl Service {
                 "give a title or content to name the subject from",
             ));
         }
-        let mut fields = Fields::default();
-        let title = title.filter(|_| given(title)).map(|title| fields.title(title)).transpose()?;
+        let title = title.filter(|_| given(title)).map(|title| fields::title(title)).transpose()?;
         let content =
-            content.filter(|_| given(content)).map(|content| fields.content(content)).transpose()?;
+            content.filter(|_| given(content)).map(|content| fields::content(content)).transpose()?;
         let topic_key = hygiene::suggest(kind, title.as_deref(), content.as_deref());
         let mut near: Vec<_> = self
             .store()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Fields, Redacted, Service, ServiceError};
+use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId},
     store::Write,
@@ -36,8 +36,6 @@ pub struct Updated {
     pub memory: Memory,
     /// Whether anything changed.
     pub changed: bool,
-    /// Secrets taken out.
-    pub redacted: Redacted,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
 }
@@ -87,12 +85,11 @@ impl Service {
         id: &MemoryId,
         mut patch: Patch,
     ) -> Result<Updated, ServiceError> {
-        let mut fields = Fields::default();
-        patch.title = patch.title.map(|title| fields.title(&title)).transpose()?;
-        patch.content = patch.content.map(|content| fields.content(&content)).transpose()?;
-        patch.tags = patch.tags.map(|tags| fields.tags(&tags)).transpose()?;
+        patch.title = patch.title.map(|title| fields::title(&title)).transpose()?;
+        patch.content = patch.content.map(|content| fields::content(&content)).transpose()?;
+        patch.tags = patch.tags.map(|tags| fields::tags(&tags)).transpose()?;
         patch.topic_key =
-            patch.topic_key.map(|key| fields.topic_key(&key)).transpose()?.map(Option::unwrap_or_default);
+            patch.topic_key.map(|key| fields::topic_key(&key)).transpose()?.map(Option::unwrap_or_default);
         let new_project = match &patch.project {
             Some(project) if patch.scope != Some(Scope::Personal) => {
                 self.meet_project(project, caller).await?
@@ -100,7 +97,7 @@ impl Service {
             _ => None,
         };
         let (memory, changed) = self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
-        Ok(Updated { memory, changed, redacted: fields.redacted(), new_project })
+        Ok(Updated { memory, changed, new_project })
     }
 
     /// Hides a memory, or with `hard` destroys its text and revisions.
@@ -162,7 +159,7 @@ impl Service {
         edit: Edit,
     ) -> Result<Updated, ServiceError> {
         let (memory, changed) = self.edit(caller, session, id, edit).await?;
-        Ok(Updated { memory, changed, redacted: Redacted::default(), new_project: None })
+        Ok(Updated { memory, changed, new_project: None })
     }
 
     async fn edit(

@@ -29,7 +29,10 @@ fn enough(free: u64, dir: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let (free, reserve) = (free >> 20, RESERVE_BYTES >> 20);
-    Err(StoreError::DiskFull(format!("{} has {free} MiB left, and {reserve} MiB must stay free", dir.display())))
+    Err(StoreError::DiskFull(format!(
+        "{} has {free} MiB left, and {reserve} MiB must stay free",
+        dir.display()
+    )))
 }
 
 #[cfg(test)]

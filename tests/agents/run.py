@@ -39,7 +39,7 @@ from model import DONE, Model, Step
 from wire import Wire
 
 HERE = Path(__file__).resolve().parent
-TURN_SECONDS = 180
+TURN_SECONDS = 300
 PROJECT = "acme/harbour"
 QUERY = "which crane lifts the containers"
 TOOLS = 13
@@ -75,6 +75,7 @@ class Bench:
         self.root = root
         self.home = root / "home"
         self.work = root / "harbour"
+        self.noted, self.logged = None, 0
         self.home.mkdir()
         self.work.mkdir()
         for arguments in (["init", "-q"], ["remote", "add", "origin", f"git@github.com:{PROJECT}.git"]):
@@ -93,16 +94,28 @@ class Bench:
         }
         return base | more
 
-    def ask(self, *arguments):
+    def ask(self, *arguments, check=True):
         """Cerebro's own answer, for people, as JSON."""
         command = [self.cerebro, "--home", self.home / ".cerebro", "--json", *arguments]
         done = subprocess.run(command, cwd=self.work, env=self.environment({}), timeout=60,
-                              capture_output=True, text=True, check=True)
+                              capture_output=True, text=True, check=check)
         return json.loads(done.stdout)
+
+    def daemon(self):
+        """The process id of the daemon; None when none runs."""
+        return self.ask("daemon", "status", check=False).get("pid")
 
     def kill_daemon(self):
         """Kills the daemon of this home; the agent's pump must start another."""
-        os.kill(self.ask("daemon", "status")["pid"], signal.SIGKILL)
+        os.kill(self.daemon(), signal.SIGKILL)
+
+    def note_daemon(self):
+        """Remembers which daemon serves, and how long its log is."""
+        self.noted = self.daemon()
+        self.logged = len(self.log())
+
+    def log(self):
+        return (self.home / ".cerebro/daemon.log").read_text().splitlines()
 
     def stop(self):
         subprocess.run([self.cerebro, "--home", self.home / ".cerebro", "daemon", "stop"],
@@ -115,7 +128,7 @@ def turn(bench, key, program, earlier):
     row = Row(client.name, client.package[1])
     titles = [f"{client.name} chose the blue crane for the containers",
               f"{client.name} chose diesel for the ferry"]
-    model = Model(script(titles, bench.kill_daemon))
+    model = Model(script(titles, bench))
     log = bench.root / f"{key}.wire"
     server = [sys.executable, str(HERE / "tap.py"), str(log), str(bench.cerebro), "mcp"]
     place = Place(bench.home, bench.work, model.url, server, str(uuid.uuid4()))
@@ -130,21 +143,21 @@ def turn(bench, key, program, earlier):
     row.offered = len(model.offered)
     row.must(code == 0, f"the agent ended with {code}: …{output[-400:]}")
     row.must(DONE in output, "the agent did not print the model's last words")
+    check_daemon(row, bench)  # first: the other questions would start another
     check_tools(row, wire, model)
     check_results(row, client, wire, model, [*earlier, titles[0]])
     check_memory(row, client, bench, titles, client.session(place, output))
     check_start(row, client, wire, bench)
-    check_daemon(row, bench)
     return row, titles[0]
 
 
-def script(titles, kill_daemon):
+def script(titles, bench):
     first, second = ({"title": title, "content": f"**What**: {title}.", "type": "decision"} for title in titles)
     return [
         Step("mem_save", first),
-        Step("mem_search", {"query": QUERY}, before=kill_daemon),
+        Step("mem_search", {"query": QUERY}, before=bench.kill_daemon),
         Step("mem_search", {"query": " "}),
-        Step("mem_save", second),
+        Step("mem_save", second, before=bench.note_daemon),
     ]
 
 
@@ -231,10 +244,10 @@ def check_start(row, client, wire, bench):
 
 
 def check_daemon(row, bench):
-    """The daemon that the agent's server started must outlive the agent: others may use it."""
-    row.must(bench.ask("daemon", "status").get("running"), "the daemon ended with the agent")
-    log = (bench.home / ".cerebro/daemon.log").read_text().splitlines()
-    errors = [line for line in log if " ERROR " in line]
+    """The daemon that this agent's server started must outlive the agent: others use it too."""
+    said = bench.log()[bench.logged:]
+    row.must(bench.daemon() == bench.noted, f"the daemon ended with the agent; its log: {said}")
+    errors = [line for line in said if " ERROR " in line]
     row.must(not errors, f"the daemon's log has errors: {errors[:3]}")
 
 

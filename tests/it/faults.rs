@@ -136,7 +136,7 @@ fn a_full_disk_refuses_writes_and_loses_nothing() {
 
     drop(file);
     fs::remove_file(&filler).unwrap();
-    home.end();
+    home.kill_daemon();
     let after = agent.save("After", "There is room again.");
     assert_eq!(agent.get(&after)["content"], "There is room again.");
     for (id, text) in &kept {

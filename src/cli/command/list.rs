@@ -152,9 +152,32 @@ pub async fn prompts(desk: &Desk, args: PromptsArgs) -> Result<Outcome> {
 }
 
 pub async fn events(desk: &Desk, args: EventsArgs) -> Result<Outcome> {
-    let request = Request::new("op_events").with("after", args.after).with("limit", args.limit);
-    let answer = ask(desk, request).await?;
+    let answer = match args.limit {
+        Some(limit) => {
+            ask(desk, Request::new("op_events").with("after", args.after).with("limit", limit)).await?
+        }
+        None => whole_log(desk, args.after).await?,
+    };
     tell(desk, &answer, &answer["events"], EVENTS, "no changes after that")
+}
+
+/// Reads the log to its end, page by page.
+async fn whole_log(desk: &Desk, after: Option<u64>) -> Result<Value> {
+    const PAGE: usize = 500;
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let (mut after, mut events) = (after, Vec::new());
+    loop {
+        let answer = daemon.ask(Request::new("op_events").with("after", after).with("limit", PAGE)).await?;
+        let page = answer["events"].as_array().cloned().unwrap_or_default();
+        after = page.last().and_then(|event| event["seq"].as_u64()).or(after);
+        let is_last = page.len() < PAGE;
+        events.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    daemon.close().await;
+    Ok(json!({ "events": events }))
 }
 
 async fn ask(desk: &Desk, request: Request) -> Result<Value> {
