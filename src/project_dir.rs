@@ -44,7 +44,7 @@ fn folder_project(folder: &Path) -> Project {
     let mark = format!("-{:02x}{:02x}", digest[0], digest[1]);
     let name = name.to_string_lossy().to_lowercase();
     let kept: String = name.chars().take(PROJECT_CHARS_MAX - mark.len()).collect();
-    Project::parse(&(kept + &mark)).unwrap_or_else(Project::general)
+    Project::parse(&format!("{kept}{mark}")).unwrap_or_else(Project::general)
 }
 
 /// Where the parts of a Git repository are.

@@ -15,7 +15,7 @@ use tokio::process::Child;
 use super::hello::{self, HELLO_TIMEOUT, Hello, Reply, Verdict};
 use super::lock::{self, Owner, Use};
 use super::spawn::{self, SpawnError, last_log_line};
-use super::{CLOSE_MAX, DRAIN_MAX, RunError};
+use super::{CLOSE_MAX, DRAIN_MAX};
 use crate::home::Home;
 
 /// How long a daemon may take from its start to its first answer.
@@ -36,6 +36,9 @@ pub enum Autostart {
     Yes,
     No,
 }
+
+/// How long a daemon may take from its start to its lock.
+const LAUNCH_MAX: Duration = Duration::from_secs(2);
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +146,8 @@ async fn greet(home: &Home, hello: &Hello) -> io::Result<(BufReader<OwnedReadHal
 struct Start {
     child: Option<Child>,
     count: u32,
+    /// When the last one was on its way: it may not have the lock yet.
+    launched: Option<Instant>,
 }
 
 impl Start {
@@ -151,9 +156,8 @@ impl Start {
         if let Some(child) = &mut self.child {
             let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
             self.child = None;
-            if status.code() == Some(i32::from(RunError::ALREADY_SERVED)) {
-                // Another one won. If it leaves again at once, it does not count against us.
-                self.count -= 1;
+            if status.success() {
+                self.launched = Some(Instant::now());
             }
         }
         if lock::is_held(home) {
@@ -163,6 +167,10 @@ impl Start {
                 _ => Ok(()),
             };
         }
+        if self.launched.is_some_and(|at| at.elapsed() < LAUNCH_MAX) {
+            return Ok(());
+        }
+        self.launched = None;
         if self.count == STARTS_MAX {
             return Err(ConnectError::Ended { log: home.log_file(), last_line: last_log_line(home) });
         }

@@ -26,8 +26,8 @@ pub enum SpawnError {
     Program { program: PathBuf, source: io::Error },
 }
 
-/// Starts `cerebro daemon run --home ROOT --detached`, with its standard error in the log. The
-/// child is reaped by the runtime when it is dropped; it does not end with us.
+/// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only
+/// starts the daemon and ends, see [`orphan`]; the runtime reaps it when it is dropped.
 ///
 /// # Errors
 /// [`SpawnError`], which names the file at fault.
@@ -44,8 +44,32 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
+        .envs(lean_memory())
         .spawn()
         .map_err(|source| SpawnError::Program { program, source })
+}
+
+/// Starts the daemon proper, for a process that then ends: the daemon is nobody's child. Some agents
+/// end the whole family of a server they started, and the daemon serves others too.
+///
+/// # Errors
+/// [`SpawnError::Program`]
+pub fn orphan(home: &Home) -> Result<(), SpawnError> {
+    let program = platform::own_program()
+        .map_err(|source| SpawnError::Program { program: "cerebro".into(), source })?;
+    std::process::Command::new(&program)
+        .args(["daemon", "run", "--detached", "--orphan", "--home"])
+        .arg(home.root())
+        .spawn()
+        .map(drop)
+        .map_err(|source| SpawnError::Program { program, source })
+}
+
+/// Settings that the engine and the C library read from the environment only, and that keep a daemon which
+/// is mostly idle small: fewer threads for blocking work, fewer heaps. What the user has set stays.
+fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lean = [("SURREAL_KVS_THREADPOOL_SIZE", "4"), ("MALLOC_ARENA_MAX", "2")];
+    lean.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
 }
 
 fn open_log(path: &Path) -> io::Result<std::fs::File> {

@@ -81,6 +81,7 @@ impl Index {
         match guarded(|| Self::open_existing(dir)) {
             Ok((index, checkpoint)) => return Ok((index, Some(checkpoint))),
             Err(error @ (LexicalError::Locked | LexicalError::Io(_))) => return Err(error),
+            Err(_) if !dir.exists() => tracing::info!("a new search index"),
             Err(error) => tracing::warn!(%error, "the search index is built anew"),
         }
         if dir.exists() {

@@ -36,8 +36,11 @@ const COVERAGE_LIFT: f32 = 0.5;
 /// How far the number of passages, by its logarithm, is held against a memory: the best of many
 /// passages is better by mere chance.
 const PASSAGES_PENALTY: f32 = 0.2;
+/// Among fewer passages than this, what is rare by chance is not told from what is missing: coverage counts
+/// as if there were so many.
+const COVERAGE_DOCS_MIN: u64 = 100;
 /// Shares of the query's meaning from which the best hit counts as a strong and a partial match.
-const STRONG_COVERAGE: f32 = 0.7;
+const STRONG_COVERAGE: f32 = 0.55;
 const PARTIAL_COVERAGE: f32 = 0.35;
 /// Letters at the start of a word that stemming leaves alone, nearly always.
 const START_BYTES: usize = 2;
@@ -164,17 +167,22 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Rarity of each clue: BM25's idf, never negative.
-    fn rarities(&self) -> (Vec<f32>, Vec<bool>) {
-        let docs: u64 = self.allowed.iter().map(|a| a.count).sum();
-        let count = |clue: usize| self.found.iter().map(|found| found[clue].len()).sum::<usize>();
-        let idf = |n: usize| (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln();
-        (0..self.clues.len()).map(|c| (idf(count(c)), count(c) > 0)).unzip()
+    /// In how many passages each clue is found.
+    fn counts(&self) -> Vec<usize> {
+        (0..self.clues.len()).map(|clue| self.found.iter().map(|found| found[clue].len()).sum()).collect()
+    }
+
+    /// Rarity of a clue that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
+    fn rarity(&self, n: usize, docs_min: u64) -> f32 {
+        let docs = self.allowed.iter().map(|a| a.count).sum::<u64>().max(docs_min);
+        (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln()
     }
 }
 
 /// What the query's meanings weigh.
 struct Meanings {
+    /// For each clue: how rare it is.
+    rarities: Vec<f32>,
     /// For each clue: what it adds to a score at most.
     weights: Vec<f32>,
     /// For each meaning: its share in coverage; 0 for one that need not be there.
@@ -182,25 +190,28 @@ struct Meanings {
 }
 
 impl Meanings {
-    fn new(clues: &[Clue], rarities: &[f32], present: &[bool]) -> Self {
+    fn new(finder: &Finder<'_>) -> Self {
+        let (clues, counts) = (&finder.clues, finder.counts());
         let count = clues.iter().map(|clue| clue.meaning + 1).max().unwrap_or(0);
         let mut there = vec![false; count];
-        for (clue, present) in clues.iter().zip(present) {
-            there[clue.meaning] |= present;
+        for (clue, count) in clues.iter().zip(&counts) {
+            there[clue.meaning] |= *count > 0;
         }
         let mut shares = vec![0.0f32; count];
         let mut weights = vec![0.0; clues.len()];
+        let rarities: Vec<f32> = counts.iter().map(|n| finder.rarity(*n, 0)).collect();
         let has_parts: Vec<bool> = (0..count).map(|m| clues.iter().any(|c| c.part_of == Some(m))).collect();
         for (i, clue) in clues.iter().enumerate() {
             let part = clue.part_of.is_some_and(|whole| there[whole]);
             // A name that is nowhere is looked for by its parts, if it has any.
             let absent = clue.form == Form::Name && !there[clue.meaning] && has_parts[clue.meaning];
             if !part && !absent {
-                shares[clue.meaning] = shares[clue.meaning].max(rarities[i]);
+                let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
+                shares[clue.meaning] = shares[clue.meaning].max(share);
             }
             weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
         }
-        Self { weights, shares }
+        Self { rarities, weights, shares }
     }
 
     fn coverage(&self, mask: u64) -> f32 {
@@ -229,8 +240,7 @@ struct Candidate {
 /// Answers a query from one view of the index.
 pub fn search(searcher: &Searcher, fields: &Fields, query: &Query) -> Result<Answer> {
     let finder = Finder::new(searcher, fields, query)?;
-    let (rarities, present) = finder.rarities();
-    let meanings = Meanings::new(&finder.clues, &rarities, &present);
+    let meanings = Meanings::new(&finder);
     let mut candidates = Vec::new();
     for segment in 0..searcher.segment_readers().len() {
         finder.collect(segment, query, &meanings, &mut candidates)?;
@@ -240,7 +250,7 @@ pub fn search(searcher: &Searcher, fields: &Fields, query: &Query) -> Result<Ans
     let ranked = rank(searcher, candidates, query.offset + query.limit)?;
     let matched = judge(ranked.first(), &meanings);
     let page = ranked.iter().skip(query.offset).take(query.limit);
-    let hits = page.map(|candidate| finder.hit(candidate, &meanings, &rarities)).collect::<Result<_>>()?;
+    let hits = page.map(|candidate| finder.hit(candidate, &meanings)).collect::<Result<_>>()?;
     Ok(Answer { hits, total, relaxed, matched })
 }
 
@@ -308,7 +318,7 @@ impl Finder<'_> {
         Ok(docs)
     }
 
-    fn hit(&self, candidate: &Candidate, meanings: &Meanings, rarities: &[f32]) -> Result<Hit> {
+    fn hit(&self, candidate: &Candidate, meanings: &Meanings) -> Result<Hit> {
         let damaged = || LexicalError::Damaged("a stored passage lacks a field".to_owned());
         let stored: TantivyDocument = self.searcher.doc(candidate.best)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
@@ -322,7 +332,7 @@ impl Finder<'_> {
             scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
             date: Timestamp::from_microsecond(micros).map_err(|_| damaged())?,
-            preview: preview(passage, &self.places(passage, rarities)),
+            preview: preview(passage, &self.places(passage, &meanings.rarities)),
             score: candidate.score,
             exact: candidate.exact,
             coverage: meanings.coverage(candidate.mask),

@@ -20,6 +20,11 @@ const INITIALIZE: &str = "initialize";
 const SUBSCRIBE: &str = "subscriptions/listen";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
+/// Tools that change nothing.
+const READING_TOOLS: [&str; 6] = [
+    "mem_context", "mem_get_observation", "mem_search", "mem_stats", "mem_suggest_topic_key", "mem_timeline",
+];
+
 const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may or may not have been done. \
     Nothing is lost, and repeating is harmless: make the same call again.";
 
@@ -59,7 +64,9 @@ impl Call {
 
     /// Whether sending it again is right even when it may have been done: it only asks.
     fn only_asks(&self) -> bool {
-        [INITIALIZE, "server/discover", SUBSCRIBE].contains(&self.request.method.as_str())
+        let asks = [INITIALIZE, "server/discover", "tools/list", SUBSCRIBE];
+        let tool = self.request.tool.as_deref();
+        asks.contains(&self.request.method.as_str()) || tool.is_some_and(|tool| READING_TOOLS.contains(&tool))
     }
 }
 
@@ -297,7 +304,7 @@ mod tests {
         let mut calls = Calls::default();
         let initialize = add(&mut calls, 0, "initialize", json!({}));
         add(&mut calls, 1, "tools/call", json!({"name": "mem_save"}));
-        add(&mut calls, 2, "tools/list", json!({}));
+        add(&mut calls, 2, "resources/list", json!({}));
         let listen = add(&mut calls, 3, "subscriptions/listen", json!({}));
         assert_eq!(send_all(&mut calls).len(), 4);
         let answers: Vec<Value> =

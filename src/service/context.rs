@@ -66,16 +66,14 @@ impl Service {
     /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Context, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let sessions = self.earlier_sessions(&project, &request.session).await?;
-        let unfinished = sessions.first().filter(|session| self.is_unfinished(session));
-        let left_off = match unfinished {
-            Some(session) => vec![self.left_off(session).await?],
-            None => Vec::new(),
-        };
-        let pinned = self.gather(&project, request.scope, Pick::Pinned, PINNED_MAX).await?;
-        let recent = self.gather(&project, request.scope, Pick::Recent, request.limit).await?;
+        let (earlier, pinned, recent, prompts) = tokio::try_join!(
+            self.earlier_sessions(&project, &request.session),
+            self.gather(&project, request.scope, Pick::Pinned, PINNED_MAX),
+            self.gather(&project, request.scope, Pick::Recent, request.limit),
+            async { Ok(self.store().latest_prompts(&project, Timestamp::MAX, RECENT_MAX).await?) },
+        )?;
+        let (sessions, left_off) = earlier;
         let recent: Vec<Memory> = recent.into_iter().filter(|memory| !memory.pinned).collect();
-        let prompts = self.store().latest_prompts(&project, Timestamp::MAX, RECENT_MAX).await?;
         let sections = [
             Section { heading: "Unfinished session", items: left_off, until: 25 },
             Section { heading: "Pinned", items: pinned.iter().map(memory_line).collect(), until: 45 },
@@ -106,18 +104,21 @@ impl Service {
         })
     }
 
-    /// Sessions of the project but the asking one, newest first; other agents' live ones left out.
+    /// Sessions of the project but the asking one, newest first, other agents' live ones left out; and what
+    /// the newest was doing, if it is unfinished.
     async fn earlier_sessions(
         &self,
         project: &Project,
         own: &SessionId,
-    ) -> Result<Vec<Session>, ServiceError> {
-        let sessions = self.store().latest_sessions(Some(project), Timestamp::MAX, RECENT_MAX).await?;
-        Ok(sessions
-            .into_iter()
-            .filter(|session| session.id != *own)
-            .filter(|session| session.ended_at.is_some() || !self.is_connected(&session.id))
-            .collect())
+    ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
+        let mut sessions = self.store().latest_sessions(Some(project), Timestamp::MAX, RECENT_MAX).await?;
+        sessions.retain(|session| session.id != *own);
+        sessions.retain(|session| session.ended_at.is_some() || !self.is_connected(&session.id));
+        let left_off = match sessions.first().filter(|session| self.is_unfinished(session)) {
+            Some(session) => vec![self.left_off(session).await?],
+            None => Vec::new(),
+        };
+        Ok((sessions, left_off))
     }
 
     fn is_unfinished(&self, session: &Session) -> bool {
@@ -134,11 +135,14 @@ impl Service {
         if let Some(summary) = &session.summary {
             let _ = write!(item, "\n  summary: {}", cut(summary, SUMMARY_CHARS));
         }
-        let written = self.store().written_in(&session.id, Timestamp::MAX, false, 3).await?;
+        let (written, prompts) = tokio::try_join!(
+            self.store().written_in(&session.id, Timestamp::MAX, false, 3),
+            self.store().prompts_in(&session.id, Timestamp::MAX, false, 1),
+        )?;
         for (memory, _) in written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
             let _ = write!(item, "\n  saved: {} `{}`", text::one_line(&memory.title), memory.id);
         }
-        if let Some(prompt) = self.store().prompts_in(&session.id, Timestamp::MAX, false, 1).await?.first() {
+        if let Some(prompt) = prompts.first() {
             let _ = write!(item, "\n  last prompt: {}", cut(&prompt.content, MEMORY_CHARS));
         }
         Ok(item)
@@ -151,15 +155,15 @@ impl Service {
         pick: Pick,
         limit: usize,
     ) -> Result<Vec<Memory>, ServiceError> {
-        let mut memories = Vec::new();
-        for (wanted, project) in [(Scope::Project, project.clone()), (Scope::Personal, Project::none())] {
-            if scope.is_none_or(|scope| scope == wanted) {
-                memories.extend(match pick {
-                    Pick::Pinned => self.store().pinned(&project, limit).await?,
-                    Pick::Recent => self.store().recent(Some(&project), Timestamp::MAX, limit).await?,
-                });
-            }
-        }
+        let personal = Project::none();
+        let of = async |wanted: Scope, project: &Project| match pick {
+            _ if scope.is_some_and(|scope| scope != wanted) => Ok(Vec::new()),
+            Pick::Pinned => self.store().pinned(project, limit).await,
+            Pick::Recent => self.store().recent(Some(project), Timestamp::MAX, limit).await,
+        };
+        let (mut memories, more) =
+            tokio::try_join!(of(Scope::Project, project), of(Scope::Personal, &personal))?;
+        memories.extend(more);
         // Summaries are shown with their sessions.
         memories.retain(|memory| memory.kind != Kind::session_summary());
         memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));

@@ -50,12 +50,11 @@ impl Service {
         request: &ObservationRequest,
         person: bool,
     ) -> Result<Observation, ServiceError> {
-        let found = self.store().memory(&request.id).await?;
-        let mut memory = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
+        let found = self.store().observation(&request.id, RELATED_MAX).await?;
+        let (mut memory, related) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
         if !memory.is_live() && !person {
             return Err(ServiceError::Deleted(memory.id));
         }
-        let related = self.store().related(&memory.id, RELATED_MAX).await?;
         let content_bytes = memory.content.len();
         let content_offset = if request.history { 0 } else { request.offset };
         let (piece, mut next_offset) = text::slice_bytes(&memory.content, content_offset, request.max_bytes);

@@ -134,6 +134,11 @@ impl Service {
         self.0.index.index()
     }
 
+    /// Whether the index has taken in every commit so far.
+    pub(super) fn index_is_current(&self) -> bool {
+        !self.0.index.behind.load(Ordering::SeqCst)
+    }
+
     /// Brings the index to the log's end: from its checkpoint, or from all memories without one. Writers
     /// wait only for the last few steps, so that nothing slips by between the log and the live commits.
     pub(super) async fn catch_up(&self) -> Result<(), ServiceError> {
@@ -227,7 +232,7 @@ impl Service {
 
     /// Waits until the index is at the log's end. The work goes on when the wait is over.
     async fn at_the_end(&self) -> Result<(), ServiceError> {
-        if !self.0.index.behind.load(Ordering::SeqCst) {
+        if self.index_is_current() {
             return Ok(());
         }
         let service = self.clone();

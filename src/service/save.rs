@@ -6,7 +6,7 @@ use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{
         EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
-        limits::SIMILAR_MAX,
+        limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
     },
     hygiene::{self, Decision, Draft, Shingles, Standing},
     store::Write,
@@ -83,6 +83,18 @@ pub struct Similar {
     pub title: String,
 }
 
+/// What a draft became.
+pub(super) struct Written {
+    /// The memory as it is now.
+    pub memory: Memory,
+    /// What happened.
+    pub outcome: SaveOutcome,
+    /// What a revision replaced.
+    pub replaced: Option<Replaced>,
+    /// Memories that may nearly be the same.
+    near: Vec<MemoryId>,
+}
+
 /// The answer to a save. It means durable.
 #[derive(Debug, Clone)]
 pub struct Saved {
@@ -121,15 +133,14 @@ impl Service {
             session: request.session,
         };
         let new_project = self.meet_project(&draft.project, caller).await?;
-        let similar = self.similar_to(&draft).await?;
         let suggested_topic_key = draft
             .topic_key
             .is_none()
             .then(|| hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content)));
 
-        let (memory, outcome, replaced) = self.write_draft(caller, draft, home).await?;
-        let similar = if outcome == SaveOutcome::Created { similar } else { Vec::new() };
-        let similar = similar.into_iter().filter(|near| near.id != memory.id).take(SIMILAR_MAX).collect();
+        let Written { memory, outcome, replaced, near } = self.write_draft(caller, draft, home).await?;
+        let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
+        let similar = self.similar_to(&memory, &near).await?;
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
     }
 
@@ -139,7 +150,7 @@ impl Service {
         caller: &Caller,
         draft: Draft,
         home: Project,
-    ) -> Result<(Memory, SaveOutcome, Option<Replaced>), ServiceError> {
+    ) -> Result<Written, ServiceError> {
         let job = Arc::new((self.clone(), caller.clone(), draft, home));
         self.store()
             .transact(move |write| {
@@ -158,29 +169,34 @@ impl Service {
         caller: &Caller,
         draft: &Draft,
         home: &Project,
-    ) -> Result<(Memory, SaveOutcome, Option<Replaced>), ServiceError> {
+    ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
             Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
             None => None,
         };
-        let twins = match &holder {
-            Some(_) => Vec::new(),
-            None => {
+        let near = self.near(draft);
+        // A twin has the draft's title, and then the index names it.
+        let twins = match (&holder, &near) {
+            (Some(_), _) => Vec::new(),
+            (None, Some(ids)) if ids.is_empty() => Vec::new(),
+            (None, _) => {
                 let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
                 let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
                 write.store().twins(&draft.identity(), since, TWINS_MAX).await?
             }
         };
+        let near = near.unwrap_or_default();
+        let written = |memory, outcome, replaced| Ok(Written { memory, outcome, replaced, near });
         let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
         match hygiene::decide(draft, &standing) {
-            Decision::Unchanged { id } => Ok((found(holder, twins, &id)?, SaveOutcome::Unchanged, None)),
+            Decision::Unchanged { id } => written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None),
             Decision::Repeat { id } => {
                 let mut memory = found(holder, twins, &id)?;
                 memory.duplicate_count = memory.duplicate_count.saturating_add(1);
                 memory.last_seen_at = write.at();
                 write.tell(EventKind::MemoryRepeated, &memory, Some(&draft.session));
                 write.changes.memories.push(memory.clone());
-                Ok((memory, SaveOutcome::Duplicate, None))
+                written(memory, SaveOutcome::Duplicate, None)
             }
             Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
@@ -195,11 +211,11 @@ impl Service {
                     memory.agent.clone_from(&draft.agent);
                     memory.session = Some(draft.session.clone());
                 });
-                Ok((memory, SaveOutcome::Updated, Some(replaced)))
+                written(memory, SaveOutcome::Updated, Some(replaced))
             }
             Decision::Create { .. } => {
                 self.ensure_session(write, &draft.session, home, caller).await?;
-                Ok((create(write, draft), SaveOutcome::Created, None))
+                written(create(write, draft), SaveOutcome::Created, None)
             }
         }
     }
@@ -228,37 +244,44 @@ impl Service {
         memory
     }
 
-    /// Live memories that nearly say the same, or have the same title; the nearest first.
-    async fn similar_to(&self, draft: &Draft) -> Result<Vec<Similar>, ServiceError> {
-        let shingles = Shingles::of(&draft.content);
-        let keys = hygiene::near_keys(&shingles);
+    /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    fn near(&self, draft: &Draft) -> Option<Vec<MemoryId>> {
+        if !self.index_is_current() {
+            return None;
+        }
+        let keys = hygiene::near_keys(&Shingles::of(&draft.content));
         let title = hygiene::title_key(&draft.title);
-        let ids = match self.index().near(&draft.project, draft.scope, &keys, title, CANDIDATES_MAX) {
-            Ok(ids) => ids,
-            // A hint is not worth failing a save for; the next search mends the index.
+        match self.index().near(&draft.project, draft.scope, &keys, title, CANDIDATES_MAX) {
+            Ok(ids) => Some(ids),
             Err(error) => {
                 tracing::warn!(%error, "the lexical index could not name similar memories");
-                Vec::new()
+                None
             }
-        };
-        if ids.is_empty() {
+        }
+    }
+
+    /// Those of the candidates that nearly say the same as a memory, or have its title; the nearest first.
+    async fn similar_to(
+        &self,
+        memory: &Memory,
+        candidates: &[MemoryId],
+    ) -> Result<Vec<Similar>, ServiceError> {
+        if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let mut near: Vec<(f64, Memory)> = self
-            .store()
-            .memories_by_id(&ids)
-            .await?
-            .into_iter()
-            .filter(Memory::is_live)
-            .filter_map(|memory| {
-                let same_title = hygiene::title_key(&memory.title) == title;
-                let jaccard = hygiene::jaccard(&shingles, &Shingles::of(&memory.content));
-                (same_title || jaccard >= crate::domain::limits::SIMILAR_JACCARD_MIN)
-                    .then_some((jaccard, memory))
+        let (shingles, title) = (Shingles::of(&memory.content), hygiene::title_key(&memory.title));
+        let found = self.store().memories_by_id(candidates).await?;
+        let others = found.into_iter().filter(|other| other.is_live() && other.id != memory.id);
+        let mut near: Vec<(f64, Memory)> = others
+            .filter_map(|other| {
+                let jaccard = hygiene::jaccard(&shingles, &Shingles::of(&other.content));
+                let is_near = jaccard >= SIMILAR_JACCARD_MIN || hygiene::title_key(&other.title) == title;
+                is_near.then_some((jaccard, other))
             })
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.updated_at.cmp(&a.1.updated_at)));
-        Ok(near.into_iter().map(|(_, memory)| Similar { id: memory.id, title: memory.title }).collect())
+        near.truncate(SIMILAR_MAX);
+        Ok(near.into_iter().map(|(_, other)| Similar { id: other.id, title: other.title }).collect())
     }
 }
 

@@ -150,8 +150,8 @@ impl Service {
             write.changes.sessions.push(session.clone());
         }
         let home = session.project.clone();
-        let (memory, outcome, _) = self.put_draft(write, caller, &draft, &home).await?;
-        Ok((memory.id, outcome))
+        let written = self.put_draft(write, caller, &draft, &home).await?;
+        Ok((written.memory.id, written.outcome))
     }
 
     /// Sees to it that a write's session exists and is live, within the write's transaction.

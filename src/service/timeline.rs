@@ -2,7 +2,7 @@
 
 use super::{Service, ServiceError};
 use crate::{
-    domain::{Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp},
+    domain::{Memory, MemoryId, Project, Prompt, Session, Timestamp},
     text,
 };
 
@@ -122,30 +122,31 @@ impl Service {
         request: &TimelineRequest,
     ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
         let at = self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at);
-        let (mut before, mut after) = (session_borders(session), session_borders(session));
-        for (entries, count, forward) in
-            [(&mut before, request.before, false), (&mut after, request.after, true)]
-        {
-            if count > 0 {
-                self.gather_session(entries, &session.id, at, forward, count).await?;
-            }
-        }
+        let (mut before, mut after) = tokio::try_join!(
+            self.gather_session(session, at, false, request.before),
+            self.gather_session(session, at, true, request.after),
+        )?;
+        before.extend(session_borders(session));
+        after.extend(session_borders(session));
         Ok((before, memory_entry(memory, at), after))
     }
 
     async fn gather_session(
         &self,
-        entries: &mut Vec<Entry>,
-        session: &SessionId,
+        session: &Session,
         at: Timestamp,
         forward: bool,
         count: usize,
-    ) -> Result<(), ServiceError> {
-        let written = self.store().written_in(session, at, forward, count).await?;
-        entries.extend(written.iter().map(|(memory, at)| memory_entry(memory, *at)));
-        let prompts = self.store().prompts_in(session, at, forward, count).await?;
-        entries.extend(prompts.iter().map(prompt_entry));
-        Ok(())
+    ) -> Result<Vec<Entry>, ServiceError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let (written, prompts) = tokio::try_join!(
+            self.store().written_in(&session.id, at, forward, count),
+            self.store().prompts_in(&session.id, at, forward, count),
+        )?;
+        let memories = written.iter().map(|(memory, at)| memory_entry(memory, *at));
+        Ok(memories.chain(prompts.iter().map(prompt_entry)).collect())
     }
 
     async fn around_in_project(
@@ -155,19 +156,19 @@ impl Service {
     ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
         let (store, project, at) = (self.store(), &memory.project, memory.created_at);
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        if request.before > 0 {
-            let made = store.made_before(project, at, request.before).await?;
-            before.extend(made.iter().map(|memory| memory_entry(memory, memory.created_at)));
-            before.extend(store.latest_prompts(project, at, request.before).await?.iter().map(prompt_entry));
-        }
-        if request.after > 0 {
-            let made = store.made_since(project, at, request.after).await?;
-            after.extend(made.iter().map(|memory| memory_entry(memory, memory.created_at)));
-            after.extend(store.prompts_since(project, at, request.after).await?.iter().map(prompt_entry));
-        }
         // A session that began before the memory may have ended after it.
-        let earlier = store.latest_sessions(Some(project), at, BORDERS_MAX).await?;
-        let later = store.sessions_since(project, at, BORDERS_MAX.min(request.after + 1)).await?;
+        let (made_before, asked_before, made_after, asked_after, earlier, later) = tokio::try_join!(
+            store.made_before(project, at, request.before),
+            store.latest_prompts(project, at, request.before),
+            store.made_since(project, at, request.after),
+            store.prompts_since(project, at, request.after),
+            store.latest_sessions(Some(project), at, BORDERS_MAX),
+            store.sessions_since(project, at, BORDERS_MAX.min(request.after + 1)),
+        )?;
+        before.extend(made_before.iter().map(|memory| memory_entry(memory, memory.created_at)));
+        before.extend(asked_before.iter().map(prompt_entry));
+        after.extend(made_after.iter().map(|memory| memory_entry(memory, memory.created_at)));
+        after.extend(asked_after.iter().map(prompt_entry));
         for session in earlier.iter().chain(&later) {
             before.extend(session_borders(session));
             after.extend(session_borders(session));

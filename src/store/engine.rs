@@ -128,10 +128,9 @@ impl Engine {
 
     /// Flushes, closes and releases the lock on the folder.
     pub(super) async fn close(self) -> Result<(), StoreError> {
+        let closed = self.datastore.shutdown().await;
+        // Only now: dropping the handle begins a shutdown of its own in the background.
         drop(self.db);
-        self.datastore
-            .shutdown()
-            .await
-            .map_err(|error| StoreError::Query { statement: "shutdown", reason: format!("{error:#}") })
+        closed.map_err(|error| StoreError::Query { statement: "shutdown", reason: format!("{error:#}") })
     }
 }

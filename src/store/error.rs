@@ -98,7 +98,7 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
 /// The unique indexes hold what decisions rely on (one holder of a topic key, one event for a number):
 /// running into one means that the decision was made on an older state.
 fn is_unique_violation(text: &str) -> bool {
-    text.contains("already contains")
+    text.contains("already contains") || text.contains("already exists")
 }
 
 /// Sorts an error of opening the database in `dir`.

@@ -11,13 +11,17 @@ use super::{
     Store, StoreError,
     row::{
         EdgeRow, EventRow, MemoryRow, PromptRow, RawEdge, RevisionRow, SessionRow, datetime, edge_id,
-        memory_id, memory_record, parse, prompt_record, session_record, signed, timestamp, topic_slot,
+        memory_id, memory_record, parse, pin_slot, prompt_record, session_record, signed, timestamp,
+        topic_slot,
     },
     statement::{self, Statement},
 };
 use crate::domain::{
     Event, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId, Timestamp,
 };
+
+/// Most pages that are read to find live memories of a session among deleted ones.
+const DELETED_PAGES_MAX: usize = 20;
 
 /// How many rows of each kind there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
@@ -284,7 +288,7 @@ impl Store {
 
     /// The pinned memories of a project, newest first.
     pub async fn pinned(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).limit(limit);
+        let vars = Vars::new().with("pin", pin_slot(project)).limit(limit);
         self.memories(statement::MEMORY_PINNED, vars).await
     }
 
@@ -388,9 +392,32 @@ impl Store {
         self.memories(statement::MEMORY_SINCE, vars).await
     }
 
-    /// The memories that a session wrote before (`forward` false) or after a moment, nearest first, with
-    /// the moment of their writing.
+    /// The live memories that a session wrote before (`forward` false) or after a moment, nearest first,
+    /// with the moment of their writing.
     pub async fn written_in(
+        &self,
+        session: &SessionId,
+        mut at: Timestamp,
+        forward: bool,
+        limit: usize,
+    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
+        let mut found = Vec::new();
+        // Deleted ones are left out here: as a condition of the statement they would cost its index order.
+        // A session of deleted memories only would be read through, so the pages have a bound.
+        for _ in 0..DELETED_PAGES_MAX {
+            let page = self.page_of_session(session, at, forward, limit).await?;
+            let is_last = page.len() < limit;
+            at = page.last().map_or(at, |(_, at)| *at);
+            found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
+            if is_last || found.len() >= limit {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn page_of_session(
         &self,
         session: &SessionId,
         at: Timestamp,
@@ -477,30 +504,55 @@ impl Store {
         self.prompts(statement, vars).await
     }
 
-    /// The live neighbours of a memory, from either end of the edge.
-    pub async fn related(&self, memory: &MemoryId, limit: usize) -> Result<Vec<Near>, StoreError> {
+    /// A memory, deleted or not, with its live neighbours from either end of an edge; at most `limit` of
+    /// them, the strongest first.
+    pub async fn observation(
+        &self,
+        id: &MemoryId,
+        limit: usize,
+    ) -> Result<Option<(Memory, Vec<Near>)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
-        struct Row {
+        struct Relation {
+            #[surreal(rename = "in")]
+            from: RecordId,
+            #[surreal(rename = "out")]
+            to: RecordId,
             kind: String,
             weight: f64,
-            id: RecordId,
-            title: String,
         }
-        let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
-        let mut results = self.engine()?.run(statement::RELATED, vars.0).await?;
-        let mut rows: Vec<Row> = take("RELATES_TO", &mut results, 0)?;
-        rows.extend(take::<Row>("RELATES_TO", &mut results, 1)?);
-        rows.into_iter()
-            .map(|row| {
-                Ok(Near {
-                    id: memory_id("RELATES_TO", row.id)?,
-                    title: row.title,
-                    kind: row.kind,
-                    weight: row.weight,
-                })
-            })
-            .collect()
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Edges {
+            relates_to: Vec<Relation>,
+            related_from: Vec<Relation>,
+        }
+        let vars = Vars::new().with("ids", vec![memory_record(id)]);
+        let Some(row) = one(self.rows("memory", statement::OBSERVATION, vars).await?) else {
+            return Ok(None);
+        };
+        let edges = Edges::from_value(row.clone())
+            .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
+        let Some(memory) = one(parse::<MemoryRow, Memory>("memory", vec![row])?) else { return Ok(None) };
+
+        let forth = edges.relates_to.into_iter().map(|edge| (edge.to, edge.kind, edge.weight));
+        let back = edges.related_from.into_iter().map(|edge| (edge.from, edge.kind, edge.weight));
+        let mut found = forth
+            .chain(back)
+            .map(|(id, kind, weight)| Ok((memory_id("RELATES_TO", id)?, kind, weight)))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        found.truncate(limit);
+        if found.is_empty() {
+            return Ok(Some((memory, Vec::new())));
+        }
+        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| id.clone()).collect();
+        let live = self.memories_by_id(&ids).await?;
+        let near = found.into_iter().filter_map(|(id, kind, weight)| {
+            let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
+            Some(Near { id, title: neighbour.title.clone(), kind, weight })
+        });
+        Ok(Some((memory, near.collect())))
     }
 
     /// The events of a writer after a number, in order.

@@ -102,7 +102,13 @@ pub(super) struct MemoryRow {
     deleted_at: Option<Datetime>,
     identity: String,
     topic: Option<String>,
+    pin: Option<String>,
     version: i64,
+}
+
+/// The value of `memory.pin`, by which the pinned memories of a project are found.
+pub(super) fn pin_slot(project: &Project) -> String {
+    format!("pinned:{project}")
 }
 
 impl MemoryRow {
@@ -132,8 +138,14 @@ impl MemoryRow {
             deleted_at: memory.deleted_at.map(datetime),
             identity: hygiene::identity(&memory.project, memory.scope, &memory.kind, &memory.title),
             topic: topic.map(|key| topic_slot(&memory.project, memory.scope, key)),
+            pin: (memory.pinned && live).then(|| pin_slot(&memory.project)),
             version: signed(memory.version) + 1,
         }
+    }
+
+    /// The row with its id, as `INSERT` takes it.
+    pub(super) fn first(memory: &Memory) -> Self {
+        Self { id: Some(memory_record(&memory.id)), ..Self::next(memory) }
     }
 }
 
@@ -449,6 +461,7 @@ impl TryFrom<EdgeRow> for RawEdge {
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 pub(super) struct JobRow {
+    pub id: RecordId,
     pub memory: RecordId,
     pub revision: i64,
     pub kind: String,

@@ -11,7 +11,8 @@ use super::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
     },
-    space, statement,
+    space,
+    statement::{self, Statement},
 };
 use crate::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Revision, Session, SessionId, Timestamp,
@@ -191,10 +192,10 @@ impl Write<'_> {
         }
         let changes = std::mem::take(&mut self.changes);
         let events = self.number(&changes.events);
-        let vars = self.variables(&changes, &events);
+        let (script, vars) = self.script(&changes, &events);
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
-        self.store.engine()?.run(statement::COMMIT, vars).await?;
+        self.store.engine()?.script("commit", &script, vars).await?;
         self.position.seq = events.last().map(|event| event.seq);
         self.position.at = self.at;
         let mut memories = changes.memories;
@@ -221,66 +222,88 @@ impl Write<'_> {
             .collect()
     }
 
-    fn variables(&self, changes: &Changes, events: &[Event]) -> Variables {
+    /// The transaction: the parts that have anything to do, and their rows.
+    fn script(&self, changes: &Changes, events: &[Event]) -> (String, Variables) {
         let at = datetime(self.at);
-        let mut vars = Variables::new();
-        vars.insert(
-            "sessions",
-            list(&changes.sessions, |s| Put { id: session_record(&s.id), row: SessionRow::from(s) }),
-        );
-        vars.insert(
-            "memories",
-            list(&changes.memories, |m| PutMemory {
-                id: memory_record(&m.id),
-                expect: signed(m.version),
-                row: MemoryRow::next(m),
-            }),
-        );
-        vars.insert("revisions", list(&changes.revisions, |r| RevisionRow::from(r)));
-        vars.insert("purged", list(&changes.purged, memory_record));
-        vars.insert(
-            "trimmed",
-            list(&changes.trimmed, |(id, upto)| Trim { memory: memory_record(id), upto: i64::from(*upto) }),
-        );
-        vars.insert(
-            "prompts",
-            list(&changes.prompts, |p| Put { id: prompt_record(&p.id), row: PromptRow::from(p) }),
-        );
-        vars.insert(
+        let (new, changed): (Vec<&Memory>, Vec<&Memory>) =
+            changes.memories.iter().partition(|memory| memory.version == 0);
+        let mut script = Script::begin();
+        script.part(statement::COMMIT_SESSIONS, "sessions", &changes.sessions, |session| Put {
+            id: session_record(&session.id),
+            row: SessionRow::from(session),
+        });
+        script.part(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| MemoryRow::first(memory));
+        script.part(statement::COMMIT_MEMORIES, "memories", &changed, |memory| PutMemory {
+            id: memory_record(&memory.id),
+            expect: signed(memory.version),
+            row: MemoryRow::next(memory),
+        });
+        script.part(statement::COMMIT_PURGED, "purged", &changes.purged, memory_record);
+        script.part(statement::COMMIT_TRIMMED, "trimmed", &changes.trimmed, |(memory, upto)| Trim {
+            memory: memory_record(memory),
+            upto: i64::from(*upto),
+        });
+        script
+            .part(statement::COMMIT_REVISIONS, "revisions", &changes.revisions, |old| RevisionRow::from(old));
+        script.part(statement::COMMIT_PROMPTS, "prompts", &changes.prompts, |prompt| Put {
+            id: prompt_record(&prompt.id),
+            row: PromptRow::from(prompt),
+        });
+        script.part(
+            statement::COMMIT_CREATED_IN,
             "created_in",
-            list(&changes.created_in, |(memory, session, at)| EdgeRow {
+            &changes.created_in,
+            |(memory, session, at)| EdgeRow {
                 id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
                 from: memory_record(memory),
                 to: session_record(session),
                 at: datetime(*at),
-            }),
+            },
         );
-        vars.insert(
-            "follows",
-            list(&changes.follows, |(later, earlier, at)| EdgeRow {
-                id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
-                from: session_record(later),
-                to: session_record(earlier),
-                at: datetime(*at),
-            }),
-        );
-        vars.insert(
-            "jobs",
-            list(&changes.jobs, |(memory, revision)| Put {
-                id: job_record(memory),
-                row: JobRow {
-                    memory: memory_record(memory),
-                    revision: i64::from(*revision),
-                    kind: "embed".to_owned(),
-                    state: "queued".to_owned(),
-                    attempts: 0,
-                    due_at: at,
-                },
-            }),
-        );
-        vars.insert("void_jobs", list(&changes.void_jobs, job_record));
-        vars.insert("events", list(events, |e| EventRow::from(e)));
-        vars
+        script.part(statement::COMMIT_FOLLOWS, "follows", &changes.follows, |(later, earlier, at)| EdgeRow {
+            id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
+            from: session_record(later),
+            to: session_record(earlier),
+            at: datetime(*at),
+        });
+        script.part(statement::COMMIT_JOBS, "jobs", &changes.jobs, |(memory, revision)| JobRow {
+            id: job_record(memory),
+            memory: memory_record(memory),
+            revision: i64::from(*revision),
+            kind: "embed".to_owned(),
+            state: "queued".to_owned(),
+            attempts: 0,
+            due_at: at,
+        });
+        script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, job_record);
+        script.part(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
+        script.commit()
+    }
+}
+
+/// A transaction under construction. Parts without rows are left out: each costs a tenth of a millisecond.
+struct Script {
+    text: String,
+    vars: Variables,
+}
+
+impl Script {
+    fn begin() -> Self {
+        Self { text: "BEGIN;\n".to_owned(), vars: Variables::new() }
+    }
+
+    fn part<T, R: SurrealValue>(&mut self, part: Statement, name: &str, items: &[T], row: impl Fn(&T) -> R) {
+        if items.is_empty() {
+            return;
+        }
+        self.text.push_str(part.text);
+        let rows: Vec<Value> = items.iter().map(|item| row(item).into_value()).collect();
+        self.vars.insert(name, rows);
+    }
+
+    fn commit(mut self) -> (String, Variables) {
+        self.text.push_str("COMMIT;");
+        (self.text, self.vars)
     }
 }
 
@@ -293,10 +316,6 @@ struct Trim {
 
 fn job_record(memory: &MemoryId) -> RecordId {
     RecordId::new("job", format!("embed-{memory}"))
-}
-
-fn list<T, R: SurrealValue>(items: &[T], row: impl Fn(&T) -> R) -> Vec<Value> {
-    items.iter().map(|item| row(item).into_value()).collect()
 }
 
 #[cfg(test)]

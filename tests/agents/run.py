@@ -32,6 +32,8 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # leaves nothing behind in the checkout
+
 import inspector
 import install
 from clients import CLIENTS, Place
@@ -106,8 +108,11 @@ class Bench:
         return self.ask("daemon", "status", check=False).get("pid")
 
     def kill_daemon(self):
-        """Kills the daemon of this home; the agent's pump must start another."""
-        os.kill(self.daemon(), signal.SIGKILL)
+        """Kills the daemon of this home and sees it dead; the agent's pump must start another."""
+        killed = self.daemon()
+        os.kill(killed, signal.SIGKILL)
+        while self.daemon() == killed:
+            time.sleep(0.05)
 
     def note_daemon(self):
         """Remembers which daemon serves, and how long its log is."""
@@ -134,7 +139,8 @@ def turn(bench, key, program, earlier):
     place = Place(bench.home, bench.work, model.url, server, str(uuid.uuid4()))
     client.configure(place)
     started = time.monotonic()
-    code, output = run(client.command(program, place), bench.work, bench.environment(client.environment(place)))
+    environment = bench.environment(client.environment(place))
+    code, output = run(client.command(program, place), bench.work, environment)
     row.turn_s = time.monotonic() - started
     model.stop()
     (bench.root / f"{key}.output").write_text(output)
@@ -152,7 +158,8 @@ def turn(bench, key, program, earlier):
 
 
 def script(titles, bench):
-    first, second = ({"title": title, "content": f"**What**: {title}.", "type": "decision"} for title in titles)
+    first, second = ({"title": title, "content": f"**What**: {title}.", "type": "decision"}
+                     for title in titles)
     return [
         Step("mem_save", first),
         Step("mem_search", {"query": QUERY}, before=bench.kill_daemon),
@@ -228,7 +235,8 @@ def check_memory(row, client, bench, titles, session):
             row.must(each["project"] == PROJECT, f"the {kind}'s project is {each['project']}")
     for each in sessions(bench, inside):
         minted = session is None and each["id"].startswith("s-")
-        row.must(minted or each["id"] == session, f"the session is {each['id']}, the agent's own is {session}")
+        row.must(minted or each["id"] == session,
+                 f"the session is {each['id']}, the agent's own is {session}")
         row.must(each["directory"] == str(bench.work), f"the session's directory is {each['directory']}")
 
 
@@ -252,10 +260,12 @@ def check_daemon(row, bench):
 
 
 def table(rows):
-    head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors", "half", "list", "turn"]
+    head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors",
+            "half", "list", "turn"]
+    said = {True: "yes", False: "NO"}
     lines = [head] + [
-        [row.client, row.version, row.era, str(row.listed), str(row.offered), "yes" if row.saved else "NO",
-         "yes" if row.searched else "NO", "yes" if row.told else "NO", row.half, f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
+        [row.client, row.version, row.era, str(row.listed), str(row.offered), said[row.saved],
+         said[row.searched], said[row.told], row.half, f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
         for row in rows
     ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -299,7 +309,8 @@ def main():
             print(f"kept: {root}", file=sys.stderr)
         else:
             shutil.rmtree(root, ignore_errors=True)
-    table(rows)
+    if rows:
+        table(rows)
     for lint in lints:
         print(lint.line())
     faults = [f"{row.client}: {fault}" for row in rows for fault in row.faults]

@@ -206,7 +206,7 @@ fn hard_texts() -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    texts.push("e\u{301}".repeat(50));
+    texts.push("e\u{301}".repeat(30));
     texts
 }
 

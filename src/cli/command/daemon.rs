@@ -59,6 +59,9 @@ pub struct RunArgs {
     /// Leave the terminal and the process group of the starter
     #[arg(long)]
     detached: bool,
+    /// Be the daemon, not its starter
+    #[arg(long, requires = "detached")]
+    orphan: bool,
 }
 
 /// Is the daemon, until it is told to stop or has nothing to do.
@@ -72,6 +75,9 @@ pub async fn serve(desk: &Desk, args: RunArgs) -> (Result<Outcome>, Leftover) {
 
 async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let home = desk.home()?;
+    if args.detached && !args.orphan {
+        return daemon::spawn::orphan(&home).map_err(Error::user);
+    }
     let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
