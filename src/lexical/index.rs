@@ -264,8 +264,12 @@ impl Index {
     /// Rewrites every segment with deleted passages, then waits until the old files are gone.
     fn erase(&self, writer: &mut IndexWriter) -> Result<()> {
         for _ in 0..ERASE_ATTEMPTS_MAX {
-            let worn: Vec<_> =
-                self.tantivy.searchable_segment_metas()?.into_iter().filter(|s| s.has_deletes()).collect();
+            let worn: Vec<_> = self
+                .tantivy
+                .searchable_segment_metas()?
+                .into_iter()
+                .filter(tantivy::SegmentMeta::has_deletes)
+                .collect();
             let mut waiting = !worn.is_empty();
             for segment in worn {
                 // Fails while a background merge has the segment; the next round finds what became of it.
@@ -286,8 +290,12 @@ impl Index {
 
     /// Whether the folder holds files of segments that are no longer part of the index.
     fn has_old_files(&self) -> Result<bool> {
-        let live: HashSet<String> =
-            self.tantivy.searchable_segment_ids()?.iter().map(|id| id.uuid_string()).collect();
+        let live: HashSet<String> = self
+            .tantivy
+            .searchable_segment_ids()?
+            .iter()
+            .map(tantivy::index::SegmentId::uuid_string)
+            .collect();
         for entry in fs::read_dir(&self.dir)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let stem = name.split('.').next().unwrap_or_default();

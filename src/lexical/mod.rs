@@ -80,7 +80,8 @@ pub struct Checkpoint(pub BTreeMap<String, u64>);
 
 impl Checkpoint {
     fn to_json(&self) -> String {
-        Value::from_iter(self.0.iter().map(|(writer, seq)| (writer.as_str(), *seq))).to_string()
+        let seqs = self.0.iter().map(|(writer, seq)| (writer.as_str(), *seq));
+        seqs.collect::<Value>().to_string()
     }
 
     fn from_json(text: &str) -> Option<Self> {

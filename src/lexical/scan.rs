@@ -7,6 +7,7 @@ use tantivy::{
 };
 
 use super::{Query, Result, schema::Fields};
+use crate::domain::Timestamp;
 
 /// The passages of one segment that the filters let through.
 pub struct Allowed {
@@ -70,8 +71,8 @@ impl Allowed {
             sets.push(bits(segment, docs.into_iter()));
         }
         if query.since.is_some() || query.until.is_some() {
-            let since = query.since.map_or(i64::MIN, |t| t.as_microsecond());
-            let until = query.until.map_or(i64::MAX, |t| t.as_microsecond());
+            let since = query.since.map_or(i64::MIN, Timestamp::as_microsecond);
+            let until = query.until.map_or(i64::MAX, Timestamp::as_microsecond);
             let dates = segment.fast_fields().i64("date")?;
             let within = |doc: &DocId| dates.first(*doc).is_some_and(|date| since <= date && date <= until);
             sets.push(bits(segment, (0..segment.max_doc()).filter(within)));

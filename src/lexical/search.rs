@@ -104,7 +104,7 @@ struct Finder<'a> {
 /// What one occurrence of a word weighs in a field, by the field's length in its one-byte form.
 fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32; 256] {
     std::array::from_fn(|id| {
-        let length = FieldNormReader::id_to_fieldnorm(id as u8) as f32;
+        let length = FieldNormReader::id_to_fieldnorm(u8::try_from(id).unwrap_or(u8::MAX)) as f32;
         weight / (1.0 - length_share + length_share * length / mean_length)
     })
 }
@@ -296,7 +296,7 @@ impl Finder<'_> {
             if top > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
                 let score = top * lift / (1.0 + PASSAGES_PENALTY * ((doc - first) as f32).ln());
-                let best = DocAddress::new(ord as u32, best);
+                let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
                 out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
             }
         }
@@ -311,7 +311,7 @@ impl Finder<'_> {
             let term = self.fields.term(Key::Called(&name));
             scan(segment, &term, |doc, _| {
                 if allowed.has(doc) {
-                    docs.push(doc)
+                    docs.push(doc);
                 }
             })?;
         }

@@ -258,7 +258,9 @@ fn damage_is_found_and_never_panics_through() {
                 "delete" => fs::remove_file(&path).unwrap(),
                 "truncate" => fs::write(&path, &bytes[..bytes.len() / 2]).unwrap(),
                 _ => {
-                    bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+                    for byte in &mut bytes {
+                        *byte ^= 0x5a;
+                    }
                     fs::write(&path, bytes).unwrap();
                 }
             }

@@ -17,7 +17,7 @@ use crate::{
     },
     lexical::Match,
     service::{
-        Caller, ContextRequest, Entry, Observation, ObservationRequest, Patch, SaveRequest, Saved,
+        Caller, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
         SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
@@ -348,6 +348,10 @@ async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
+    Ok(found_reply(&found, &request))
+}
+
+fn found_reply(found: &Found, request: &SearchRequest) -> Reply {
     let label = match found.matched {
         Match::Strong => "strong",
         Match::Partial => "partial",
@@ -404,7 +408,7 @@ async fn search(call: &mut Call) -> Answer {
                 .map(|other| format!("elsewhere: {} better in project {}", other.hits, other.project)),
         );
     }
-    Ok(reply)
+    reply
 }
 
 /// A cursor is a place in the list and a mark of the query it belongs to.

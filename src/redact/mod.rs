@@ -330,6 +330,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn other_text_stays() {
         let image = format!("data:image/png;base64,{}==", letters(400));
         let public = pem("PUBLIC KEY", 3, "-----END PUBLIC KEY-----");

@@ -127,7 +127,7 @@ impl Service {
             kind: request.kind,
             title: fields::title(&request.title)?,
             content: fields::content(&request.content)?,
-            topic_key: request.topic_key.as_deref().map(|key| fields::topic_key(key)).transpose()?.flatten(),
+            topic_key: request.topic_key.as_deref().map(fields::topic_key).transpose()?.flatten(),
             tags: fields::tags(&request.tags)?,
             agent: caller.agent.clone(),
             session: request.session,

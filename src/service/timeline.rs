@@ -121,7 +121,11 @@ impl Service {
         session: &Session,
         request: &TimelineRequest,
     ) -> Result<(Vec<Entry>, Entry, Vec<Entry>), ServiceError> {
-        let at = self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at);
+        // Only a later revision may come from another session than the one that created the memory.
+        let at = match memory.revision {
+            1 => memory.created_at,
+            _ => self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at),
+        };
         let (mut before, mut after) = tokio::try_join!(
             self.gather_session(session, at, false, request.before),
             self.gather_session(session, at, true, request.after),

@@ -42,9 +42,8 @@ impl Service {
                 "give a title or content to name the subject from",
             ));
         }
-        let title = title.filter(|_| given(title)).map(|title| fields::title(title)).transpose()?;
-        let content =
-            content.filter(|_| given(content)).map(|content| fields::content(content)).transpose()?;
+        let title = title.filter(|_| given(title)).map(fields::title).transpose()?;
+        let content = content.filter(|_| given(content)).map(fields::content).transpose()?;
         let topic_key = hygiene::suggest(kind, title.as_deref(), content.as_deref());
         let mut near: Vec<_> = self
             .store()
