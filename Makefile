@@ -8,7 +8,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install bench eval lint build dist clean distclean deps
+.PHONY: help demo test install bench eval agents lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [J
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) \
 	  $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
+
+agents: build ## the real agents from npm against Cerebro, offline after the first install
+	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

@@ -11,6 +11,8 @@ mod read;
 mod row;
 mod space;
 mod statement;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::path::Path;
