@@ -20,6 +20,9 @@ const DATABASE: &str = "main";
 /// The longest that one statement or transaction may take.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long closing waits for the engine's own tasks to let go of the folder.
+const RELEASE_MAX: Duration = Duration::from_secs(5);
+
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
@@ -28,8 +31,8 @@ const MIB: u64 = 1 << 20;
 /// A memory is mostly its text, so the sizes are chosen by what the text needs; every other default is
 /// the engine's. Numbers measured with these stand in ARCHITECTURE.md.
 const SETTINGS: &[(&str, u64)] = &[
-    // Read cache. Rows are small and the newest are the ones read.
-    ("rocksdb_block_cache_size", 32 * MIB),
+    // Read cache. Rows that wait in memory count against it too, so it must be well above them.
+    ("rocksdb_block_cache_size", 80 * MIB),
     // Rows wait in memory in pieces of this size; four of them are also the history in which write
     // conflicts are looked for.
     ("rocksdb_write_buffer_size", 8 * MIB),
@@ -129,8 +132,13 @@ impl Engine {
     /// Flushes, closes and releases the lock on the folder.
     pub(super) async fn close(self) -> Result<(), StoreError> {
         let closed = self.datastore.shutdown().await;
-        // Only now: dropping the handle begins a shutdown of its own in the background.
+        // Only now: dropping the handle begins a shutdown of its own in the background, which holds the
+        // folder's lock until it is done.
         drop(self.db);
+        let begun = std::time::Instant::now();
+        while Arc::strong_count(&self.datastore) > 1 && begun.elapsed() < RELEASE_MAX {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         closed.map_err(|error| StoreError::Query { statement: "shutdown", reason: format!("{error:#}") })
     }
 }
