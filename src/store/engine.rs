@@ -29,7 +29,7 @@ const MIB: u64 = 1 << 20;
 /// RocksDB's settings for a store of some 100,000 memories beside an editor and a browser.
 ///
 /// A memory is mostly its text, so the sizes are chosen by what the text needs; every other default is
-/// the engine's. Numbers measured with these stand in ARCHITECTURE.md.
+/// the engine's. `make bench` measures memory and disk with them.
 const SETTINGS: &[(&str, u64)] = &[
     // Read cache. Rows that wait in memory count against it too, so it must be well above them.
     ("rocksdb_block_cache_size", 80 * MIB),
