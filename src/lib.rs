@@ -10,6 +10,7 @@ pub mod hygiene;
 pub mod redact;
 pub mod text;
 
+pub mod embed;
 pub mod lexical;
 pub mod store;
 
