@@ -69,6 +69,14 @@ impl Follower {
                 return;
             }
         }
+        if index.is_due() {
+            // Nobody waits for it: a search sees what is queued, too.
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = index.flush_if_due() {
+                    tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
+                }
+            });
+        }
     }
 
     /// Replaces a broken index by an empty one.

@@ -213,7 +213,7 @@ impl Service {
                 });
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
-            Decision::Create { .. } => {
+            Decision::Create => {
                 self.ensure_session(write, &draft.session, home, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
