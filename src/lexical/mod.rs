@@ -4,6 +4,7 @@
 //! Saves queue their changes in memory; a search first commits what is queued, so that it sees every
 //! save that was acknowledged before it began.
 
+mod browse;
 mod directory;
 mod fold;
 mod index;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tantivy::TantivyError;
 
+pub use browse::Listing;
 pub use index::Index;
 pub use query::{Projects, Query};
 pub use search::{Answer, Hit, Match};
