@@ -16,7 +16,7 @@ use tantivy::{
 };
 
 use super::{
-    Answer, Change, Checkpoint, Doc, LexicalError, Query, Result,
+    Answer, Change, Checkpoint, Doc, LexicalError, Listing, Query, Result, browse,
     directory::LazyDirectory,
     mark::{self, State},
     merge::Doubling,
@@ -25,7 +25,7 @@ use super::{
     search,
     view::{Queued, View},
 };
-use crate::domain::{MemoryId, Project, Scope, limits::INDEX_PENDING_MAX};
+use crate::domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX};
 
 /// Bytes of one block of stored passages: a hit unpacks one.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
@@ -366,6 +366,25 @@ impl Index {
     pub fn search(&self, query: &Query) -> Result<Answer> {
         let view = self.view()?;
         guarded(|| search::search(&view, &self.fields, query))
+    }
+
+    /// A page of the memories that meet a query's conditions, the newest first, after every change pushed
+    /// before it; the query's text is not looked at.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn browse(&self, query: &Query) -> Result<Listing> {
+        let searcher = self.fresh()?;
+        guarded(|| browse::browse(&searcher, &self.fields, query))
+    }
+
+    /// When each of the memories was written that meet a query's conditions, in no order.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn moments(&self, query: &Query) -> Result<Vec<Timestamp>> {
+        let searcher = self.fresh()?;
+        guarded(|| browse::moments(&searcher, &self.fields, query))
     }
 
     /// Live memories of the same project and scope that share a near key or the title key, queued

@@ -77,6 +77,11 @@ impl Arguments {
         Self { map, read: BTreeSet::new(), redacted: 0 }
     }
 
+    /// All of them, read or not.
+    pub fn all(&self) -> &Map<String, Value> {
+        &self.map
+    }
+
     /// How many secrets were taken out.
     pub fn redacted(&self) -> usize {
         self.redacted

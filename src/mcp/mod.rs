@@ -5,10 +5,12 @@
 
 mod arguments;
 mod definition;
+mod live;
 mod operator;
 mod reply;
 mod server;
 mod tools;
+mod view;
 
 pub use definition::{INSTRUCTIONS, TOOLS};
 pub use server::Server;

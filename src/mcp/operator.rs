@@ -11,6 +11,7 @@ use super::{
     reply::{Reply, moment},
     server::Server,
     tools::{Answer, Call},
+    view,
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
@@ -65,7 +66,10 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_events" => events(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
-        other => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
+        other => match view::answer(other, call).await {
+            Some(answer) => answer,
+            None => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
+        },
     }
 }
 
@@ -106,7 +110,7 @@ async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} memories", memories.len())).list("memories", rows))
 }
 
-fn memory_row(memory: &Memory) -> Value {
+pub(super) fn memory_row(memory: &Memory) -> Value {
     json!({
         "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
         "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
@@ -125,7 +129,7 @@ async fn sessions(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} sessions", sessions.len())).list("sessions", rows))
 }
 
-fn session_row(session: &Session) -> Value {
+pub(super) fn session_row(session: &Session) -> Value {
     json!({
         "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
         "directory": session.directory, "started_at": session.started_at.to_string(),

@@ -26,8 +26,10 @@ use tokio::{
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
+    live::{self, Live, Seen},
     operator, reply,
     tools::{self, Call},
+    view,
 };
 use crate::{
     daemon::{
@@ -73,6 +75,7 @@ struct Shared {
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
+    live: Live,
 }
 
 impl Server {
@@ -85,6 +88,7 @@ impl Server {
             calls: AtomicUsize::new(0),
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
+            live: Live::new(),
         }));
         tokio::spawn(server.clone().bring_up(settings));
         server
@@ -149,6 +153,10 @@ impl Server {
 
     pub(super) fn control(&self) -> &Control {
         &self.0.control
+    }
+
+    pub(super) fn live(&self) -> &Live {
+        &self.0.live
     }
 
     pub(super) fn home(&self) -> &Home {
@@ -236,6 +244,8 @@ struct ConnectionState {
     server: Server,
     hello: Hello,
     project: Project,
+    /// Its number among the clients of [`Live`]; none of a client that only looks on.
+    client: Option<u64>,
     /// The last session that was started on this connection.
     bound: Mutex<Option<SessionId>>,
     /// The sessions that calls of this connection belonged to.
@@ -249,11 +259,13 @@ impl Connection {
             let dir = hello.project_dir.as_ref().or(hello.cwd.as_ref());
             dir.map_or_else(Project::general, |dir| project_dir::project_of(dir, user_home().as_deref()))
         });
+        let client = (!hello.watches).then(|| server.0.live.joined(project.as_str(), hello.pid));
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
         Self(Arc::new(ConnectionState {
             server,
             hello,
             project,
+            client,
             bound: Mutex::new(bound),
             used: Mutex::default(),
         }))
@@ -289,6 +301,9 @@ impl Connection {
     }
 
     fn leave(&self) {
+        if let Some(client) = self.0.client {
+            self.0.server.0.live.left(client);
+        }
         let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
         let now = Timestamp::now();
         for session in std::mem::take(&mut *lock(&self.0.used)) {
@@ -301,18 +316,34 @@ impl Connection {
         self.0.hello.role == Role::Operator
     }
 
+    /// What the stream of calls shows of a call; nothing of a client that only looks on.
+    fn seen(&self, tool: &str, agent: &str, session: &SessionId, arguments: &Arguments) -> Option<Seen> {
+        self.0.client?;
+        let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
+        Some(Seen {
+            tool: tool.to_owned(),
+            agent: agent.to_owned(),
+            project: named.as_ref().unwrap_or(&self.0.project).as_str().to_owned(),
+            session: session.as_str().to_owned(),
+            preview: live::preview(arguments.all(), !tool.starts_with(operator::PREFIX)),
+        })
+    }
+
     async fn answer(
         self,
         name: String,
-        arguments: Arguments,
+        mut arguments: Arguments,
         session: SessionId,
         agent: String,
     ) -> CallToolResult {
         let server = self.0.server.clone();
-        if self.is_person()
-            && let Some(result) = operator::control(&server, &name)
-        {
-            return result;
+        if self.is_person() {
+            if let Some(result) = operator::control(&server, &name) {
+                return result;
+            }
+            if let Some(result) = view::watch(&server, &name, &mut arguments).await {
+                return result;
+            }
         }
         let service = match server.service().await {
             Ok(service) => service,
@@ -375,10 +406,11 @@ impl ServerHandler for Connection {
         let given = request.arguments.unwrap_or_default();
         let is_operation = request.name.starts_with(operator::PREFIX);
         let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
-        // To look whether the daemon is idle must not keep it from leaving.
-        let counted = (request.name != "op_status").then(|| Counted::new(&self.0.server));
+        // To look on must not keep the daemon from leaving.
+        let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
         let name = request.name.into_owned();
+        let seen = self.seen(&name, &agent, &session, &arguments);
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
         // is an answer instead of the end of the connection.
         let answer = tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent)).await;
@@ -388,6 +420,9 @@ impl ServerHandler for Connection {
             reply::failure(&format!("an internal error (incident {incident}; see `cerebro daemon logs`); nothing was acknowledged, call again"))
         });
         drop(counted);
+        if let (Some(client), Some(seen)) = (self.0.client, seen) {
+            self.0.server.0.live.note(client, seen, begun.elapsed(), &result);
+        }
         tracing::debug!(tool = name, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
         Ok(result.into())
     }

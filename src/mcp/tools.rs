@@ -581,7 +581,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     }
 }
 
-fn entry_json(entry: &Entry) -> Value {
+pub(super) fn entry_json(entry: &Entry) -> Value {
     let title = crate::text::cut_chars(&entry.title, 120);
     let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
     if !title.is_empty() {

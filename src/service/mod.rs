@@ -3,6 +3,7 @@
 //! One file for each. All text is redacted here, before the store, the index or a log sees it; every
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
+mod browse;
 mod context;
 mod error;
 mod fields;
@@ -15,6 +16,7 @@ mod save;
 mod search;
 mod session;
 mod stats;
+mod story;
 mod timeline;
 mod topic;
 mod update;
@@ -26,6 +28,7 @@ use std::{
     time::Duration,
 };
 
+pub use browse::{BrowseRequest, Browsed};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
 pub use get::{Observation, ObservationRequest};
@@ -36,6 +39,7 @@ pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session::{StartRequest, Started, Summarised};
 pub use stats::Stats;
+pub use story::Story;
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
 pub use update::{DeleteOutcome, Patch, Updated};

@@ -4,6 +4,7 @@
 //! writer of this process from the reads of a decision to its commit, and commits everything with the
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
+mod browse;
 mod engine;
 mod error;
 mod migrate;
@@ -18,6 +19,7 @@ mod write;
 use std::path::Path;
 
 use engine::Engine;
+pub use browse::DeletedFilter;
 pub use error::StoreError;
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use write::{Changes, Committed, Happened, Step, Write};
