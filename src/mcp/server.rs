@@ -26,7 +26,7 @@ use tokio::{
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
-    operator, reply,
+    hooked, operator, reply,
     tools::{self, Call},
 };
 use crate::{
@@ -373,7 +373,8 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
-        let is_operation = request.name.starts_with(operator::PREFIX);
+        let is_operation =
+            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
         let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
         // To look whether the daemon is idle must not keep it from leaving.
         let counted = (request.name != "op_status").then(|| Counted::new(&self.0.server));
