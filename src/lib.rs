@@ -24,5 +24,7 @@ pub mod mcp;
 pub mod pump;
 
 pub mod config;
+pub mod hook;
+pub mod setup;
 
 pub mod cli;

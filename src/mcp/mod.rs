@@ -6,6 +6,7 @@
 mod arguments;
 mod definition;
 mod live;
+mod hooked;
 mod operator;
 mod reply;
 mod server;

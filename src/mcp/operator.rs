@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
+    hooked,
     reply::{Reply, moment},
     server::Server,
     tools::{Answer, Call},
@@ -50,6 +51,9 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
 
 /// Answers an operation on the store.
 pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    if let Some(step) = name.strip_prefix(hooked::PREFIX) {
+        return hooked::answer(step, call).await;
+    }
     match name {
         "op_resolve" => resolve(call).await,
         "op_restore" => {

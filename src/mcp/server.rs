@@ -26,6 +26,7 @@ use tokio::{
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
+    hooked,
     live::{self, Live, Seen},
     operator, reply,
     tools::{self, Call},
@@ -404,7 +405,8 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
-        let is_operation = request.name.starts_with(operator::PREFIX);
+        let is_operation =
+            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
         let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
         // To look on must not keep the daemon from leaving.
         let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));

@@ -8,6 +8,7 @@ mod context;
 mod error;
 mod fields;
 mod get;
+mod hooked;
 mod indexing;
 mod portable;
 mod projects;

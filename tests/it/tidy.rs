@@ -8,18 +8,19 @@ const SOURCE_LINES_MAX: usize = 700;
 const TEST_LINES_MAX: usize = 500;
 
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["domain"],
     &["text", "redact", "hygiene"],
     &["store", "lexical", "embed"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
+    &["hook", "setup"],
     &["cli"],
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 4] = ["domain", "text", "redact", "hygiene"];
+const PURE: [&str; 5] = ["domain", "text", "redact", "hygiene", "hook"];
 
 struct Source {
     /// The path below `src`.

@@ -3,12 +3,14 @@
 mod change;
 mod daemon;
 mod explore;
+mod hook;
 mod list;
 mod mcp;
 mod portable;
 mod projects;
 mod prompt;
 mod save;
+mod setup;
 mod stats;
 
 use std::future::Future;
@@ -58,12 +60,20 @@ pub enum Command {
     Import(portable::ImportArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
+    Setup(setup::SetupArgs),
+    Unsetup(setup::UnsetupArgs),
+    Hook(hook::HookArgs),
 }
 
 impl Command {
     /// From which level on its work is logged.
     pub fn log_level(&self) -> &'static str {
-        if self.is_daemon() { "info" } else { "warn" }
+        match self {
+            // Agents show, or choke on, what their hooks say.
+            Self::Hook(_) => "off",
+            _ if self.is_daemon() => "info",
+            _ => "warn",
+        }
     }
 
     /// Whether this process is to be the daemon.
@@ -75,6 +85,9 @@ impl Command {
     pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
         match self {
             Self::Prompt => prompt::run(desk),
+            Self::Setup(args) => asking(setup::setup(desk, args)),
+            Self::Unsetup(args) => setup::unsetup(desk, &args),
+            Self::Hook(args) => asking(hook::run(desk, args)),
             Self::Mcp(args) => serving(mcp::run(desk, args)),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(desk, args)),
             Self::Daemon(command) => asking(daemon::run(desk, command)),
