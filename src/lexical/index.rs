@@ -1,7 +1,7 @@
 //! The index itself: opening, the queue of changes, committing, closing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -24,7 +24,7 @@ use super::{
     schema::{Fields, Key, number_to_id, register_analyzer, schema},
     search,
 };
-use crate::domain::{MemoryId, Project, Scope, limits::INDEX_PENDING_MAX};
+use crate::domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX};
 
 /// Bytes of one block of stored passages: a hit unpacks one.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
@@ -396,6 +396,16 @@ impl Index {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    /// Every memory that the index holds and when it was last changed, after every change pushed before it.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn held(&self) -> Result<BTreeMap<MemoryId, Timestamp>> {
+        let searcher = self.fresh()?;
+        let first = self.fields.term(Key::First);
+        guarded(|| scan::memories(&searcher, &first))
     }
 
     /// How many memories the committed index holds.

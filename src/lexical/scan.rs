@@ -1,13 +1,18 @@
 //! Reading postings, and what the filters let through.
 
+use std::collections::BTreeMap;
+
 use tantivy::{
     DocId, Searcher, SegmentReader, Term,
     postings::BlockSegmentPostings,
     schema::{Field, IndexRecordOption},
 };
 
-use super::{Query, Result, schema::Fields};
-use crate::domain::Timestamp;
+use super::{
+    Query, Result,
+    schema::{Fields, number_to_id},
+};
+use crate::domain::{MemoryId, Timestamp};
 
 /// The passages of one segment that the filters let through.
 pub struct Allowed {
@@ -44,6 +49,23 @@ pub fn count(searcher: &Searcher, term: &Term) -> Result<u64> {
         scan(segment, term, |doc, _| count += u64::from(!segment.is_deleted(doc)))?;
     }
     Ok(count)
+}
+
+/// Every memory of the index, with the moment that it was last changed.
+pub fn memories(searcher: &Searcher, first: &Term) -> Result<BTreeMap<MemoryId, Timestamp>> {
+    let mut found = BTreeMap::new();
+    for segment in searcher.segment_readers() {
+        let numbers = segment.fast_fields().u64("memory")?;
+        let dates = segment.fast_fields().i64("date")?;
+        scan(segment, first, |doc, _| {
+            let id = numbers.first(doc).and_then(number_to_id);
+            let date = dates.first(doc).and_then(|micros| Timestamp::from_microsecond(micros).ok());
+            if let (false, Some(id), Some(date)) = (segment.is_deleted(doc), id, date) {
+                found.insert(id, date);
+            }
+        })?;
+    }
+    Ok(found)
 }
 
 /// One bit for each passage of a segment.

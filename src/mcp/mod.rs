@@ -5,6 +5,7 @@
 
 mod arguments;
 mod definition;
+mod keep;
 mod operator;
 mod reply;
 mod server;

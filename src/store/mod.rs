@@ -4,8 +4,10 @@
 //! writer of this process from the reads of a decision to its commit, and commits everything with the
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
+mod dump;
 mod engine;
 mod error;
+mod examine;
 mod migrate;
 mod read;
 mod row;
@@ -17,8 +19,10 @@ mod write;
 
 use std::path::Path;
 
+pub use dump::{Dump, Pieces, RowCounts, Script, script};
 use engine::Engine;
 pub use error::StoreError;
+pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
