@@ -1,7 +1,7 @@
 //! The index itself: opening, the queue of changes, committing, closing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -374,8 +374,7 @@ impl Index {
     /// # Errors
     /// As [`Self::search`].
     pub fn browse(&self, query: &Query) -> Result<Listing> {
-        let searcher = self.fresh()?;
-        guarded(|| browse::browse(&searcher, &self.fields, query))
+        guarded(|| browse::browse(&*self.view()?, &self.fields, query))
     }
 
     /// When each of the memories was written that meet a query's conditions, in no order.
@@ -383,8 +382,7 @@ impl Index {
     /// # Errors
     /// As [`Self::search`].
     pub fn moments(&self, query: &Query) -> Result<Vec<Timestamp>> {
-        let searcher = self.fresh()?;
-        guarded(|| browse::moments(&searcher, &self.fields, query))
+        guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
     /// Live memories of the same project and scope that share a near key or the title key, queued
@@ -455,6 +453,14 @@ impl Index {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    /// Every memory that the index holds and when it was last changed, the queued ones included.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn held(&self) -> Result<BTreeMap<MemoryId, Timestamp>> {
+        guarded(|| scan::memories(&*self.view()?, &self.fields.term(Key::First)))
     }
 
     /// How many memories the index holds, the queued ones included.

@@ -7,6 +7,7 @@ mod arguments;
 mod definition;
 mod live;
 mod hooked;
+mod keep;
 mod operator;
 mod reply;
 mod server;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     arguments::ArgumentError,
     hooked,
+    keep,
     reply::{Reply, moment},
     server::Server,
     tools::{Answer, Call},
@@ -39,7 +40,8 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
             .fact("clients", control.clients())
             .fact("started_at", moment(control.started_at()))
             .fact("store", server.stage_name())
-            .fact("home", server.home().root().display().to_string()),
+            .fact("home", server.home().root().display().to_string())
+            .fact("backup", keep::backup_facts(server)),
         "op_stop" => {
             control.stop();
             Reply::saying("leaving").fact("pid", control.pid())
@@ -70,6 +72,9 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_events" => events(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
+        "op_backup" => keep::backup(call).await,
+        "op_examine" => keep::examine(call).await,
+        "op_backup_progress" => Ok(keep::backup_progress(call)),
         other => match view::answer(other, call).await {
             Some(answer) => answer,
             None => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),

@@ -109,6 +109,9 @@ impl Server {
             }
         };
         let failed = matches!(stage, Stage::Failed(_));
+        if let Stage::Ready(service) = &stage {
+            self.keep_backups(service.clone());
+        }
         self.0.stage.send_replace(stage);
         if failed {
             // Those who wait hear why; the next daemon tries again.
@@ -116,6 +119,22 @@ impl Server {
             self.0.control.stop();
         }
         self.sweep().await;
+    }
+
+    /// Makes backups by the clock, in a task of its own.
+    fn keep_backups(&self, service: Service) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            service.keep_backups(server.0.home.root(), server.0.control.stopping()).await;
+        });
+    }
+
+    /// The use cases, if the store is open now.
+    pub(super) fn opened(&self) -> Option<Service> {
+        match &*self.0.stage.borrow() {
+            Stage::Ready(service) => Some(service.clone()),
+            _ => None,
+        }
     }
 
     /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -199,7 +218,7 @@ impl Serve for Server {
         Activity {
             last_call: *lock(&self.0.last_call),
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
-            runnable_jobs: 0,
+            runnable_jobs: usize::from(self.opened().is_some_and(|service| service.backup_progress().is_some())),
         }
     }
 

@@ -219,6 +219,13 @@ impl Service {
         Ok(index.flush()?)
     }
 
+    /// Throws the index away and builds it anew from the store.
+    pub(super) async fn rebuild_index(&self) -> Result<(), ServiceError> {
+        self.0.index.damaged.store(true, Ordering::SeqCst);
+        self.0.index.behind.store(true, Ordering::SeqCst);
+        self.at_the_end().await
+    }
+
     /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
     pub(super) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
     where

@@ -4,7 +4,9 @@
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
 mod browse;
+pub mod backup;
 mod context;
+pub mod doctor;
 mod error;
 mod fields;
 mod get;
@@ -60,11 +62,18 @@ pub struct Settings {
     pub agent_hard_delete: bool,
     /// How many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// Backups by the clock.
+    pub backup: backup::Plan,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { dedup_window: limits::DEDUP_WINDOW, agent_hard_delete: true, revisions_keep: 0 }
+        Self {
+            dedup_window: limits::DEDUP_WINDOW,
+            agent_hard_delete: true,
+            revisions_keep: 0,
+            backup: backup::Plan::default(),
+        }
     }
 }
 
@@ -87,6 +96,7 @@ struct Inner {
     store: Store,
     index: Arc<indexing::Follower>,
     settings: Settings,
+    backups: backup::Desk,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
     /// How many connections each session has now.
@@ -120,6 +130,7 @@ impl Service {
             store,
             index,
             settings,
+            backups: backup::Desk::default(),
             live: Mutex::default(),
             connected: Mutex::default(),
             projects: tokio::sync::OnceCell::new(),

@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
 use surrealdb_cnf::ConfigMap;
-use surrealdb_core::kvs::Datastore;
+use surrealdb_core::{dbs::Session, kvs::Datastore};
 
 use super::{
     StoreError,
@@ -52,6 +52,8 @@ const SETTINGS: &[(&str, u64)] = &[
     ("hnsw_cache_size", 32 * MIB),
     ("diskann_cache_size", MIB),
     ("graph_resolve_cache_size", 4 * MIB),
+    // Rows of one statement of a backup: each is read, parsed and committed whole, and texts may be long.
+    ("export_batch_size", 200),
 ];
 
 /// The open database. A clone is another handle to the same one.
@@ -127,6 +129,19 @@ impl Engine {
             Some(at) => told.swap_remove(at),
             None => told.pop().unwrap_or_else(|| unexplained("the transaction failed".to_owned())),
         })
+    }
+
+    pub(super) fn db(&self) -> &Surreal<Db> {
+        &self.db
+    }
+
+    pub(super) fn datastore(&self) -> &Datastore {
+        &self.datastore
+    }
+
+    /// A session below the SDK that may do everything in the database.
+    pub(super) fn owner() -> Session {
+        Session::owner().with_ns(NAMESPACE).with_db(DATABASE)
     }
 
     /// Flushes, closes and releases the lock on the folder.

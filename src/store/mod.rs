@@ -5,8 +5,10 @@
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
 mod browse;
+mod dump;
 mod engine;
 mod error;
+mod examine;
 mod migrate;
 mod read;
 mod row;
@@ -18,9 +20,11 @@ mod write;
 
 use std::path::Path;
 
+pub use dump::{Dump, Pieces, RowCounts, Script, script};
 use engine::Engine;
 pub use browse::DeletedFilter;
 pub use error::StoreError;
+pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use write::{Changes, Committed, Happened, Step, Write};
 

@@ -1,7 +1,9 @@
 //! The commands, by what they are about.
 
+mod backup;
 mod change;
 mod daemon;
+mod doctor;
 mod explore;
 mod hook;
 mod list;
@@ -45,8 +47,8 @@ pub enum Command {
     Stats(stats::StatsArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
-    /// Bring a deleted memory back
-    Restore(change::OneArgs),
+    /// Bring a deleted memory back, or all of a backup into an empty home
+    Restore(change::RestoreArgs),
     /// Pin a memory, so that agents always read it first
     Pin(change::OneArgs),
     /// Unpin a memory
@@ -56,6 +58,8 @@ pub enum Command {
     Projects(projects::ProjectsArgs),
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
+    Backup(backup::BackupArgs),
+    Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
     /// Print a text for your agent's instructions: when to save and how to search
@@ -99,7 +103,14 @@ impl Command {
             Self::Stats(args) => asking(stats::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
-            Self::Restore(args) => asking(change::run(desk, args, "op_restore")),
+            Self::Restore(args) => match args.file() {
+                Some(file) => serving(backup::restore(desk, file)),
+                None => asking(change::run(desk, args.one(), "op_restore")),
+            },
+            Self::Backup(args) => match args.restored() {
+                Some(file) => serving(backup::restore(desk, file.to_owned())),
+                None => asking(backup::run(desk, args)),
+            },
             Self::Pin(args) => asking(change::run(desk, args, "op_pin")),
             Self::Unpin(args) => asking(change::run(desk, args, "op_unpin")),
             Self::List(args) => asking(list::memories(desk, args)),
@@ -107,6 +118,7 @@ impl Command {
             Self::Projects(args) => asking(projects::run(desk, args)),
             Self::Prompts(args) => asking(list::prompts(desk, args)),
             Self::Events(args) => asking(list::events(desk, args)),
+            Self::Doctor(args) => asking(doctor::run(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),
             Self::Import(args) => asking(portable::import(desk, args)),
         }

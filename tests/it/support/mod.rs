@@ -6,6 +6,7 @@ mod agent;
 mod home;
 mod reply;
 mod repository;
+mod store;
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ pub use home::{Finished, Home, finish};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
+pub use store::alter;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
