@@ -8,6 +8,7 @@ pub mod domain;
 
 pub mod hygiene;
 pub mod redact;
+pub mod relate;
 pub mod text;
 
 pub mod embed;

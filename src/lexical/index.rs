@@ -307,7 +307,7 @@ impl Index {
     }
 
     /// A view that holds every change pushed before this call.
-    fn fresh(&self) -> Result<Searcher> {
+    pub(super) fn fresh(&self) -> Result<Searcher> {
         let pending = || !lock(&self.queue).changes.is_empty();
         if pending() {
             let mut writer = lock(&self.writer);
@@ -396,6 +396,10 @@ impl Index {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
     /// How many memories the committed index holds.

@@ -6,6 +6,7 @@
 
 mod directory;
 mod fold;
+mod holders;
 mod index;
 mod mark;
 mod merge;

@@ -8,6 +8,7 @@ mod engine;
 mod error;
 mod migrate;
 mod read;
+mod relation;
 mod row;
 mod space;
 mod statement;
@@ -20,6 +21,7 @@ use std::path::Path;
 use engine::Engine;
 pub use error::StoreError;
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use relation::{Provenance, StoredRelation};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
 use crate::domain::Timestamp;

@@ -3,6 +3,7 @@
 mod change;
 mod daemon;
 mod explore;
+mod graph;
 mod list;
 mod mcp;
 mod portable;
@@ -40,6 +41,7 @@ pub enum Command {
     Get(explore::GetArgs),
     Timeline(explore::TimelineArgs),
     Context(explore::ContextArgs),
+    Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
@@ -83,6 +85,7 @@ impl Command {
             Self::Get(args) => asking(explore::get(desk, args)),
             Self::Timeline(args) => asking(explore::timeline(desk, args)),
             Self::Context(args) => asking(explore::context(desk, args)),
+            Self::Graph(args) => asking(graph::run(desk, args)),
             Self::Stats(args) => asking(stats::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
