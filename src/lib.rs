@@ -13,6 +13,7 @@ pub mod text;
 
 pub mod embed;
 pub mod lexical;
+pub mod llm;
 pub mod store;
 
 pub mod service;

@@ -11,7 +11,7 @@ const TEST_LINES_MAX: usize = 500;
 const LAYERS: [&[&str]; 7] = [
     &["domain"],
     &["text", "redact", "hygiene", "relate"],
-    &["store", "lexical", "embed"],
+    &["store", "lexical", "embed", "llm"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
