@@ -3,6 +3,7 @@
 //! One file for each. All text is redacted here, before the store, the index or a log sees it; every
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
+mod claims;
 mod context;
 mod error;
 mod fields;

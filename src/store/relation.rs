@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{MemoryId, Timestamp},
-    relate::{Relation, RelationKind},
+    relate::{Relation, RelationKind, claim::Entity},
 };
 
 /// Who says that memories are related.
@@ -132,5 +132,39 @@ impl Store {
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
         let mut results = self.engine()?.run(statement::RELATION_CLAIMS, vars.0).await?;
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+    }
+
+    /// Puts what a memory is about in the place of what a model said before.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when another write met this one; putting it again is harmless.
+    pub async fn put_entities(
+        &self,
+        memory: &MemoryId,
+        model: &str,
+        entities: &[Entity],
+    ) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct EntityRow {
+            memory: RecordId,
+            name: String,
+            kind: String,
+            model: String,
+            at: surrealdb::types::Datetime,
+        }
+        let at = datetime(self.now());
+        let row = |entity: &Entity| EntityRow {
+            memory: memory_record(memory),
+            name: entity.name.clone(),
+            kind: entity.kind.clone(),
+            model: model.to_owned(),
+            at,
+        };
+        let vars = Vars::new()
+            .with("memory", memory_record(memory))
+            .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
+        self.engine()?.run(statement::ENTITY_PUT, vars.0).await?;
+        Ok(())
     }
 }

@@ -35,6 +35,7 @@ statements! {
     COMMIT_VOID_JOBS = "commit_void_jobs",
     COUNTS = "counts",
     EDGE_TIME = "edge_time",
+    ENTITY_PUT = "entity_put",
     EVENT_AFTER = "event_after",
     MEMORY_BEFORE = "memory_before",
     MEMORY_BY_PREFIX = "memory_by_prefix",
