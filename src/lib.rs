@@ -8,10 +8,12 @@ pub mod domain;
 
 pub mod hygiene;
 pub mod redact;
+pub mod relate;
 pub mod text;
 
 pub mod embed;
 pub mod lexical;
+pub mod llm;
 pub mod store;
 
 pub mod service;

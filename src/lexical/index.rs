@@ -340,7 +340,7 @@ impl Index {
     }
 
     /// A view that holds every change pushed before this call.
-    fn view(&self) -> Result<Arc<View>> {
+    pub(super) fn view(&self) -> Result<Arc<View>> {
         let mut last = lock(&self.view);
         // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
         let (committed, pushes, changes) = {
@@ -453,6 +453,10 @@ impl Index {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
     /// Every memory that the index holds and when it was last changed, the queued ones included.

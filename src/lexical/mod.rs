@@ -8,6 +8,7 @@
 mod browse;
 mod directory;
 mod fold;
+mod holders;
 mod index;
 mod mark;
 mod merge;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
-    service::Updated,
+    service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated},
 };
 
 /// What the names of these operations begin with.
@@ -70,6 +70,7 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_merge_projects" => merge_projects(call).await,
         "op_prompts" => prompts(call).await,
         "op_events" => events(call).await,
+        "op_graph" => graph(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
         "op_backup" => keep::backup(call).await,
@@ -215,6 +216,38 @@ async fn events(call: &mut Call) -> Answer {
         })
         .collect();
     Ok(Reply::saying(format!("{} events", events.len())).list("events", rows))
+}
+
+async fn graph(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
+    let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
+    let graph = call.service.graph(&id, depth, limit).await?;
+    let nodes: Vec<Value> = graph
+        .nodes
+        .iter()
+        .map(|node| {
+            json!({
+                "id": node.memory.id.as_str(), "title": node.memory.title, "type": node.memory.kind.as_str(),
+                "project": node.memory.project.as_str(), "updated_at": node.memory.updated_at.to_string(),
+                "distance": node.distance,
+            })
+        })
+        .collect();
+    let relations: Vec<Value> = graph
+        .relations
+        .iter()
+        .map(|one| {
+            json!({
+                "from": one.from.as_str(), "to": one.to.as_str(), "kind": one.kind, "weight": one.weight,
+                "evidence": one.evidence, "method": one.method, "model": one.model, "at": one.at.to_string(),
+            })
+        })
+        .collect();
+    Ok(Reply::saying(format!("{} memories, {} relations", nodes.len(), relations.len()))
+        .list("nodes", nodes)
+        .list("relations", relations)
+        .fact("truncated", graph.truncated))
 }
 
 async fn export(call: &mut Call) -> Answer {

@@ -5,16 +5,19 @@
 
 mod browse;
 pub mod backup;
+mod claims;
 mod context;
 pub mod doctor;
 mod error;
 mod fields;
 mod get;
 mod hooked;
+mod graph;
 mod indexing;
 mod portable;
 mod projects;
 mod prompt;
+mod relate;
 mod save;
 mod search;
 mod session;
@@ -35,6 +38,7 @@ pub use browse::{BrowseRequest, Browsed};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
 pub use get::{Observation, ObservationRequest};
+pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
@@ -97,6 +101,7 @@ struct Inner {
     index: Arc<indexing::Follower>,
     settings: Settings,
     backups: backup::Desk,
+    claims: Arc<claims::ClaimBook>,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
     /// How many connections each session has now.
@@ -119,16 +124,21 @@ impl Service {
     pub async fn open(store_dir: &Path, index_dir: &Path, settings: Settings) -> Result<Self, ServiceError> {
         let (index, _) = Index::open(index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, index_dir));
-        let follower = Arc::clone(&index);
+        let claims = Arc::new(claims::ClaimBook::default());
+        let (follower, book) = (Arc::clone(&index), Arc::clone(&claims));
         let store = Store::open(
             store_dir,
             jiff::Timestamp::now,
-            Box::new(move |committed| follower.follow(committed)),
+            Box::new(move |committed| {
+                follower.follow(committed);
+                book.follow(committed);
+            }),
         )
         .await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
+            claims,
             settings,
             backups: backup::Desk::default(),
             live: Mutex::default(),

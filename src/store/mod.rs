@@ -11,6 +11,7 @@ mod error;
 mod examine;
 mod migrate;
 mod read;
+mod relation;
 mod row;
 mod space;
 mod statement;
@@ -26,6 +27,7 @@ pub use browse::DeletedFilter;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use relation::{Provenance, StoredRelation};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
 use crate::domain::Timestamp;

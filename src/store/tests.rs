@@ -221,3 +221,41 @@ fn the_queries_for_people_run_as_they_stand() {
         assert!(count >= 7, "{count} queries");
     });
 }
+
+#[test]
+fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
+    use super::Provenance;
+    use crate::relate::{Relation, RelationKind};
+
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let (one, two, gone) = (memory(None), memory(None), Memory { deleted_at: Some(moment(4_000_000)), ..memory(None) });
+        for put_in in [&one, &two, &gone] {
+            put(&store, put_in.clone()).await.unwrap();
+        }
+        let to = |memory: &Memory, weight| Relation {
+            to: memory.id.clone(),
+            kind: RelationKind::MentionsSame,
+            weight,
+            evidence: Some("a.rs".to_owned()),
+        };
+        let by = Provenance { method: "mentions", model: None };
+        let edges = async || -> Vec<(MemoryId, MemoryId, f64)> {
+            let all = store.relations(&[one.id.clone(), two.id.clone()], 10).await.unwrap();
+            all.into_iter().map(|edge| (edge.from, edge.to, edge.weight)).collect()
+        };
+        for _ in 0..2 {
+            let both = [to(&two, 0.5), to(&gone, 0.9)];
+            assert!(store.put_relations(&one.id, 1, by, &both).await.unwrap());
+            assert_eq!(edges().await, [(one.id.clone(), two.id.clone(), 0.5)]);
+        }
+        assert!(store.put_relations(&one.id, 1, by, &[to(&two, 0.25)]).await.unwrap());
+        assert!(!store.put_relations(&one.id, 2, by, &[]).await.unwrap(), "another revision");
+        assert!(!store.put_relations(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
+        assert_eq!(edges().await, [(one.id.clone(), two.id.clone(), 0.25)]);
+        assert!(store.put_relations(&one.id, 1, by, &[]).await.unwrap());
+        assert_eq!(edges().await, []);
+        store.close().await.unwrap();
+    });
+}

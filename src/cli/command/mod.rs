@@ -6,6 +6,7 @@ mod daemon;
 mod doctor;
 mod explore;
 mod hook;
+mod graph;
 mod list;
 mod mcp;
 mod portable;
@@ -44,6 +45,7 @@ pub enum Command {
     Get(explore::GetArgs),
     Timeline(explore::TimelineArgs),
     Context(explore::ContextArgs),
+    Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
@@ -100,6 +102,7 @@ impl Command {
             Self::Get(args) => asking(explore::get(desk, args)),
             Self::Timeline(args) => asking(explore::timeline(desk, args)),
             Self::Context(args) => asking(explore::context(desk, args)),
+            Self::Graph(args) => asking(graph::run(desk, args)),
             Self::Stats(args) => asking(stats::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
