@@ -7,6 +7,8 @@
 pub mod domain;
 
 pub mod hygiene;
+pub mod pace;
+pub mod passage;
 pub mod redact;
 pub mod relate;
 pub mod text;
@@ -15,6 +17,7 @@ pub mod embed;
 pub mod lexical;
 pub mod llm;
 pub mod store;
+pub mod vector;
 
 pub mod service;
 

@@ -13,6 +13,7 @@ mod reply;
 mod server;
 mod tools;
 mod view;
+mod worker;
 
 pub use definition::{INSTRUCTIONS, TOOLS};
 pub use server::Server;

@@ -14,6 +14,7 @@ use super::{
     server::Server,
     tools::{Answer, Call},
     view,
+    worker,
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
@@ -28,6 +29,11 @@ const IMPORT_LINES_MAX: usize = 500;
 const RESOLVED_MAX: usize = 10;
 /// Most memories that a listing shows at once.
 const LIST_MAX: usize = 500;
+
+/// Whether an operation only looks at the worker, as those do that draw its progress.
+pub(super) fn watches(name: &str) -> bool {
+    name == "op_worker"
+}
 
 /// Answers what does not need the store: how the daemon is, and that it should leave.
 pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
@@ -76,6 +82,7 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_backup" => keep::backup(call).await,
         "op_examine" => keep::examine(call).await,
         "op_backup_progress" => Ok(keep::backup_progress(call)),
+        name if worker::NAMES.contains(&name) => worker::answer(name, call).await,
         other => match view::answer(other, call).await {
             Some(answer) => answer,
             None => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),

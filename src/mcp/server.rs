@@ -40,7 +40,7 @@ use crate::{
     domain::{Project, SessionId, Timestamp},
     home::{Home, user_home},
     project_dir, redact,
-    service::{Caller, Service, Settings},
+    service::{Caller, Embedding, Service, Settings},
     text,
 };
 
@@ -81,7 +81,7 @@ struct Shared {
 
 impl Server {
     /// Begins to open the store and returns at once.
-    pub fn open(home: Home, settings: Settings, control: Control) -> Self {
+    pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
         let server = Self(Arc::new(Shared {
             home,
             control,
@@ -91,14 +91,14 @@ impl Server {
             gone: Mutex::default(),
             live: Live::new(),
         }));
-        tokio::spawn(server.clone().bring_up(settings));
+        tokio::spawn(server.clone().bring_up(settings, embedding));
         server
     }
 
-    async fn bring_up(self, settings: Settings) {
+    async fn bring_up(self, settings: Settings, embedding: Embedding) {
         let begun = Instant::now();
         let home = &self.0.home;
-        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings).await {
+        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
             Ok(service) => {
                 tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
                 Stage::Ready(service)
@@ -218,7 +218,9 @@ impl Serve for Server {
         Activity {
             last_call: *lock(&self.0.last_call),
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
-            runnable_jobs: usize::from(self.opened().is_some_and(|service| service.backup_progress().is_some())),
+            runnable_jobs: self.opened().map_or(0, |service| {
+                service.runnable_jobs() + usize::from(service.backup_progress().is_some())
+            }),
         }
     }
 
@@ -370,6 +372,8 @@ impl Connection {
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
+        // Who looks at the worker does not wait for it to give way.
+        let _busy = (!operator::watches(&name)).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
         let answer = if self.is_person() && name.starts_with(operator::PREFIX) {

@@ -100,7 +100,7 @@ impl Service {
         checks.push(told("events", self.events_checked().await));
         checks.push(told("edges", self.edges(fix).await));
         checks.push(told("links", self.links().await));
-        checks.push(told("jobs", self.jobs(fix).await));
+        checks.push(told("jobs", self.queue(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
@@ -227,7 +227,7 @@ impl Service {
     }
 
     /// Work is done or waits; none is stuck, given up, or about nothing.
-    async fn jobs(&self, fix: bool) -> Found {
+    async fn queue(&self, fix: bool) -> Found {
         let before = self.store().now() - LEASE_GRACE;
         let faulty = self.store().faulty_jobs(before).await?;
         let mut words = Vec::new();

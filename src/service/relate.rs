@@ -3,24 +3,49 @@
 use super::{Service, ServiceError};
 use crate::{
     domain::{Memory, MemoryId},
-    relate::{self, HOLDERS_MAX, Mention},
-    store::Provenance,
+    relate::{self, HOLDERS_MAX, Mention, Relation},
+    store::{Provenance, StoredModel},
 };
 
 /// By what names and codes two texts share.
 const MENTIONS: Provenance<'_> = Provenance { method: "mentions", model: None };
 
 impl Service {
-    /// Draws anew the relations that need no model: shared files, symbols, error codes and packages.
-    /// Nothing is drawn for a memory that was revised meanwhile; its next job does it.
+    /// Draws anew what relates a memory to others: shared files, symbols, error codes and packages, and an
+    /// unusual likeness of the vectors that a model just gave it. Nothing is drawn for a memory that was
+    /// revised meanwhile; its next job does it.
     ///
     /// # Errors
     /// A failing store or index.
-    pub(super) async fn relate_by_mentions(&self, memory: &Memory) -> Result<(), ServiceError> {
+    pub(super) async fn relate(
+        &self,
+        memory: &Memory,
+        model: &StoredModel,
+        vectors: &[Vec<f32>],
+    ) -> Result<(), ServiceError> {
+        self.relate_by_mentions(memory).await?;
+        let likeness = self.likeness(memory, model, vectors).await?;
+        let by = Provenance { method: "vectors", model: Some(&model.name) };
+        self.put_relations(memory, by, &relate::by_likeness(&likeness)).await
+    }
+
+    async fn relate_by_mentions(&self, memory: &Memory) -> Result<(), ServiceError> {
         let mentions = relate::mentions(&format!("{}\n{}", memory.title, memory.content));
         let holders = self.holders(memory, mentions).await?;
         let relations = relate::by_mentions(&holders);
-        self.store().put_relations(&memory.id, memory.revision, MENTIONS, &relations).await?;
+        self.put_relations(memory, MENTIONS, &relations).await
+    }
+
+    /// A memory's first revision has no older relations to take away, so none means no write.
+    async fn put_relations(
+        &self,
+        memory: &Memory,
+        by: Provenance<'_>,
+        relations: &[Relation],
+    ) -> Result<(), ServiceError> {
+        if !(relations.is_empty() && memory.revision == 1) {
+            self.store().put_relations(&memory.id, memory.revision, by, relations).await?;
+        }
         Ok(())
     }
 

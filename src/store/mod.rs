@@ -9,6 +9,7 @@ mod dump;
 mod engine;
 mod error;
 mod examine;
+mod job;
 mod migrate;
 mod read;
 mod relation;
@@ -17,6 +18,7 @@ mod space;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod vector;
 mod write;
 
 use std::path::Path;
@@ -26,8 +28,10 @@ use engine::Engine;
 pub use browse::DeletedFilter;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
+pub use job::{Job, JobCounts, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
+pub use vector::{ModelState, StoredModel, StoredVector};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
 use crate::domain::Timestamp;
@@ -45,6 +49,8 @@ pub struct Store {
     closing: std::sync::atomic::AtomicBool,
     writer: String,
     position: tokio::sync::Mutex<write::Position>,
+    /// Held by whoever changes vectors, so that the order of the changes is known.
+    vectors: tokio::sync::Mutex<()>,
     follower: Follower,
     clock: Clock,
 }
@@ -74,6 +80,7 @@ impl Store {
             closing: false.into(),
             writer: EMBEDDED_WRITER.to_owned(),
             position: tokio::sync::Mutex::new(write::Position { seq: None, at: Timestamp::UNIX_EPOCH }),
+            vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,
         })

@@ -152,7 +152,7 @@ fn row_key(row: &Value) -> Option<String> {
     Some(key.clone())
 }
 
-fn one<T>(items: Vec<T>) -> Option<T> {
+pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
     items.into_iter().next()
 }
 

@@ -83,7 +83,7 @@ impl Store {
     /// Edges are derived, as the index is: no event tells of them.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when another write met this one; putting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
     pub async fn put_relations(
         &self,
         memory: &MemoryId,
@@ -108,7 +108,7 @@ impl Store {
             .with("revision", i64::from(revision))
             .with("method", by.method)
             .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
-        let mut results = self.engine()?.run(statement::RELATION_PUT, vars.0).await?;
+        let mut results = self.insist(statement::RELATION_PUT, vars).await?;
         let put: Option<bool> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
@@ -137,7 +137,7 @@ impl Store {
     /// Puts what a memory is about in the place of what a model said before.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when another write met this one; putting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
     pub async fn put_entities(
         &self,
         memory: &MemoryId,
@@ -164,7 +164,7 @@ impl Store {
         let vars = Vars::new()
             .with("memory", memory_record(memory))
             .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
-        self.engine()?.run(statement::ENTITY_PUT, vars.0).await?;
+        self.insist(statement::ENTITY_PUT, vars).await?;
         Ok(())
     }
 }

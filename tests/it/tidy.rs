@@ -10,8 +10,8 @@ const TEST_LINES_MAX: usize = 500;
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
 const LAYERS: [&[&str]; 8] = [
     &["domain"],
-    &["text", "redact", "hygiene", "relate"],
-    &["store", "lexical", "embed", "llm"],
+    &["text", "redact", "hygiene", "pace", "passage", "relate"],
+    &["store", "lexical", "vector", "embed", "llm"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
@@ -20,7 +20,8 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 6] = ["domain", "text", "redact", "hygiene", "relate", "hook"];
+const PURE: [&str; 8] =
+    ["domain", "text", "redact", "hygiene", "pace", "passage", "relate", "hook"];
 
 struct Source {
     /// The path below `src`.

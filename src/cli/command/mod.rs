@@ -15,6 +15,7 @@ mod prompt;
 mod save;
 mod setup;
 mod stats;
+mod worker;
 
 use std::future::Future;
 use std::time::Duration;
@@ -64,6 +65,9 @@ pub enum Command {
     Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
+    Worker(worker::WorkerArgs),
+    Jobs(worker::JobsArgs),
+    Reindex(worker::ReindexArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
     Setup(setup::SetupArgs),
@@ -124,6 +128,9 @@ impl Command {
             Self::Doctor(args) => asking(doctor::run(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),
             Self::Import(args) => asking(portable::import(desk, args)),
+            Self::Worker(args) => asking(worker::worker(desk, args)),
+            Self::Jobs(args) => asking(worker::jobs(desk, args)),
+            Self::Reindex(args) => asking(worker::reindex(desk, args)),
         }
     }
 }
