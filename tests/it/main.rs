@@ -33,6 +33,7 @@ mod properties;
 mod tidy;
 mod tools;
 mod worker;
+mod worker_crash;
 
 /// A file that is not listed above would never run.
 #[test]
