@@ -137,12 +137,21 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
 }
 
 async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
-    let Some(daemon) = Daemon::running(home).await? else {
+    let Some(pid) = dismiss(home).await? else {
         if !desk.output.json(&json!({ "running": false, "stopped": false }))? {
             desk.output.note("no daemon was running");
         }
         return Ok(Outcome::Done);
     };
+    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
+        desk.output.note(&format!("the daemon (process {pid}) has left"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Lets the daemon finish its calls and leave; gives its process id, or nothing if none ran.
+pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
+    let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
     let answer = daemon.ask(Request::new("op_stop")).await?;
     daemon.close().await;
     let pid = answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
@@ -151,10 +160,7 @@ async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
         return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));
     }
     wait_until(END_MAX, || !is_alive(pid)).await;
-    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
-        desk.output.note(&format!("the daemon (process {pid}) has left"));
-    }
-    Ok(Outcome::Done)
+    Ok(Some(pid))
 }
 
 /// Whether the home is still this process's. Another daemon may have come meanwhile.

@@ -5,6 +5,7 @@ mod daemon;
 mod explore;
 mod list;
 mod mcp;
+mod model;
 mod portable;
 mod projects;
 mod prompt;
@@ -56,6 +57,9 @@ pub enum Command {
     Events(list::EventsArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
+    /// Choose, install and try what turns text into vectors
+    #[command(subcommand)]
+    Model(model::ModelCommand),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
 }
@@ -92,6 +96,7 @@ impl Command {
             Self::List(args) => asking(list::memories(desk, args)),
             Self::Sessions(args) => asking(list::sessions(desk, args)),
             Self::Projects(args) => asking(projects::run(desk, args)),
+            Self::Model(command) => asking(model::run(desk, command)),
             Self::Prompts(args) => asking(list::prompts(desk, args)),
             Self::Events(args) => asking(list::events(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),

@@ -4,6 +4,8 @@
 
 mod agent;
 mod home;
+mod model;
+mod provider;
 mod reply;
 mod repository;
 
@@ -11,6 +13,8 @@ use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
 pub use home::{Finished, Home, finish};
+pub use model::{model_home, shelf};
+pub use provider::{Heard, Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
