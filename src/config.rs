@@ -1,10 +1,15 @@
 //! What the user can set, in `config.toml` of the home.
 
+pub mod edit;
+mod opener;
+
 use std::{path::Path, time::Duration};
 
 use serde::Deserialize;
 
+use crate::embed;
 use crate::service::Settings;
+use crate::text;
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -20,6 +25,8 @@ pub struct Config {
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// `[embeddings]`: who turns text into vectors.
+    pub embeddings: embed::Settings,
 }
 
 impl Default for Config {
@@ -30,6 +37,7 @@ impl Default for Config {
             agent_hard_delete: settings.agent_hard_delete,
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
+            embeddings: embed::Settings::default(),
         }
     }
 }
@@ -40,6 +48,14 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable {
         /// The file.
         path: std::path::PathBuf,
         /// Why.
@@ -81,29 +97,12 @@ impl Config {
 }
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).ok_or_else(|| {
+    let written = String::deserialize(deserializer)?;
+    text::duration(&written).ok_or_else(|| {
         serde::de::Error::custom(format!(
-            "`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
+            "`{written}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
         ))
     })
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let unit = text.chars().last()?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -117,9 +116,19 @@ mod tests {
             toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
         assert_eq!(config.idle_exit, Duration::from_secs(1));
         assert!(!config.settings().agent_hard_delete);
+        let config: Config =
+            toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
+                .unwrap();
+        assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
+        assert_eq!(config.embeddings.provider.name(), "openai");
         for bad in [
-            "idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"",
+            "idle_exit = 5",
+            "idle_exit = \"5\"",
+            "idle_exit = \"-1s\"",
+            "idel_exit = \"1s\"",
             "revisions_keep = -1",
+            "[embeddings]\nprovider = \"nobody\"",
+            "[embeddings]\nthread = 1",
         ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

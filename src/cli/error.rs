@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
+use crate::embed::EmbedError;
 use crate::home::HomeError;
 
 /// Whose fault it is; scripts tell it by the exit code.
@@ -115,6 +116,12 @@ impl From<HomeError> for Error {
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::user(error).hint("mend the file, or remove it for the defaults")
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
+        Self::user(error)
     }
 }
 

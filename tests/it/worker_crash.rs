@@ -8,7 +8,7 @@ use cerebro::domain::{Project, Timestamp};
 use cerebro::store::{Store, StoredVector};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::support::{Home, Mood, Provider, json, scaled, wait_for};
+use crate::support::{Fickle, Home, Mood, json, scaled, wait_for};
 
 const ROUNDS: usize = 20;
 const PAGE: usize = 500;
@@ -104,7 +104,7 @@ fn drained(home: &Home) {
 
 #[test]
 fn killed_at_any_moment_it_ends_with_every_vector_once() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut rng = StdRng::seed_from_u64(7);
     let mut ids: Vec<String> = Vec::new();
@@ -133,7 +133,7 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
 
 #[test]
 fn purging_merging_and_importing_keep_vectors_true() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     let ids: Vec<String> = (0..12).map(|n| agent.save(&format!("Title {n}"), &format!("Text {n}."))).collect();
@@ -164,7 +164,7 @@ fn purging_merging_and_importing_keep_vectors_true() {
 
 #[test]
 fn another_model_takes_over_when_all_its_vectors_are_there() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     for n in 0..30 {

@@ -5,6 +5,7 @@ mod daemon;
 mod explore;
 mod list;
 mod mcp;
+mod model;
 mod portable;
 mod projects;
 mod prompt;
@@ -60,6 +61,9 @@ pub enum Command {
     Worker(worker::WorkerArgs),
     Jobs(worker::JobsArgs),
     Reindex(worker::ReindexArgs),
+    /// Choose, install and try what turns text into vectors
+    #[command(subcommand)]
+    Model(model::ModelCommand),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
 }
@@ -96,6 +100,7 @@ impl Command {
             Self::List(args) => asking(list::memories(desk, args)),
             Self::Sessions(args) => asking(list::sessions(desk, args)),
             Self::Projects(args) => asking(projects::run(desk, args)),
+            Self::Model(command) => asking(model::run(desk, command)),
             Self::Prompts(args) => asking(list::prompts(desk, args)),
             Self::Events(args) => asking(list::events(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),
