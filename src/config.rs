@@ -1,5 +1,8 @@
 //! What the user can set, in `config.toml` of the home.
 
+pub mod edit;
+mod opener;
+
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -8,8 +11,10 @@ use std::{
 use serde::Deserialize;
 
 use crate::{
+    embed,
     home::user_home,
     service::{Settings, backup::Plan},
+    text,
 };
 
 /// The whole configuration; every key has a default.
@@ -28,6 +33,8 @@ pub struct Config {
     pub revisions_keep: u32,
     /// `[backup]`: backups by the clock.
     pub backup: BackupConfig,
+    /// `[embeddings]`: who turns text into vectors.
+    pub embeddings: embed::Settings,
 }
 
 /// `[backup]`: when the daemon makes backups by itself.
@@ -67,6 +74,7 @@ impl Default for Config {
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
             backup: BackupConfig::default(),
+            embeddings: embed::Settings::default(),
         }
     }
 }
@@ -77,6 +85,14 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable {
         /// The file.
         path: std::path::PathBuf,
         /// Why.
@@ -119,29 +135,12 @@ impl Config {
 }
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).ok_or_else(|| {
+    let written = String::deserialize(deserializer)?;
+    text::duration(&written).ok_or_else(|| {
         serde::de::Error::custom(format!(
-            "`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
+            "`{written}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
         ))
     })
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let unit = text.chars().last()?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -163,6 +162,19 @@ mod tests {
         for bad in [
             "idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"",
             "revisions_keep = -1", "[backup]\nevery = 6", "[backup]\nkeep = -1", "[backup]\nevry = \"6h\"",
+        let config: Config =
+            toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
+                .unwrap();
+        assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
+        assert_eq!(config.embeddings.provider.name(), "openai");
+        for bad in [
+            "idle_exit = 5",
+            "idle_exit = \"5\"",
+            "idle_exit = \"-1s\"",
+            "idel_exit = \"1s\"",
+            "revisions_keep = -1",
+            "[embeddings]\nprovider = \"nobody\"",
+            "[embeddings]\nthread = 1",
         ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

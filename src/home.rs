@@ -73,6 +73,16 @@ impl Home {
         self.root.join("index")
     }
 
+    /// The models that are installed, a folder each.
+    pub fn models_dir(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
+    /// ONNX Runtime, which runs them.
+    pub fn runtime_dir(&self) -> PathBuf {
+        self.root.join("runtime")
+    }
+
     /// The user's settings; need not exist.
     pub fn config_file(&self) -> PathBuf {
         self.root.join("config.toml")

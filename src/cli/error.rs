@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
+use crate::embed::EmbedError;
 use crate::home::HomeError;
 use crate::setup::SetupError;
 
@@ -121,6 +122,12 @@ impl From<ConfigError> for Error {
 
 impl From<SetupError> for Error {
     fn from(error: SetupError) -> Self {
+        Self::user(error)
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
         Self::user(error)
     }
 }

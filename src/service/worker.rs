@@ -106,6 +106,14 @@ pub struct WorkerReport {
     pub lag: Option<(Duration, Duration)>,
 }
 
+/// How far all memories are looked through for missing vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fill {
+    Begin,
+    After(MemoryId),
+    Done,
+}
+
 /// What the loop tells to the outside.
 #[derive(Debug)]
 struct Told {
@@ -114,8 +122,8 @@ struct Told {
     failures: u64,
     done: u64,
     lags: VecDeque<Duration>,
-    /// Look through all memories for missing vectors, on from this one.
-    fill: Option<Option<MemoryId>>,
+    /// How far all memories are looked through for missing vectors.
+    fill: Fill,
     /// There may be work that nobody has looked at yet.
     woken: bool,
     /// A person did something that may let it go on.
@@ -140,7 +148,7 @@ impl Worker {
             failures: 0,
             done: 0,
             lags: VecDeque::new(),
-            fill: None,
+            fill: Fill::Done,
             woken: false,
             poked: false,
         };
@@ -167,13 +175,13 @@ impl Worker {
 
     /// Looks through all memories for missing vectors.
     pub(super) fn fill(&self) {
-        lock(&self.told).fill = Some(None);
+        lock(&self.told).fill = Fill::Begin;
         self.poke();
     }
 
     /// Whether all memories were looked through.
     pub(super) fn is_filling(&self) -> bool {
-        lock(&self.told).fill.is_some()
+        lock(&self.told).fill != Fill::Done
     }
 
     /// Ends the loop and waits for it.
@@ -411,12 +419,16 @@ impl Loop {
 
     /// Looks through a page of memories for missing vectors, if that was asked for.
     async fn fill(&mut self, service: &Service, target: &StoredModel) -> Result<Option<Next>, ServiceError> {
-        let Some(after) = lock(&service.0.worker.told).fill.clone() else { return Ok(None) };
+        let after = match lock(&service.0.worker.told).fill.clone() {
+            Fill::Done => return Ok(None),
+            Fill::Begin => None,
+            Fill::After(id) => Some(id),
+        };
         service.0.worker.set(WorkerState::Working);
         self.give_way(service).await;
         let (last, queued) = service.store().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
         tracing::debug!(queued, "looked through a page of memories for missing vectors");
-        lock(&service.0.worker.told).fill = last.map(Some);
+        lock(&service.0.worker.told).fill = last.map_or(Fill::Done, Fill::After);
         Ok(Some(Next::Now))
     }
 

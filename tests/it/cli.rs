@@ -6,6 +6,10 @@ const COMMANDS: [&str; 23] = [
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
     "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "backup", "doctor",
     "prompt", "help",
+const COMMANDS: [&str; 22] = [
+    "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
+    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "model", "prompt",
+    "help",
 ];
 
 /// Saves through the command line; gives the id.

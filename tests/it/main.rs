@@ -28,6 +28,10 @@ mod contract_update_delete;
 mod crash;
 mod daemon;
 mod doctor;
+mod embed_local;
+mod embed_model;
+mod embed_server;
+mod embed_wire;
 mod export;
 mod faults;
 mod halves;
@@ -36,6 +40,7 @@ mod properties;
 mod tidy;
 mod tools;
 mod worker;
+mod worker_crash;
 
 /// A file that is not listed above would never run.
 #[test]

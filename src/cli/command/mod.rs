@@ -9,6 +9,7 @@ mod hook;
 mod graph;
 mod list;
 mod mcp;
+mod model;
 mod portable;
 mod projects;
 mod prompt;
@@ -68,6 +69,9 @@ pub enum Command {
     Worker(worker::WorkerArgs),
     Jobs(worker::JobsArgs),
     Reindex(worker::ReindexArgs),
+    /// Choose, install and try what turns text into vectors
+    #[command(subcommand)]
+    Model(model::ModelCommand),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
     Setup(setup::SetupArgs),
@@ -123,6 +127,7 @@ impl Command {
             Self::List(args) => asking(list::memories(desk, args)),
             Self::Sessions(args) => asking(list::sessions(desk, args)),
             Self::Projects(args) => asking(projects::run(desk, args)),
+            Self::Model(command) => asking(model::run(desk, command)),
             Self::Prompts(args) => asking(list::prompts(desk, args)),
             Self::Events(args) => asking(list::events(desk, args)),
             Self::Doctor(args) => asking(doctor::run(desk, args)),

@@ -3,7 +3,9 @@
 //! Everything that waits has a deadline, and a test that misses it says what it waited for.
 
 mod agent;
+mod fickle;
 mod home;
+mod model;
 mod provider;
 mod reply;
 mod repository;
@@ -12,8 +14,10 @@ mod store;
 use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
+pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish};
-pub use provider::{Mood, Provider};
+pub use model::{model_home, shelf};
+pub use provider::{Heard, Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
