@@ -1,5 +1,6 @@
 //! The commands, by what they are about.
 
+mod adopt;
 mod backup;
 mod change;
 mod daemon;
@@ -9,6 +10,7 @@ mod hook;
 mod graph;
 mod list;
 mod mcp;
+mod notes;
 mod portable;
 mod projects;
 mod prompt;
