@@ -1,4 +1,4 @@
-//! What a person asks to keep their memory safe: backups and the doctor's checks.
+//! What a person asks to keep and move their memory: backups, the doctor's checks, notes.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,19 @@ use super::{
     server::Server,
     tools::{Answer, Call},
 };
-use crate::service::backup::{BackupRequest, Target};
+use crate::{
+    domain::MemoryId,
+    service::{
+        NoteRequest,
+        backup::{BackupRequest, Target},
+    },
+};
 
 /// Most backups that a rotation may be told to keep.
 const KEEP_MAX: usize = 10_000;
+
+/// Most ids that are asked about at once.
+const IDS_MAX: usize = 500;
 
 /// Makes a backup into the folder `dir`, or the plain script `file`.
 pub(super) async fn backup(call: &mut Call) -> Answer {
@@ -82,4 +91,53 @@ pub(super) async fn examine(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} checks", checks.len()))
         .list("checks", rows)
         .fact("schema_version", call.service.schema_version()))
+}
+
+/// Which of some memories are here.
+pub(super) async fn known(call: &mut Call) -> Answer {
+    let given = call.arguments.texts("ids")?.unwrap_or_default();
+    let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
+    let known = call.service.known(&ids).await?;
+    let rows = known.iter().map(|id| json!(id.as_str())).collect();
+    Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
+}
+
+/// Takes in a note that was written or changed by hand.
+pub(super) async fn note(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let dry_run = arguments.flag(&["dry_run"])?;
+    let id = match arguments.text("id")? {
+        Some(id) => {
+            Some(MemoryId::parse(&id).map_err(|e| ArgumentError::new("id", Some(&id), e.to_string()))?)
+        }
+        None => None,
+    };
+    let note = NoteRequest {
+        id,
+        revision: arguments.count("revision")?.and_then(|number| u32::try_from(number).ok()),
+        title: arguments.needed("title")?,
+        content: arguments.needed("content")?,
+        kind: arguments.kind()?,
+        project: arguments.project()?,
+        scope: arguments.scope()?,
+        topic_key: arguments.text("topic_key")?,
+        tags: arguments.texts("tags")?,
+    };
+    let noted = call.service.take_note(&call.caller, &call.session, note, dry_run).await?;
+    Ok(Reply::saying(noted.outcome.as_str())
+        .fact("outcome", noted.outcome.as_str())
+        .fact("id", noted.memory.as_ref().map(|(id, _)| id.as_str().to_owned()))
+        .fact("revision", noted.memory.as_ref().map(|(_, revision)| *revision)))
+}
+
+/// A page of the relations between memories.
+pub(super) async fn relations(call: &mut Call) -> Answer {
+    let after = call.arguments.text("after")?;
+    let drawn = call.service.relations(after.as_deref()).await?;
+    let rows: Vec<Value> = drawn
+        .iter()
+        .map(|edge| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
+        .collect();
+    let next = drawn.last().map(|edge| edge.key.clone());
+    Ok(Reply::saying(format!("{} relations", rows.len())).list("relations", rows).fact("next", next))
 }

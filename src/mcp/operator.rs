@@ -79,6 +79,9 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_graph" => graph(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
+        "op_known" => keep::known(call).await,
+        "op_note" => keep::note(call).await,
+        "op_relations" => keep::relations(call).await,
         "op_backup" => keep::backup(call).await,
         "op_examine" => keep::examine(call).await,
         "op_backup_progress" => Ok(keep::backup_progress(call)),
@@ -270,7 +273,8 @@ async fn import(call: &mut Call) -> Answer {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
-    let imported = call.service.import(&call.caller, lines).await?;
+    let dry_run = call.arguments.flag(&["dry_run"])?;
+    let imported = call.service.import(&call.caller, lines, dry_run).await?;
     let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
     Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
         .fact("created", imported.created)

@@ -131,7 +131,7 @@ impl Store {
         self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
     }
 
-    /// Edges of any relation that lack an end.
+    /// Edges of any relation that lack an end, and names that lack the memory they were read in.
     pub async fn loose_edges(&self) -> Result<Faulty, StoreError> {
         let mut loose = Faulty::default();
         for table in RELATIONS {
@@ -139,7 +139,7 @@ impl Store {
             vars.insert("table", table);
             loose = loose.and(Faulty(self.ask_rows(statement::DOCTOR_EDGES, vars).await?));
         }
-        Ok(loose)
+        Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
     }
 
     /// Memories, prompts and sessions that name a session which is not there.
@@ -235,7 +235,7 @@ impl Store {
     pub async fn remove(&self, rows: &Faulty) -> Result<(), StoreError> {
         let derived = |id: &RecordId| {
             let table = id.table.as_str();
-            RELATIONS.contains(&table) || table == "job" || table.starts_with(VECTORS)
+            RELATIONS.contains(&table) || ["job", "entity"].contains(&table) || table.starts_with(VECTORS)
         };
         let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
         self.mend(statement::DOCTOR_REMOVE, rows).await

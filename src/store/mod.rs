@@ -5,6 +5,7 @@
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
 mod browse;
+mod drawn;
 mod dump;
 mod engine;
 mod error;
@@ -23,6 +24,7 @@ mod write;
 
 use std::path::Path;
 
+pub use drawn::Drawn;
 pub use dump::{Dump, Pieces, RowCounts, Script, script};
 use engine::Engine;
 pub use browse::DeletedFilter;

@@ -37,6 +37,7 @@ statements! {
     COMMIT_VOID_JOBS = "commit_void_jobs",
     COUNTS = "counts",
     DOCTOR_EDGES = "doctor_edges",
+    DOCTOR_ENTITIES = "doctor_entities",
     DOCTOR_EVENTS = "doctor_events",
     DOCTOR_JOBS = "doctor_jobs",
     DOCTOR_LINKS = "doctor_links",

@@ -175,7 +175,7 @@ fn an_index_that_is_not_as_the_store_is_built_anew() {
 #[test]
 fn a_row_that_cannot_be_read_is_seen() {
     let home = furnished();
-    alter(&home, "UPDATE prompt SET project = 'no / such\nname'");
+    alter(&home, "UPDATE prompt SET project = string::repeat('p', 300)");
     assert_seen(&home, "rows", "`prompt`");
     alter(&home, "UPDATE memory SET type = ''");
     let (code, told) = examined(&home, &[]);

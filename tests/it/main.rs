@@ -9,6 +9,7 @@
 
 mod support;
 
+mod adopt;
 mod backup;
 mod bad_input;
 mod bounds;
@@ -36,6 +37,7 @@ mod export;
 mod faults;
 mod halves;
 mod handshake;
+mod notes;
 mod properties;
 mod tidy;
 mod tools;

@@ -1,5 +1,6 @@
 //! The commands, by what they are about.
 
+mod adopt;
 mod backup;
 mod change;
 mod daemon;
@@ -10,6 +11,7 @@ mod graph;
 mod list;
 mod mcp;
 mod model;
+mod notes;
 mod portable;
 mod projects;
 mod prompt;
