@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::{
     embed,
     home::user_home,
+    llm,
     service::{Settings, backup::Plan},
     text,
 };
@@ -35,6 +36,8 @@ pub struct Config {
     pub backup: BackupConfig,
     /// `[embeddings]`: who turns text into vectors.
     pub embeddings: embed::Settings,
+    /// `[relations]`: who says how memories stand to each other.
+    pub relations: llm::Settings,
 }
 
 /// `[backup]`: when the daemon makes backups by itself.
@@ -75,6 +78,7 @@ impl Default for Config {
             revisions_keep: settings.revisions_keep,
             backup: BackupConfig::default(),
             embeddings: embed::Settings::default(),
+            relations: llm::Settings::default(),
         }
     }
 }

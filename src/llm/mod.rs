@@ -5,12 +5,14 @@
 //! libraries insist on, and because none of them speaks all three.
 
 mod dialect;
+mod settings;
 
 use std::time::Duration;
 
 use serde_json::Value;
 
 pub use dialect::Dialect;
+pub use settings::{Settings, open};
 
 use crate::embed::EmbedError;
 

@@ -5,22 +5,33 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
-use super::{Service, ServiceError, lock};
+use tokio::sync::Notify;
+
+use super::{
+    Service, ServiceError, lock,
+    worker::{LOOK, lease_end},
+};
 use crate::{
     domain::{Memory, MemoryId},
     embed::EmbedError,
     llm::{Ask, Llm},
+    pace::{self, Breaker, Budget, Spent},
     relate::{
         RelationKind,
         claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit},
     },
-    store::{Committed, Provenance},
+    store::{Committed, Job, JobKind, Provenance},
 };
 
 /// How often a model may mend an answer that does not fit.
-const REPAIRS_MAX: usize = 1;
+const REPAIRS_MAX: u64 = 1;
+/// How long nothing is asked when nobody can be.
+const REST: Duration = Duration::from_secs(60);
+/// What a question is taken to cost before it is known.
+const TOKENS_GUESSED: u64 = 4_000;
 /// Most claims that are kept at hand.
 const CLAIMS_MAX: usize = 10_000;
 /// Most memories that are named beside a hit.
@@ -37,12 +48,16 @@ pub struct Claimed {
 
 /// Who claims what, read from the store when it is first wanted.
 #[derive(Default)]
-pub(super) struct ClaimBook(Mutex<Option<Arc<BTreeMap<MemoryId, Claimed>>>>);
+pub(super) struct ClaimBook {
+    read: Mutex<Option<Arc<BTreeMap<MemoryId, Claimed>>>>,
+    /// There is something to ask a model about.
+    wanted: Notify,
+}
 
 impl ClaimBook {
     /// Forgets what was read: something changed.
     pub(super) fn forget(&self) {
-        lock(&self.0).take();
+        lock(&self.read).take();
     }
 
     /// A memory that went takes its claims with it.
@@ -53,35 +68,159 @@ impl ClaimBook {
     }
 }
 
-/// What asking cost, and whether anything came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Asked {
-    pub(super) requests: u64,
-    pub(super) tokens: u64,
+/// Opens the language model of the settings; cheap.
+pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, EmbedError> + Send + Sync>;
+
+/// Who says how memories stand to each other.
+#[derive(Clone)]
+pub struct Claiming {
+    /// Opens the model, if there is one.
+    pub open: LlmOpener,
+    /// What may be spent in a day if it is paid for.
+    pub budget: Budget,
+}
+
+impl Claiming {
+    /// Nobody.
+    pub fn nobody() -> Self {
+        Self { open: Arc::new(|| Ok(None)), budget: Budget::default() }
+    }
+}
+
+/// The loop that asks: it takes one job at a time, so that nothing waits for a slow model but itself.
+struct Claimer {
+    owner: String,
+    breaker: Breaker,
+    begun: Instant,
+}
+
+impl Claimer {
+    /// One round; gives how long to wait for the next.
+    async fn round(&mut self, service: &Service) -> Result<Duration, ServiceError> {
+        let claiming = &service.0.vectors.embedding.claiming;
+        let llm = match (claiming.open)() {
+            Ok(Some(llm)) => llm,
+            Ok(None) => return Ok(REST),
+            Err(error) => {
+                tracing::warn!(%error, "no language model can be asked");
+                return Ok(REST);
+            }
+        };
+        if let Some(wait) = self.breaker.wait(self.begun.elapsed()) {
+            return Ok(wait);
+        }
+        if service.store().worker_is_paused().await? {
+            return Ok(LOOK);
+        }
+        if llm.is_metered() && !service.fits_budget(claiming.budget, TOKENS_GUESSED).await {
+            return Ok(REST);
+        }
+        let jobs = service.store().claim_jobs(&self.owner, JobKind::Claim, 1, lease_end()).await?;
+        let Some(job) = jobs.into_iter().next() else { return Ok(LOOK) };
+        self.work(service, &llm, &job).await?;
+        Ok(Duration::ZERO)
+    }
+
+    async fn work(&mut self, service: &Service, llm: &Llm, job: &Job) -> Result<(), ServiceError> {
+        let store = service.store();
+        let Some(memory) = store.memory(&job.memory).await?.filter(Memory::is_live) else {
+            return Ok(store.end_job(&self.owner, job).await?);
+        };
+        if job.attempts > pace::ATTEMPTS_MAX {
+            let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
+            return Ok(store.fail_job(&self.owner, job, None, &reason).await?);
+        }
+        let mut spent = Spent::default();
+        let done = service.relate_by_claims(&memory, llm, &mut spent).await;
+        if llm.is_metered() {
+            service.note_spent(&llm.name(), spent).await;
+        }
+        let error = match done {
+            Ok(()) => {
+                self.breaker.succeed();
+                return Ok(store.end_job(&self.owner, job).await?);
+            }
+            Err(ClaimError::Service(error)) => return Err(error),
+            Err(ClaimError::Provider(error)) => error,
+        };
+        tracing::debug!(%error, attempts = job.attempts, "a language model said nothing of use");
+        let again = match &error {
+            EmbedError::Later { after, .. } => {
+                self.breaker.fail(self.begun.elapsed(), *after);
+                let wait = pace::backoff(job.attempts, rand::random());
+                (job.attempts < pace::ATTEMPTS_MAX).then(|| store.now() + wait)
+            }
+            EmbedError::Unusable(_) => {
+                self.breaker.fail(self.begun.elapsed(), Some(REST));
+                return Ok(store.release_jobs(&self.owner, std::slice::from_ref(job)).await?);
+            }
+            EmbedError::Refused { .. } => None,
+        };
+        Ok(store.fail_job(&self.owner, job, again, &error.to_string()).await?)
+    }
 }
 
 impl Service {
+    /// Starts the loop that asks a language model.
+    pub(super) fn start_claims(&self) {
+        let (service, stop) = (self.clone(), self.0.worker.stopping());
+        tokio::spawn(async move {
+            let owner = format!("{}/{}", service.store().writer(), crate::domain::SessionId::random());
+            let mut claimer = Claimer { owner, breaker: Breaker::default(), begun: Instant::now() };
+            loop {
+                let round = tokio::select! {
+                    round = claimer.round(&service) => round,
+                    () = stop.cancelled() => break,
+                };
+                let wait = round.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "the store did not take what a language model said");
+                    REST
+                });
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = service.0.claims.wanted.notified() => {}
+                    () = stop.cancelled() => break,
+                }
+            }
+        });
+    }
+
+    /// Queues a memory for the language model, if there is one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
+        if matches!((self.0.vectors.embedding.claiming.open)(), Ok(Some(_))) {
+            self.store().queue_claim(&memory.id, memory.revision).await?;
+            self.0.claims.wanted.notify_one();
+        }
+        Ok(())
+    }
+
     /// Asks a model how a memory stands to the ones that are near to it, and keeps what fits.
     ///
     /// # Errors
     /// The provider's, or a failing store. An answer that does not fit, also when it was mended, is a
     /// refusal.
-    pub(super) async fn relate_by_claims(&self, memory: &Memory, llm: &Llm) -> Result<Asked, ClaimError> {
+    async fn relate_by_claims(
+        &self,
+        memory: &Memory,
+        llm: &Llm,
+        spent: &mut Spent,
+    ) -> Result<(), ClaimError> {
         let candidates = self.claim_candidates(memory).await?;
         let schema = claim::schema(candidates.len());
         let mut turns = vec![claim::question(memory, &candidates)];
-        let mut asked = Asked::default();
         loop {
             let ask = Ask { instructions: INSTRUCTIONS, turns: turns.clone(), schema: &schema };
+            spent.requests += 1;
             let told = llm.ask(&ask).await?;
-            asked.requests += 1;
-            asked.tokens += told.tokens;
+            spent.tokens += told.tokens;
             match read(&told.text, memory, &candidates) {
                 Ok(claims) => {
-                    self.keep(memory, llm, &claims).await?;
-                    return Ok(asked);
+                    return Ok(self.keep(memory, llm, &claims).await?);
                 }
-                Err(misfit) if asked.requests > REPAIRS_MAX as u64 => {
+                Err(misfit) if spent.requests > REPAIRS_MAX => {
                     let reason = misfit.to_string();
                     return Err(EmbedError::Refused { provider: llm.name(), reason }.into());
                 }
@@ -130,7 +269,7 @@ impl Service {
     }
 
     async fn claim_book(&self) -> Result<Arc<BTreeMap<MemoryId, Claimed>>, ServiceError> {
-        if let Some(book) = lock(&self.0.claims.0).clone() {
+        if let Some(book) = lock(&self.0.claims.read).clone() {
             return Ok(book);
         }
         let claims = self.store().claims(CLAIMS_MAX).await?;
@@ -149,7 +288,7 @@ impl Service {
             }
         }
         let book = Arc::new(book);
-        *lock(&self.0.claims.0) = Some(Arc::clone(&book));
+        *lock(&self.0.claims.read) = Some(Arc::clone(&book));
         Ok(book)
     }
 }

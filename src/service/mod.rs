@@ -40,6 +40,7 @@ use std::{
 };
 
 pub use browse::{BrowseRequest, Browsed};
+pub use claims::{Claimed, Claiming};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
 pub use get::{Observation, ObservationRequest};
@@ -173,6 +174,7 @@ impl Service {
             }
         });
         service.start_worker();
+        service.start_claims();
         Ok(service)
     }
 

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Service, ServiceError, lock};
+use super::{Service, ServiceError, claims::Claiming, lock};
 use crate::{
     domain::{Memory, MemoryId, Project},
     embed::{EmbedError, Embedder, Purpose},
@@ -55,6 +55,8 @@ pub struct Embedding {
     pub budget: Budget,
     /// How long an unused model stays in memory; zero is for ever.
     pub unload_after: Duration,
+    /// Who says how memories stand to each other.
+    pub claiming: Claiming,
 }
 
 impl Embedding {
@@ -65,6 +67,7 @@ impl Embedding {
             batch: 0,
             budget: Budget::default(),
             unload_after: Duration::ZERO,
+            claiming: Claiming::nobody(),
         }
     }
 }
@@ -319,7 +322,7 @@ impl Service {
         let now = vectors.begun.elapsed();
         if metered {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            self.note_spent(&ready.model, Spent { tokens, requests: 1 }).await;
+            self.note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
         }
         match answer {
             Ok(embedded) => {
@@ -465,7 +468,10 @@ impl Service {
 
     /// Whether today's budget has room for one more request.
     pub(super) async fn may_spend(&self, tokens: u64) -> bool {
-        let budget = self.0.vectors.embedding.budget;
+        self.fits_budget(self.0.vectors.embedding.budget, tokens).await
+    }
+
+    pub(super) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
         if budget == Budget::default() {
             return true;
         }
@@ -478,7 +484,7 @@ impl Service {
         }
     }
 
-    pub(super) async fn note_spent(&self, model: &StoredModel, spent: Spent) {
+    pub(super) async fn note_spent(&self, model: &str, spent: Spent) {
         if let Err(error) = self.store().spend(&today(), model, spent).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }

@@ -19,7 +19,7 @@ use crate::{
     embed::{EmbedError, Embedded, Embedder, Purpose},
     pace::{self, Breaker, Spent},
     passage::passages,
-    store::{Job, ModelState, StoredModel},
+    store::{Job, JobKind, ModelState, StoredModel},
 };
 
 /// Most jobs that are taken at once.
@@ -29,7 +29,7 @@ const STEP: usize = 4;
 /// How long a lease lasts; it is renewed well before.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often the worker looks by itself: for work of other processes, or a model that was installed.
-const LOOK: Duration = Duration::from_secs(20);
+pub(super) const LOOK: Duration = Duration::from_secs(20);
 /// How long a fault of the store keeps it from trying again.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// How long its own model stays in memory without work, at most.
@@ -182,6 +182,11 @@ impl Worker {
     /// Whether all memories were looked through.
     pub(super) fn is_filling(&self) -> bool {
         lock(&self.told).fill != Fill::Done
+    }
+
+    /// Cancelled when the daemon closes.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// Ends the loop and waits for it.
@@ -365,7 +370,7 @@ impl Loop {
         }
         self.give_way(service).await;
         let claim = if self.breaker.is_trying() { 1 } else { CLAIM };
-        let jobs = service.store().claim_jobs(&self.owner, claim, lease_end()).await?;
+        let jobs = service.store().claim_jobs(&self.owner, JobKind::Embed, claim, lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do(service, &target).await;
         }
@@ -483,7 +488,7 @@ impl Loop {
 
 const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
-fn lease_end() -> Timestamp {
+pub(super) fn lease_end() -> Timestamp {
     Timestamp::now() + LEASE
 }
 
@@ -590,7 +595,7 @@ impl Loop {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            service.note_spent(target, Spent { tokens, requests: 1 }).await;
+            service.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
@@ -618,6 +623,7 @@ impl Loop {
     async fn finish(&self, service: &Service, target: &StoredModel, task: Task) -> Result<(), ServiceError> {
         let Task { job, memory, vectors, .. } = task;
         service.relate(&memory, target, &vectors).await?;
+        service.want_claims(&memory).await?;
         let put = |project: &crate::domain::Project| {
             service.0.vectors.put(target, project, &memory.id, &vectors);
         };

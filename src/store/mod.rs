@@ -30,7 +30,7 @@ use engine::Engine;
 pub use browse::DeletedFilter;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
-pub use job::{Job, JobCounts, JobState, ListedJob};
+pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
 pub use vector::{ModelState, StoredModel, StoredVector};
