@@ -63,7 +63,9 @@ pub fn render(memory: &Value, links: &[Link]) -> String {
     let tags: Vec<&str> = memory["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !tags.is_empty() {
         out.push_str("tags:\n");
-        tags.iter().for_each(|tag| item(&mut out, tag));
+        for tag in tags {
+            item(&mut out, tag);
+        }
     }
     if let Some(title) = text("title") {
         out.push_str("aliases:\n");
@@ -80,7 +82,7 @@ pub fn render(memory: &Value, links: &[Link]) -> String {
     out.push('\n');
     if !links.is_empty() {
         let _ = write!(out, "\n{MARK}\n\n");
-        links.iter().for_each(|link| out.push_str(&bullet(link)));
+        out.extend(links.iter().map(bullet));
     }
     out
 }
@@ -95,7 +97,7 @@ pub fn render_session(session: &Value, links: &[Link]) -> String {
     if let Some(summary) = session["summary"].as_str() {
         let _ = write!(out, "{}\n\n", summary.trim_end());
     }
-    links.iter().for_each(|link| out.push_str(&bullet(link)));
+    out.extend(links.iter().map(bullet));
     out
 }
 
@@ -154,7 +156,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     }
     let end = rest.find("\n---\n").map(|at| (at, at + 5));
     let end = end.or_else(|| rest.strip_suffix("\n---").map(|front| (front.len(), rest.len())));
-    end.map(|(front, body)| (&rest[..front + 1], &rest[body..]))
+    end.map(|(front, body)| (&rest[..=front], &rest[body..]))
 }
 
 fn without_links(body: &str) -> String {

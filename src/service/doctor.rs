@@ -320,7 +320,7 @@ impl Service {
     }
 
     async fn index_differs(&self) -> Result<Option<String>, ServiceError> {
-        let held = self.ask(|index| index.held()).await?;
+        let held = self.ask(crate::lexical::Index::held).await?;
         let roll = self.roll().await?;
         let live = || roll.known.iter().filter(|(_, entry)| entry.live);
         let missing = live().filter(|(id, _)| !held.contains_key(id)).count();

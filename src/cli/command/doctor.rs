@@ -175,7 +175,8 @@ fn left_behind(home: &Home, fix: bool) -> Check {
     for folder in [home.root(), &backups] {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let half = (name.starts_with('.') && name.ends_with(".part")) || name == backup::MAKING;
+            let is_part = Path::new(&name).extension().is_some_and(|ending| ending == "part");
+            let half = (name.starts_with('.') && is_part) || name == backup::MAKING;
             if half && is_old(&entry.path()) {
                 left.push(entry.path());
             }
@@ -252,9 +253,8 @@ fn versions(status: &Value, told: &Value) -> Check {
 
 fn worker(worker: &Value) -> Check {
     let (state, model) = (shown(&worker["state"]), shown(&worker["model"]));
-    let problem = ["problem", "error", "reason"].iter().find_map(|key| worker[*key].as_str());
-    if let Some(problem) = problem {
-        return Check::fault("model", format!("the worker is {state}: {problem}"));
+    if ["unusable", "disagrees"].contains(&state.as_str()) {
+        return Check::fault("model", format!("the worker is {state}: {}", shown(&worker["detail"])));
     }
     let model = if model.is_empty() { "no model".to_owned() } else { model };
     Check::sound("model", format!("{model}; the worker is {state}"))
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_worker_in_trouble_is_a_finding() {
         assert_eq!(worker(&json!({ "state": "off" })).health, Health::Sound);
-        assert_eq!(worker(&json!({ "state": "off", "problem": "no runtime" })).health, Health::Fault);
+        assert_eq!(worker(&json!({ "state": "unusable", "detail": "no runtime" })).health, Health::Fault);
     }
 
     #[test]

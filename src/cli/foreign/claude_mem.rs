@@ -65,7 +65,9 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
         take(&mut harvest, &mut edges, name, summary(row, fallback, &sessions));
     }
     prompts(&file, &sessions, &mut harvest)?;
-    edges.into_iter().for_each(|(name, edge)| harvest.add(name, edge));
+    for (name, edge) in edges {
+        harvest.add(name, edge);
+    }
     Ok(harvest)
 }
 

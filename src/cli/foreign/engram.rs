@@ -60,7 +60,9 @@ pub fn read(path: &Path, fallback: &Project) -> Result<Harvest, ForeignError> {
         let id = id_of(Source::Engram, "prompt", &key(&row));
         harvest.add(name, prompt_line(id, &session, &project(&row, fallback), AGENT, content, at));
     }
-    edges.into_iter().for_each(|(name, edge)| harvest.add(name, edge));
+    for (name, edge) in edges {
+        harvest.add(name, edge);
+    }
     Ok(harvest)
 }
 
