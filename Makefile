@@ -11,10 +11,10 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker eval agents lint build dist clean distclean deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
 	$(CARGO) build --release --locked --bin cerebro --example demo
@@ -34,6 +34,9 @@ install: build ## put the program into BINDIR (~/.cargo/bin)
 
 bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
 	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
+
+bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000)
+	@$(CARGO) bench --locked --bench drain
 
 eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }

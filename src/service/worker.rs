@@ -25,7 +25,7 @@ use crate::{
 /// Most jobs that are taken at once.
 const CLAIM: usize = 8;
 /// Most texts of one step on this machine, so that a step is short.
-const STEP: usize = 4;
+const STEP: usize = 2;
 /// How long a lease lasts; it is renewed well before.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often the worker looks by itself: for work of other processes, or a model that was installed.
