@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench profile eval agents lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ install: build ## put the program into BINDIR (~/.cargo/bin)
 
 bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
 	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
+
+profile: deps ## where a save spends its time, by stage (SIZES=1000)
+	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
+	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
 eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
