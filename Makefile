@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10
 
 bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000)
 	@$(CARGO) bench --locked --bench drain
+
+profile: deps ## where a save spends its time, by stage (SIZES=1000)
+	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
+	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
 eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }

@@ -36,7 +36,7 @@ const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
 /// Memory from which a new segment takes no further memory's passages.
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Queued changes that are worth a commit: their segment in memory is built anew for a search after a save.
-const DUE: usize = 48;
+const DUE: usize = 128;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
 const ERASE_PAUSE: Duration = Duration::from_millis(20);

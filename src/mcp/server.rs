@@ -22,6 +22,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
 };
+use tracing::Instrument as _;
 
 use super::{
     arguments::Arguments,
@@ -430,7 +431,9 @@ impl ServerHandler for Connection {
         let given = request.arguments.unwrap_or_default();
         let is_operation =
             request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
-        let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
+        let tool = tracing::trace_span!("tool", name = %request.name);
+        let arguments =
+            tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
         // To look on must not keep the daemon from leaving.
         let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
@@ -438,7 +441,8 @@ impl ServerHandler for Connection {
         let seen = self.seen(&name, &agent, &session, &arguments);
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
         // is an answer instead of the end of the connection.
-        let answer = tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent)).await;
+        let answer =
+            tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {
             let incident = SessionId::random();
             tracing::error!(%incident, %error, tool = name, "a call failed unexpectedly");

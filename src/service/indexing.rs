@@ -55,7 +55,8 @@ impl Follower {
     }
 
     /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
-    pub(super) fn follow(&self, committed: &Committed) {
+    #[tracing::instrument(level = "trace", skip_all)]
+    pub(super) fn follow(self: &Arc<Self>, committed: &Committed) {
         if self.behind.load(Ordering::SeqCst) {
             return;
         }
@@ -71,11 +72,18 @@ impl Follower {
         }
         if index.is_due() {
             // Nobody waits for it: a search sees what is queued, too.
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = index.flush_if_due() {
-                    tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
-                }
-            });
+            let follower = Arc::clone(self);
+            tokio::task::spawn_blocking(move || follower.commit(&index));
+        }
+    }
+
+    fn commit(&self, index: &Index) {
+        let Err(error) = index.flush_if_due() else { return };
+        tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
+        if matches!(error, LexicalError::Damaged(_)) {
+            // The next search builds it anew.
+            self.damaged.store(true, Ordering::SeqCst);
+            self.behind.store(true, Ordering::SeqCst);
         }
     }
 
