@@ -3,13 +3,11 @@
 // Writes one JSON object a line; waits for a save between "following" and "news".
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
 
 const [accessFile, packages] = process.argv.slice(2);
 const require = createRequire(`${packages}/package.json`);
-const load = (name) => import(pathToFileURL(require.resolve(name)));
-globalThis.WebSocket ??= (await load('ws')).WebSocket;
-const { Surreal, Table } = await load('surrealdb');
+globalThis.WebSocket ??= require('ws');
+const { Surreal, Table } = require('surrealdb');
 
 const say = (fact) => process.stdout.write(`${JSON.stringify(fact)}\n`);
 const attempt = async (name, work) => {

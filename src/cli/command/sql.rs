@@ -51,10 +51,13 @@ pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
     let results = answer["results"].as_array().cloned().unwrap_or_default();
     let failed = results.iter().any(|result| !result["error"].is_null());
     if !desk.output.json(&answer)? {
+        let mut between = false;
         for (at, result) in results.iter().enumerate() {
-            if at > 0 && !result["result"].is_null() {
+            let has_lines = !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
+            if between && has_lines {
                 desk.output.text("")?;
             }
+            between |= has_lines;
             show(desk, result, at + 1, results.len())?;
         }
     }
