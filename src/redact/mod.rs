@@ -523,7 +523,11 @@ mod tests {
         .into();
         pieces.extend([letters(20), letters(40), hex(32), capitals(16), letters(3)]);
         pieces.extend(tokens().into_iter().map(|(_, token)| token));
-        pieces.extend(beside().into_iter().map(|(_, before, secret, behind)| before + secret.as_str() + behind.as_str()));
+        pieces.extend(
+            beside()
+                .into_iter()
+                .map(|(_, before, secret, behind)| before + secret.as_str() + behind.as_str()),
+        );
         prop::collection::vec(prop::sample::select(pieces), 0..14).prop_map(|pieces| pieces.concat())
     }
 

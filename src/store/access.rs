@@ -61,14 +61,8 @@ const METHODS: [Method; 21] = [
 const FAMILIES_DENIED: [&str; 6] = ["api", "file", "http", "ml", "sequence", "sleep"];
 /// Hashes that are slow by design.
 const HASHES_DENIED: [&str; 8] = [
-    "argon2::compare",
-    "argon2::generate",
-    "bcrypt::compare",
-    "bcrypt::generate",
-    "pbkdf2::compare",
-    "pbkdf2::generate",
-    "scrypt::compare",
-    "scrypt::generate",
+    "argon2::compare", "argon2::generate", "bcrypt::compare", "bcrypt::generate", "pbkdf2::compare",
+    "pbkdf2::generate", "scrypt::compare", "scrypt::generate",
 ];
 
 /// What the engine lets any session do.

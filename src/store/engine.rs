@@ -7,7 +7,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
 use surrealdb_cnf::ConfigMap;
-use surrealdb_core::{dbs::{MessageBroker, Session}, kvs::Datastore};
+use surrealdb_core::{
+    dbs::{MessageBroker, Session},
+    kvs::Datastore,
+};
 
 use super::{
     StoreError, access,
@@ -157,10 +160,6 @@ impl Engine {
 
     pub(super) fn db(&self) -> &Surreal<Db> {
         &self.db
-    }
-
-    pub(super) fn datastore(&self) -> &Datastore {
-        &self.datastore
     }
 
     /// A session below the SDK that may do everything in the database.

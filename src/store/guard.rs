@@ -159,7 +159,8 @@ mod tests {
         for path in ["/rpc", "/health", "/version", "/status"] {
             assert_eq!(refusal(Some("localhost"), None, path), None, "{path}");
         }
-        for path in ["/", "/sql", "/export", "/import", "/key/memory", "/signin", "/ml/export", "/graphql", "/rpc/"]
+        for path in
+            ["/", "/sql", "/export", "/import", "/key/memory", "/signin", "/ml/export", "/graphql", "/rpc/"]
         {
             assert_eq!(refusal(Some("localhost"), None, path), Some(404), "{path}");
         }
@@ -167,7 +168,8 @@ mod tests {
 
     #[test]
     fn odd_origins_are_named() {
-        for odd in ["*", "example.org", "https://example.org/path", "https://", "https://a b", "https://u@h"] {
+        for odd in ["*", "example.org", "https://example.org/path", "https://", "https://a b", "https://u@h"]
+        {
             assert_eq!(Guard::new(vec![odd.to_owned()]).unwrap_err(), odd);
         }
     }

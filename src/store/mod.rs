@@ -30,17 +30,17 @@ mod write;
 
 use std::path::Path;
 
+pub use browse::DeletedFilter;
 pub use drawn::Drawn;
 pub use dump::{Dump, Pieces, RowCounts, Script, script};
 use engine::Engine;
-pub use browse::DeletedFilter;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
-pub use vector::{ModelState, StoredModel, StoredVector};
 pub use studio::{Lease, StudioAccess, StudioOptions};
+pub use vector::{ModelState, StoredModel, StoredVector};
 pub use viewer::{Answer, Query};
 pub use write::{Changes, Committed, Happened, Step, Write};
 

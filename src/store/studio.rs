@@ -49,8 +49,9 @@ use super::{
 
 /// Whom visitors sign in as; `surql/statements/studio_user_remove.surql` names it too.
 const USER: &str = "studio";
-/// How long connections may take to say goodbye when it closes.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// How long connections may take to say goodbye when it closes, and the listener after them. A closing
+/// daemon waits for both.
+const FAREWELL_MAX: Duration = Duration::from_millis(800);
 
 /// How to open the endpoint.
 #[derive(Debug, Clone, Default)]
@@ -141,14 +142,8 @@ impl Studio {
         });
         let lease = Lease::next();
         let news = Arc::clone(engine.news());
-        let access = StudioAccess {
-            address,
-            namespace: NAMESPACE,
-            database: DATABASE,
-            user: USER,
-            password,
-            lease,
-        };
+        let access =
+            StudioAccess { address, namespace: NAMESPACE, database: DATABASE, user: USER, password, lease };
         Ok((Self { lease, address, stop, rpc, server, news }, access))
     }
 

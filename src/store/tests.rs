@@ -294,10 +294,17 @@ fn a_reader_changes_nothing_and_no_user_is_left() {
         let before = everything(&store).await;
         assert!(!before.contains("DEFINE USER"), "{before}");
         for text in [
-            "DELETE memory", "CREATE memory:x", "CREATE unknown:1", "UPSERT unknown:1", "INSERT INTO unknown { a: 1 }",
-            "UPDATE memory SET title = 'x'", "DEFINE TABLE unknown", "USE NS other DB other; CREATE x:1",
+            "DELETE memory",
+            "CREATE memory:x",
+            "CREATE unknown:1",
+            "UPSERT unknown:1",
+            "INSERT INTO unknown { a: 1 }",
+            "UPDATE memory SET title = 'x'",
+            "DEFINE TABLE unknown",
+            "USE NS other DB other; CREATE x:1",
             "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->RELATES_TO->$m SET kind = 'x', weight = 1f, method = 'x', at = time::now()",
-            "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->unknown->$m", "SELECT * FROM unknown",
+            "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->unknown->$m",
+            "SELECT * FROM unknown",
         ] {
             read(&store, text).await;
             assert_eq!(everything(&store).await, before, "{text}");
@@ -319,7 +326,8 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
         let store = open(dir.path()).await;
-        let (one, two, gone) = (memory(None), memory(None), Memory { deleted_at: Some(moment(4_000_000)), ..memory(None) });
+        let (one, two, gone) =
+            (memory(None), memory(None), Memory { deleted_at: Some(moment(4_000_000)), ..memory(None) });
         for put_in in [&one, &two, &gone] {
             put(&store, put_in.clone()).await.unwrap();
         }

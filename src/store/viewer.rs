@@ -77,7 +77,8 @@ impl Store {
 
         let cancel = CancelHandle::new();
         let session = access::viewer();
-        let request = QueryRequest::new(ast, &session).with_variables(Some(params)).with_cancel(cancel.clone());
+        let request =
+            QueryRequest::new(ast, &session).with_variables(Some(params)).with_cancel(cancel.clone());
         let (sender, items) = bounded(BATCHES_MAX);
         let job = datastore.run_streaming(request, sender).map_err(|error| refused(&error))?;
         let mut running = tokio::spawn(job.run);

@@ -43,7 +43,18 @@ fn parameters_are_bound_and_never_read_as_language() {
     };
     assert_eq!(ask("t=Beta"), json!(["Beta"]));
     assert_eq!(ask("t=' OR true OR title = '"), json!([]));
-    let typed = home.json(&["sql", "RETURN [$n + 1, $b, $l, $q]", "--set", "n=4", "--set", "b=true", "--set", "l=[1]", "--set", "q=\"4\""]);
+    let typed = home.json(&[
+        "sql",
+        "RETURN [$n + 1, $b, $l, $q]",
+        "--set",
+        "n=4",
+        "--set",
+        "b=true",
+        "--set",
+        "l=[1]",
+        "--set",
+        "q=\"4\"",
+    ]);
     assert_eq!(typed["results"][0]["result"], json!([5, true, [1], "4"]));
     assert_eq!(home.run(&["sql", "RETURN 1", "--set", "nothing"]).code(), 2);
 }
@@ -54,9 +65,15 @@ fn nothing_can_be_written_or_defined() {
     let info = ["sql", "RETURN (INFO FOR DB)"];
     let before = (home.export_text(), home.json(&info)["results"][0]["result"].clone());
     for write in [
-        "DELETE memory", "CREATE memory:x SET title = 'x'", "UPDATE memory SET title = 'x'", "CREATE other:1",
-        "UPSERT other:1 SET a = 1", "BEGIN; DELETE memory; COMMIT", "INSERT INTO memory { title: 'x' }",
-        "FOR $m IN (SELECT VALUE id FROM memory) { DELETE $m }", "RETURN (DELETE memory RETURN BEFORE)",
+        "DELETE memory",
+        "CREATE memory:x SET title = 'x'",
+        "UPDATE memory SET title = 'x'",
+        "CREATE other:1",
+        "UPSERT other:1 SET a = 1",
+        "BEGIN; DELETE memory; COMMIT",
+        "INSERT INTO memory { title: 'x' }",
+        "FOR $m IN (SELECT VALUE id FROM memory) { DELETE $m }",
+        "RETURN (DELETE memory RETURN BEFORE)",
         "LET $f = || { DELETE memory }; $f()",
     ] {
         home.run(&["sql", write]);
@@ -64,9 +81,16 @@ fn nothing_can_be_written_or_defined() {
     let told = home.run(&["sql", "DELETE memory"]);
     assert!(told.stderr.contains("nothing was written"), "{told:?}");
     for refused in [
-        "DEFINE TABLE x", "REMOVE TABLE memory", "DEFINE USER x ON DATABASE PASSWORD 'x'", "INFO FOR ROOT",
-        "DEFINE EVENT e ON memory THEN (DELETE memory)", "ALTER SYSTEM COMPACT", "LIVE SELECT * FROM memory",
-        "USE NS other DB other", "RETURN http::get('http://127.0.0.1')", "RETURN sleep(1ms)",
+        "DEFINE TABLE x",
+        "REMOVE TABLE memory",
+        "DEFINE USER x ON DATABASE PASSWORD 'x'",
+        "INFO FOR ROOT",
+        "DEFINE EVENT e ON memory THEN (DELETE memory)",
+        "ALTER SYSTEM COMPACT",
+        "LIVE SELECT * FROM memory",
+        "USE NS other DB other",
+        "RETURN http::get('http://127.0.0.1')",
+        "RETURN sleep(1ms)",
         "RETURN function() { return 1 }",
     ] {
         let answer = home.run(&["sql", refused]);

@@ -123,19 +123,34 @@ fn the_rust_client_reads_follows_and_changes_nothing() {
         assert_eq!(read.take::<Vec<String>>(0).unwrap(), ["Alpha", "Beta"]);
 
         for text in [
-            "CREATE memory:intruder SET title = 'x'", "CREATE new_table:1 SET a = 1", "UPDATE memory SET title = 'x'",
-            "UPSERT memory:intruder SET title = 'x'", "DELETE memory", "DELETE CREATED_IN", "BEGIN; DELETE memory; COMMIT",
-            "INSERT INTO memory { id: 'intruder', title: 'x' }", "INSERT INTO new_table { a: 1 }",
+            "CREATE memory:intruder SET title = 'x'",
+            "CREATE new_table:1 SET a = 1",
+            "UPDATE memory SET title = 'x'",
+            "UPSERT memory:intruder SET title = 'x'",
+            "DELETE memory",
+            "DELETE CREATED_IN",
+            "BEGIN; DELETE memory; COMMIT",
+            "INSERT INTO memory { id: 'intruder', title: 'x' }",
+            "INSERT INTO new_table { a: 1 }",
             "LET $m = (SELECT VALUE id FROM memory); RELATE $m->RELATES_TO->$m SET kind = 'x', weight = 1f, method = 'x', at = time::now()",
         ] {
             // A refusal and an answer without rows are both right; what counts is the state below.
             let _ = db.query(text).await;
         }
         for text in [
-            "DEFINE TABLE intruder", "DEFINE USER intruder ON DATABASE PASSWORD 'x'", "REMOVE TABLE memory",
-            "REMOVE USER studio ON DATABASE", "INFO FOR ROOT", "INFO FOR NS", "REBUILD INDEX memory_recent ON memory",
-            "ALTER SYSTEM COMPACT", "USE NS other DB other; SELECT * FROM x", "RETURN http::get('http://127.0.0.1')",
-            "RETURN sleep(1ms)", "RETURN function() { return 1 }", "RETURN crypto::argon2::generate('x')",
+            "DEFINE TABLE intruder",
+            "DEFINE USER intruder ON DATABASE PASSWORD 'x'",
+            "REMOVE TABLE memory",
+            "REMOVE USER studio ON DATABASE",
+            "INFO FOR ROOT",
+            "INFO FOR NS",
+            "REBUILD INDEX memory_recent ON memory",
+            "ALTER SYSTEM COMPACT",
+            "USE NS other DB other; SELECT * FROM x",
+            "RETURN http::get('http://127.0.0.1')",
+            "RETURN sleep(1ms)",
+            "RETURN function() { return 1 }",
+            "RETURN crypto::argon2::generate('x')",
         ] {
             let refused = db.query(text).await.and_then(|answer| answer.check().map(drop));
             assert!(refused.is_err(), "not refused: {text}");
@@ -178,7 +193,8 @@ fn nobody_comes_in_without_the_password() {
             assert!(db.signin(root).await.is_err(), "{user} is a root user");
         }
         let _ = db.use_ns("cerebro").use_db("main").await;
-        for text in ["SELECT * FROM memory", "RETURN 1", "INFO FOR DB", "DEFINE USER x ON ROOT PASSWORD 'x'"] {
+        for text in ["SELECT * FROM memory", "RETURN 1", "INFO FOR DB", "DEFINE USER x ON ROOT PASSWORD 'x'"]
+        {
             let refused = db.query(text).await.and_then(|answer| answer.check().map(drop));
             assert!(refused.is_err(), "a guest may: {text}");
         }
@@ -217,7 +233,9 @@ fn foreign_pages_names_and_paths_get_nothing() {
     }
     assert_eq!(studio.status_of("GET /health", &[&here]), 200);
     assert_eq!(studio.status_of("GET /version", &["Host: evil.example"]), 403);
-    for path in ["/", "/sql", "/export", "/import", "/key/memory", "/signin", "/ml/export/x/1", "/api/x", "/graphql"] {
+    for path in
+        ["/", "/sql", "/export", "/import", "/key/memory", "/signin", "/ml/export/x/1", "/api/x", "/graphql"]
+    {
         assert_eq!(studio.status_of(&format!("GET {path}"), &[&here]), 404, "{path}");
         assert_eq!(studio.status_of(&format!("POST {path}"), &[&here, "Content-Length: 0"]), 404, "{path}");
     }

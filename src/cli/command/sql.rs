@@ -53,7 +53,8 @@ pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
     if !desk.output.json(&answer)? {
         let mut between = false;
         for (at, result) in results.iter().enumerate() {
-            let has_lines = !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
+            let has_lines =
+                !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
             if between && has_lines {
                 desk.output.text("")?;
             }
@@ -82,7 +83,8 @@ fn text(query: Option<String>, file: Option<PathBuf>) -> Result<String> {
     match query {
         Some(query) if query != "-" => Ok(query),
         None if io::stdin().is_terminal() => {
-            Err(Error::usage("no query was given").hint("`cerebro sql 'SELECT count() FROM memory GROUP ALL'`"))
+            Err(Error::usage("no query was given")
+                .hint("`cerebro sql 'SELECT count() FROM memory GROUP ALL'`"))
         }
         _ => read(&mut io::stdin().lock()).map_err(|error| Error::stream("standard input", &error)),
     }
@@ -179,7 +181,9 @@ fn cell(value: &Value) -> String {
     match value {
         Value::Bool(truth) => truth.to_string(),
         Value::Object(_) => value.to_string(),
-        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => value.to_string(),
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            value.to_string()
+        }
         other => shown(other),
     }
 }
