@@ -277,6 +277,34 @@ fn the_functions_answer_what_they_say() {
     });
 }
 
+#[test]
+fn the_nearest_memories_are_found_where_there_are_vectors() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let nearest = include_str!("../../surql/queries/nearest.surql");
+        let asked = Memory { updated_at: moment(9_000_000), ..memory(None) };
+        let (near, far) = (memory(None), memory(None));
+        for memory in [&asked, &near, &far] {
+            put(&store, memory.clone()).await.unwrap();
+        }
+        assert_eq!(one(&store, nearest).await, serde_json::json!([]));
+        let vectors = format!(
+            "DEFINE TABLE vector_test SCHEMALESS;
+             CREATE model SET name = 'test', dimension = 2, table = 'vector_test', state = 'active', at = time::now();
+             INSERT INTO vector_test [
+                 {{ memory: memory:{}, passage: 0, embedding: [1f, 0f] }},
+                 {{ memory: memory:{}, passage: 0, embedding: [0.9f, 0.1f] }},
+                 {{ memory: memory:{}, passage: 0, embedding: [0f, 1f] }}]",
+            asked.id, near.id, far.id
+        );
+        store.engine().unwrap().script("test", &vectors, Variables::new()).await.unwrap();
+        let found = one(&store, nearest).await;
+        assert_eq!(found[0]["memory"], format!("memory:{}", near.id), "{found}");
+        assert_eq!(found[1]["memory"], format!("memory:{}", far.id), "{found}");
+    });
+}
+
 /// What the engine knows of users, tables and rows, as the program itself sees it.
 async fn everything(store: &Store) -> String {
     let text = "RETURN (INFO FOR ROOT).{ users, accesses, namespaces }; INFO FOR NS; INFO FOR DB;
