@@ -151,7 +151,8 @@ impl Store {
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
-        let vars = Vars::new().with("owner", owner).limit(limit).at("now", self.now()).at("until", until);
+        let vars =
+            Vars::new().with("owner", owner).limit(limit).at("now", self.now()).at("until", until);
         let mut results = self.insist(statement::JOB_CLAIM, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter()
@@ -212,8 +213,7 @@ impl Store {
 
     /// Ends a job for which there is nothing to do.
     pub async fn end_job(&self, owner: &str, job: &Job) -> Result<(), StoreError> {
-        let vars =
-            Vars::new().with("owner", owner).with("claim", job.claim).with("job", job_record(&job.memory));
+        let vars = Vars::new().with("owner", owner).with("claim", job.claim).with("job", job_record(&job.memory));
         self.insist(statement::JOB_END, vars).await.map(drop)
     }
 
@@ -227,15 +227,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let state = if again.is_some() { JobState::Queued } else { JobState::Dead };
         let reason = crate::text::cut_chars(&crate::text::one_line(reason), ERROR_CHARS_MAX).into_owned();
-        self.put_back(
-            owner,
-            std::slice::from_ref(job),
-            state,
-            again.unwrap_or(self.now()),
-            Some(reason),
-            false,
-        )
-        .await
+        self.put_back(owner, std::slice::from_ref(job), state, again.unwrap_or(self.now()), Some(reason), false)
+            .await
     }
 
     /// Gives leased jobs back as if they had not been taken.
@@ -439,10 +432,7 @@ mod tests {
             assert!(!told && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
             assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
             assert!(told);
-            assert_eq!(
-                places(&store, &model, &saved.project).await,
-                [(saved.id.clone(), 0), (saved.id.clone(), 1)]
-            );
+            assert_eq!(places(&store, &model, &saved.project).await, [(saved.id.clone(), 0), (saved.id.clone(), 1)]);
             assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
             assert_eq!(store.job_counts().await.unwrap().depth(), 0);
             assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
@@ -478,12 +468,7 @@ mod tests {
             saved.version = 2;
             save(&store, &saved).await;
             let again = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
-            assert!(
-                store
-                    .finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
-                    .await
-                    .unwrap()
-            );
+            assert!(store.finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ()).await.unwrap());
             saved.version = 3;
             save(&store, &saved).await;
             let again = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
@@ -523,11 +508,7 @@ mod tests {
             assert_eq!(store.retry_jobs().await.unwrap(), 1);
             assert_eq!(store.claim_jobs("local/2", 5, later(60)).await.unwrap().len(), 1);
             store.orphaned_jobs().await.unwrap();
-            assert_eq!(
-                store.claim_jobs("local/3", 5, later(60)).await.unwrap().len(),
-                1,
-                "its process ended"
-            );
+            assert_eq!(store.claim_jobs("local/3", 5, later(60)).await.unwrap().len(), 1, "its process ended");
             store.close().await.unwrap();
         });
     }

@@ -87,8 +87,7 @@ impl StoredModel {
 
     /// Fills a template: names of tables are made of letters, digits and `_` only.
     fn fill(&self, template: Statement) -> String {
-        let model: String =
-            self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
+        let model: String = self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
         template
             .text
             .replace("{table}", &self.table)
@@ -212,7 +211,8 @@ impl Store {
         let (template, vars) = match projects {
             None => (statement::VECTOR_NEAREST, vars),
             Some(projects) => {
-                let names: Vec<String> = projects.iter().map(|project| project.as_str().to_owned()).collect();
+                let names: Vec<String> =
+                    projects.iter().map(|project| project.as_str().to_owned()).collect();
                 (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
             }
         };
@@ -240,8 +240,7 @@ impl Store {
             revision: i64,
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        let mut results =
-            self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
+        let mut results = self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
     }
