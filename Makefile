@@ -11,10 +11,12 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients lint build dist \
+  clean distclean deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s
+", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
 	$(CARGO) build --release --locked --bin cerebro --example demo
@@ -49,6 +51,9 @@ eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [J
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
+
+studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
+	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

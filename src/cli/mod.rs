@@ -148,6 +148,10 @@ mod tests {
             "backup verify /b/x",
             "restore /b/x.surql.zst",
             "doctor --fix",
+            "sql SELECT --set a=b --limit 5",
+            "sql --file q.surql",
+            "studio --port 8000 --origin https://a --origin https://b",
+            "studio --stop",
             "help save",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
@@ -166,6 +170,9 @@ mod tests {
             "projects merge a",
             "backup --keep 0",
             "import f --project p",
+            "sql x --file y",
+            "studio --stop --port 1",
+            "studio --port 65536",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             assert_eq!(parsed.map_err(|error| error.exit_code()).err(), Some(2), "{line}");

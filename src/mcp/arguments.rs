@@ -116,6 +116,17 @@ impl Arguments {
         self.text_of(&[name])
     }
 
+    /// An object; none is empty.
+    pub fn object(&mut self, name: &'static str) -> Result<Map<String, Value>> {
+        match self.any(&[name]) {
+            None => Ok(Map::new()),
+            Some((_, Value::Object(map))) => Ok(map.clone()),
+            Some((_, value)) => {
+                Err(ArgumentError::new(name, Some(&value.to_string()), "it must be an object"))
+            }
+        }
+    }
+
     /// A text that must be there.
     pub fn needed(&mut self, name: &'static str) -> Result<String> {
         self.text(name)?.ok_or_else(|| ArgumentError::new(name, None, "it is missing; give it as a text"))

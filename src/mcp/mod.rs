@@ -11,6 +11,7 @@ mod keep;
 mod operator;
 mod reply;
 mod server;
+mod studio;
 mod tools;
 mod view;
 mod worker;

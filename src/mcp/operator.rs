@@ -12,6 +12,7 @@ use super::{
     keep,
     reply::{Reply, moment},
     server::Server,
+    studio,
     tools::{Answer, Call},
     view,
     worker,
@@ -59,6 +60,9 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
 
 /// Answers an operation on the store.
 pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    if let Some(answer) = studio::answer(name, call).await {
+        return answer;
+    }
     if let Some(step) = name.strip_prefix(hooked::PREFIX) {
         return hooked::answer(step, call).await;
     }

@@ -29,7 +29,7 @@ use super::{
     definition::{INSTRUCTIONS, TOOLS},
     hooked,
     live::{self, Live, Seen},
-    operator, reply,
+    operator, reply, studio,
     tools::{self, Call},
     view,
 };
@@ -42,6 +42,7 @@ use crate::{
     home::{Home, user_home},
     project_dir, redact,
     service::{Caller, Embedding, Service, Settings},
+    store::Lease,
     text,
 };
 
@@ -78,6 +79,8 @@ struct Shared {
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
     live: Live,
+    /// Orders the openings and closings of the live endpoint.
+    studio: tokio::sync::Mutex<()>,
 }
 
 impl Server {
@@ -91,7 +94,9 @@ impl Server {
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
             live: Live::new(),
+            studio: tokio::sync::Mutex::default(),
         }));
+        studio::forget(&server);
         tokio::spawn(server.clone().bring_up(settings, embedding));
         server
     }
@@ -184,6 +189,10 @@ impl Server {
         &self.0.home
     }
 
+    pub(super) fn studio(&self) -> &tokio::sync::Mutex<()> {
+        &self.0.studio
+    }
+
     pub(super) fn stage_name(&self) -> String {
         match &*self.0.stage.borrow() {
             Stage::Opening => "opening".to_owned(),
@@ -232,6 +241,7 @@ impl Serve for Server {
         {
             tracing::warn!(%error, "the store did not close cleanly");
         }
+        studio::forget(self);
     }
 }
 
@@ -273,6 +283,8 @@ struct ConnectionState {
     bound: Mutex<Option<SessionId>>,
     /// The sessions that calls of this connection belonged to.
     used: Mutex<BTreeSet<SessionId>>,
+    /// The live endpoint that was opened on this connection.
+    lease: Mutex<Option<Lease>>,
 }
 
 impl Connection {
@@ -291,6 +303,7 @@ impl Connection {
             client,
             bound: Mutex::new(bound),
             used: Mutex::default(),
+            lease: Mutex::default(),
         }))
     }
 
@@ -323,11 +336,25 @@ impl Connection {
         }
     }
 
+    /// Makes an opening of the live endpoint end with this connection.
+    pub(super) fn holds(&self, lease: Lease) {
+        *lock(&self.0.lease) = Some(lease);
+    }
+
+    /// The opening that ends with this connection.
+    pub(super) fn held(&self) -> Option<Lease> {
+        *lock(&self.0.lease)
+    }
+
     fn leave(&self) {
         if let Some(client) = self.0.client {
             self.0.server.0.live.left(client);
         }
         let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
+        if let Some(lease) = self.held() {
+            let (server, service) = (self.0.server.clone(), service.clone());
+            tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
+        }
         let now = Timestamp::now();
         for session in std::mem::take(&mut *lock(&self.0.used)) {
             service.disconnected(&session);

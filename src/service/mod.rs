@@ -18,6 +18,7 @@ mod note;
 mod portable;
 mod projects;
 mod prompt;
+mod query;
 mod relate;
 mod reindex;
 mod save;

@@ -103,6 +103,7 @@ statements! {
     SESSION_SINCE = "session_since",
     SPENT_ADD = "spent_add",
     SPENT_GET = "spent_get",
+    STUDIO_USER_REMOVE = "studio_user_remove",
     TABLE_PAGE = "table_page",
     VECTOR_COUNT = "vector_count",
     VECTOR_DROP = "vector_drop",

@@ -39,6 +39,8 @@ mod halves;
 mod handshake;
 mod notes;
 mod properties;
+mod sql;
+mod studio;
 mod tidy;
 mod tools;
 mod worker;

@@ -17,7 +17,9 @@ mod projects;
 mod prompt;
 mod save;
 mod setup;
+mod sql;
 mod stats;
+mod studio;
 mod worker;
 
 use std::future::Future;
@@ -74,6 +76,8 @@ pub enum Command {
     /// Choose, install and try what turns text into vectors
     #[command(subcommand)]
     Model(model::ModelCommand),
+    Sql(sql::SqlArgs),
+    Studio(studio::StudioArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
     Setup(setup::SetupArgs),
@@ -141,6 +145,8 @@ impl Command {
             Self::Worker(args) => asking(worker::worker(desk, args)),
             Self::Jobs(args) => asking(worker::jobs(desk, args)),
             Self::Reindex(args) => asking(worker::reindex(desk, args)),
+            Self::Sql(args) => asking(sql::run(desk, args)),
+            Self::Studio(args) => asking(studio::run(desk, args)),
         }
     }
 }
