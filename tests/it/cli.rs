@@ -2,9 +2,10 @@
 
 use crate::support::{Home, Value, json};
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 24] = [
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
-    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "prompt", "help",
+    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "prompt", "setup",
+    "unsetup", "hook", "help",
 ];
 
 /// Saves through the command line; gives the id.

@@ -29,7 +29,9 @@ mod export;
 mod faults;
 mod halves;
 mod handshake;
+mod hooks;
 mod properties;
+mod setup;
 mod tidy;
 mod tools;
 
