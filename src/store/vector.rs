@@ -302,7 +302,10 @@ mod tests {
     use super::*;
     use crate::{
         domain::{EventKind, Memory, Timestamp},
-        store::tests::{memory, open, run},
+        store::{
+            JobKind,
+            tests::{memory, open, run},
+        },
     };
 
     const DIMENSION: usize = 48;
@@ -361,7 +364,7 @@ mod tests {
     async fn work(store: &Store, model: &StoredModel, held: &Held) {
         loop {
             let until = Timestamp::now() + Duration::from_secs(60);
-            let jobs = store.claim_jobs("w/1", 50, until).await.unwrap();
+            let jobs = store.claim_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
             if jobs.is_empty() {
                 return;
             }
@@ -392,7 +395,7 @@ mod tests {
             wanted += exact.len().min(K);
             found += exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
         }
-        f64::from(found) / f64::from(u32::try_from(wanted).unwrap())
+        found as f64 / wanted as f64
     }
 
     async fn assert_recall(store: &Store, model: &StoredModel, held: &Held, when: &str) {
