@@ -158,8 +158,10 @@ impl Plan {
             .with_session_config("session.intra_op.allow_spinning", "0");
         let fault =
             |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
-        let inner = TextEmbedding::try_new_from_user_defined(model, options)
+        let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
             .map_err(|error| fault(error.to_string()))?;
+        // The tokenizer would drop what is behind the bound; `Engine::parts` keeps to it instead.
+        inner.tokenizer.with_truncation(None).map_err(|error| fault(error.to_string()))?;
         let tokens = |prefix: &str| inner.tokenizer.encode(prefix, false).map(|encoded| encoded.len());
         let query = tokens(&self.manifest.query_prefix).map_err(|error| fault(error.to_string()))?;
         let passage = tokens(&self.manifest.passage_prefix).map_err(|error| fault(error.to_string()))?;
@@ -220,12 +222,8 @@ impl Engine {
             .tokenizer
             .encode(text, false)
             .map_err(|error| EmbedError::unusable(format!("the tokenizer failed: {error}")))?;
-        let mut tokens = encoded.get_offsets().to_vec();
-        for more in encoded.get_overflowing() {
-            tokens.extend_from_slice(more.get_offsets());
-        }
         let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
-        Ok(parts(text, &tokens, room))
+        Ok(parts(text, encoded.get_offsets(), room))
     }
 }
 
