@@ -1,8 +1,8 @@
 //! A model on this machine, run in this process by `fastembed` on ONNX Runtime.
 //!
 //! Every text is an inference of its own. A batch would gain little on a few cores, would let a
-//! query wait for all of it, and, with weights of 8 bits, would make a text's vector depend on its
-//! neighbours: the scale of the numbers between the layers is taken over the whole batch.
+//! query wait for all of it, and, in models that are quantised dynamically, would make a text's
+//! vector depend on its neighbours: the scale of the numbers is taken over the whole batch.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use fastembed::{
     InitOptionsUserDefined, QuantizationMode, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel,
 };
+use ort::ep::CPU;
 use tokio::sync::Mutex;
 
 use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
@@ -151,12 +152,16 @@ impl Plan {
             .with_environment(environment)
             .with_max_length(*max_tokens)
             .with_intra_threads(self.threads)
+            // The arena would keep what the longest text ever needed; texts are short.
+            .with_execution_providers(vec![CPU::default().with_arena_allocator(false).build()])
             // Idle threads sleep: the machine is the user's.
             .with_session_config("session.intra_op.allow_spinning", "0");
         let fault =
             |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
-        let inner = TextEmbedding::try_new_from_user_defined(model, options)
+        let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
             .map_err(|error| fault(error.to_string()))?;
+        // The tokenizer would drop what is behind the bound; `Engine::parts` keeps to it instead.
+        inner.tokenizer.with_truncation(None).map_err(|error| fault(error.to_string()))?;
         let tokens = |prefix: &str| inner.tokenizer.encode(prefix, false).map(|encoded| encoded.len());
         let query = tokens(&self.manifest.query_prefix).map_err(|error| fault(error.to_string()))?;
         let passage = tokens(&self.manifest.passage_prefix).map_err(|error| fault(error.to_string()))?;
@@ -217,12 +222,8 @@ impl Engine {
             .tokenizer
             .encode(text, false)
             .map_err(|error| EmbedError::unusable(format!("the tokenizer failed: {error}")))?;
-        let mut tokens = encoded.get_offsets().to_vec();
-        for more in encoded.get_overflowing() {
-            tokens.extend_from_slice(more.get_offsets());
-        }
         let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
-        Ok(parts(text, &tokens, room))
+        Ok(parts(text, encoded.get_offsets(), room))
     }
 }
 

@@ -17,7 +17,7 @@ pub use agent::{Agent, Pump};
 pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish};
 pub use model::{model_home, shelf};
-pub use provider::{Heard, Provider, Scene};
+pub use provider::{Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
