@@ -35,7 +35,8 @@ pub fn table(log: &str, client_ms: f64) -> String {
         let name = if stage == "tool" { "tool{name=mem_save}" } else { stage };
         let Some(times) = times.get(name) else { continue };
         let often = times.len() as f64 / saves;
-        rows += &format!("| `{stage}`: {what} | {often:.2} | {:.3} | {:.3} |\n", median(times), mean(times));
+        let (median, mean) = (median(times), mean(times));
+        rows.extend([format!("| `{stage}`: {what} | {often:.2} | {median:.3} | {mean:.3} |\n")]);
     }
     rows
 }
