@@ -392,7 +392,7 @@ mod tests {
             wanted += exact.len().min(K);
             found += exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
         }
-        f64::from(found) / f64::from(u32::try_from(wanted).unwrap())
+        found as f64 / wanted as f64
     }
 
     async fn assert_recall(store: &Store, model: &StoredModel, held: &Held, when: &str) {
