@@ -11,10 +11,12 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker eval agents lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients lint build dist \
+  clean distclean deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s
+", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
 	$(CARGO) build --release --locked --bin cerebro --example demo
@@ -38,6 +40,10 @@ bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10
 bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000)
 	@$(CARGO) bench --locked --bench drain
 
+profile: deps ## where a save spends its time, by stage (SIZES=1000)
+	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
+	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
+
 eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) \
@@ -45,6 +51,9 @@ eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [J
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
+
+studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
+	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

@@ -3,13 +3,20 @@
 pub mod edit;
 mod opener;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::Deserialize;
 
-use crate::embed;
-use crate::service::Settings;
-use crate::text;
+use crate::{
+    embed,
+    home::user_home,
+    llm,
+    service::{Settings, backup::Plan},
+    text,
+};
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,8 +32,40 @@ pub struct Config {
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// `[backup]`: backups by the clock.
+    pub backup: BackupConfig,
     /// `[embeddings]`: who turns text into vectors.
     pub embeddings: embed::Settings,
+    /// `[relations]`: who says how memories stand to each other.
+    pub relations: llm::Settings,
+}
+
+/// `[backup]`: when the daemon makes backups by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackupConfig {
+    /// `every = "6h"`: how often; `"0"`, the default, is never.
+    #[serde(deserialize_with = "duration")]
+    pub every: Duration,
+    /// `keep = 7`: how many are kept; 0 keeps all.
+    pub keep: usize,
+    /// `dir = "backups"`: where they lie; relative to the home, `~/` is the user's own folder.
+    pub dir: PathBuf,
+}
+
+impl Default for BackupConfig {
+    fn default() -> Self {
+        let Plan { every, keep, dir } = Plan::default();
+        Self { every, keep, dir }
+    }
+}
+
+impl BackupConfig {
+    fn plan(&self) -> Plan {
+        let below_user = self.dir.strip_prefix("~").ok().zip(user_home());
+        let dir = below_user.map_or_else(|| self.dir.clone(), |(rest, user)| user.join(rest));
+        Plan { every: self.every, keep: self.keep, dir }
+    }
 }
 
 impl Default for Config {
@@ -37,7 +76,9 @@ impl Default for Config {
             agent_hard_delete: settings.agent_hard_delete,
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
+            backup: BackupConfig::default(),
             embeddings: embed::Settings::default(),
+            relations: llm::Settings::default(),
         }
     }
 }
@@ -92,6 +133,7 @@ impl Config {
             dedup_window: self.dedup_window,
             agent_hard_delete: self.agent_hard_delete,
             revisions_keep: self.revisions_keep,
+            backup: self.backup.plan(),
         }
     }
 }
@@ -116,6 +158,11 @@ mod tests {
             toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
         assert_eq!(config.idle_exit, Duration::from_secs(1));
         assert!(!config.settings().agent_hard_delete);
+        let config: Config = toml::from_str("[backup]\nevery = \"6h\"\ndir = \"/srv/b\"").unwrap();
+        let plan = config.settings().backup;
+        assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, 7));
+        assert_eq!(plan.dir_in(Path::new("/h")), Path::new("/srv/b"));
+        assert_eq!(Plan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
         let config: Config =
             toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
                 .unwrap();
@@ -129,6 +176,9 @@ mod tests {
             "revisions_keep = -1",
             "[embeddings]\nprovider = \"nobody\"",
             "[embeddings]\nthread = 1",
+            "[backup]\nevery = 6",
+            "[backup]\nkeep = -1",
+            "[backup]\nevry = \"6h\"",
         ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

@@ -93,6 +93,11 @@ impl Home {
         self.root.join("daemon.lock")
     }
 
+    /// How to connect to the live endpoint, while one is open.
+    pub fn studio_file(&self) -> PathBuf {
+        self.root.join("studio.json")
+    }
+
     /// What the daemon writes to its standard error.
     pub fn log_file(&self) -> PathBuf {
         self.root.join("daemon.log")

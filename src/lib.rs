@@ -10,10 +10,12 @@ pub mod hygiene;
 pub mod pace;
 pub mod passage;
 pub mod redact;
+pub mod relate;
 pub mod text;
 
 pub mod embed;
 pub mod lexical;
+pub mod llm;
 pub mod store;
 pub mod vector;
 
@@ -27,5 +29,7 @@ pub mod mcp;
 pub mod pump;
 
 pub mod config;
+pub mod hook;
+pub mod setup;
 
 pub mod cli;

@@ -6,8 +6,9 @@ use super::Config;
 use crate::{
     embed::{self, EmbedError, Provider, Settings, Shelf},
     home::Home,
+    llm,
     pace::Budget,
-    service::Embedding,
+    service::{Claiming, Embedding},
 };
 
 impl Config {
@@ -29,6 +30,21 @@ impl Config {
             batch: settings.batch,
             budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
             unload_after: settings.unload_after,
+            claiming: self.claiming(home),
+        }
+    }
+
+    /// Who says how memories stand to each other in a home; the file is read anew as above.
+    fn claiming(&self, home: &Home) -> Claiming {
+        let file = home.config_file();
+        let open = move || {
+            let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
+            llm::open(&config.relations)
+        };
+        let settings = &self.relations;
+        Claiming {
+            open: Arc::new(open),
+            budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
         }
     }
 }

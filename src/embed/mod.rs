@@ -19,6 +19,7 @@ use std::{future::Future, pin::Pin};
 
 pub use download::{Addresses, HUB, INDEX};
 pub use error::EmbedError;
+pub use openai::key_of_file;
 use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
 use remote::Remote;

@@ -104,7 +104,11 @@ fn key(settings: &Settings) -> Result<String, EmbedError> {
     Ok(String::new())
 }
 
-fn key_of_file(path: &Path) -> Result<String, EmbedError> {
+/// The key that a file holds.
+///
+/// # Errors
+/// The file cannot be read, or others can read it.
+pub fn key_of_file(path: &Path) -> Result<String, EmbedError> {
     let fault = |reason: String| EmbedError::unusable(format!("the key file {}: {reason}", path.display()));
     let found = fs::metadata(path).map_err(|error| fault(error.to_string()))?;
     if found.permissions().mode() & 0o077 != 0 {

@@ -22,7 +22,7 @@ use crate::{
     domain::{MemoryId, Timestamp},
     embed::Embedder,
     pace::{self, Breaker, Spent},
-    store::{ModelState, StoredModel},
+    store::{JobKind, ModelState, StoredModel},
 };
 
 /// Most jobs that are taken at once.
@@ -32,7 +32,7 @@ const STEP: usize = 2;
 /// How long a lease lasts; it is renewed well before.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often the worker looks by itself: for work of other processes, or a model that was installed.
-const LOOK: Duration = Duration::from_secs(20);
+pub(super) const LOOK: Duration = Duration::from_secs(20);
 /// How long a fault of the store keeps it from trying again.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// How long its own model stays in memory without work, at most.
@@ -185,6 +185,11 @@ impl Worker {
     /// Whether all memories were looked through.
     pub(super) fn is_filling(&self) -> bool {
         lock(&self.told).fill != Fill::Done
+    }
+
+    /// Cancelled when the daemon closes.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// Ends the loop and waits for it.
@@ -372,7 +377,7 @@ impl Loop {
         }
         self.give_way(service).await;
         let claim = if self.breaker.is_trying() { 1 } else { CLAIM };
-        let jobs = service.store().claim_jobs(&self.owner, claim, lease_end()).await?;
+        let jobs = service.store().claim_jobs(&self.owner, JobKind::Embed, claim, lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do(service, &target).await;
         }
@@ -491,6 +496,6 @@ impl Loop {
 
 const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
-fn lease_end() -> Timestamp {
+pub(super) fn lease_end() -> Timestamp {
     Timestamp::now() + LEASE
 }

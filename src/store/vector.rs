@@ -246,7 +246,7 @@ impl Store {
     }
 
     /// Adds to what was spent on a day (`2026-11-22`) with a model.
-    pub async fn spend(&self, day: &str, model: &StoredModel, spent: Spent) -> Result<(), StoreError> {
+    pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -258,9 +258,9 @@ impl Store {
         }
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let row = Row {
-            id: RecordId::new("spent", format!("{day}-{}", model.table)),
+            id: RecordId::new("spent", format!("{day}-{model}")),
             day: day.to_owned(),
-            model: model.name.clone(),
+            model: model.to_owned(),
             tokens: count(spent.tokens),
             requests: count(spent.requests),
         };

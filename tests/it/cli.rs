@@ -2,6 +2,10 @@
 
 use crate::support::{Home, Value, json};
 
+const COMMANDS: [&str; 23] = [
+    "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
+    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "backup", "doctor",
+    "prompt", "help",
 const COMMANDS: [&str; 22] = [
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
     "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "model", "prompt",

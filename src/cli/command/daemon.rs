@@ -133,6 +133,8 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
+            ("last backup", desk.output.moment(&status["backup"]["made_at"])),
+            ("backup failed", shown(&status["backup"]["failure"])),
         ])?;
     }
     Ok(Outcome::Done)

@@ -119,7 +119,7 @@ impl Loop {
         let answer = self.thread.embed(Arc::clone(embedder), texts).await;
         if embedder.is_metered() {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            service.note_spent(target, Spent { tokens, requests: 1 }).await;
+            service.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
@@ -147,6 +147,8 @@ impl Loop {
 
     async fn finish(&self, service: &Service, target: &StoredModel, task: Task) -> Result<(), ServiceError> {
         let Task { job, memory, vectors, .. } = task;
+        service.relate(&memory, target, &vectors).await?;
+        service.want_claims(&memory).await?;
         let put = |project: &Project| {
             service.0.vectors.put(target, project, &memory.id, &vectors);
         };

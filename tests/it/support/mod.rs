@@ -9,6 +9,7 @@ mod model;
 mod provider;
 mod reply;
 mod repository;
+mod store;
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ pub use provider::{Heard, Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
+pub use store::alter;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
