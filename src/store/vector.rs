@@ -302,7 +302,10 @@ mod tests {
     use super::*;
     use crate::{
         domain::{EventKind, Memory, Timestamp},
-        store::tests::{memory, open, run},
+        store::{
+            JobKind,
+            tests::{memory, open, run},
+        },
     };
 
     const DIMENSION: usize = 48;
@@ -361,7 +364,7 @@ mod tests {
     async fn work(store: &Store, model: &StoredModel, held: &Held) {
         loop {
             let until = Timestamp::now() + Duration::from_secs(60);
-            let jobs = store.claim_jobs("w/1", 50, until).await.unwrap();
+            let jobs = store.claim_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
             if jobs.is_empty() {
                 return;
             }
