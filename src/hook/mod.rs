@@ -79,8 +79,8 @@ pub enum Deed {
     Compaction(String),
     /// The session has ended.
     End,
-    /// Complete a call of the tool by the session that it belongs to.
-    Bind { argument: &'static str },
+    /// Answer with these arguments of a tool's call, completed by the session that it belongs to.
+    Bind(Value),
 }
 
 /// What an agent tells.
@@ -117,8 +117,12 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
 fn bind(input: &Value) -> Option<Deed> {
     let tool = input["tool_name"].as_str()?;
     let (_, argument) = SESSION_ARGUMENTS.into_iter().find(|(name, _)| tool.ends_with(name))?;
-    let is_named = input["tool_input"][argument].as_str().is_some_and(|id| !id.trim().is_empty());
-    (!is_named).then_some(Deed::Bind { argument })
+    let mut arguments = input["tool_input"].as_object()?.clone();
+    if arguments.get(argument).and_then(Value::as_str).is_some_and(|id| !id.trim().is_empty()) {
+        return None;
+    }
+    arguments.insert(argument.to_owned(), input["session_id"].clone());
+    Some(Deed::Bind(Value::Object(arguments)))
 }
 
 /// The context, framed, as the agent takes it.
@@ -134,10 +138,9 @@ pub fn said(agent: Agent, event: &str, context: &str) -> String {
     }
 }
 
-/// The completed argument, as Gemini CLI takes it.
-pub fn bound(event: &str, argument: &str, session: &str) -> String {
-    json!({ "hookSpecificOutput": { "hookEventName": event, "tool_input": { argument: session } } })
-        .to_string()
+/// The completed arguments, as Gemini CLI takes them: all of them, since they replace the model's.
+pub fn bound(event: &str, arguments: &Value) -> String {
+    json!({ "hookSpecificOutput": { "hookEventName": event, "tool_input": arguments } }).to_string()
 }
 
 #[cfg(test)]
@@ -172,8 +175,10 @@ mod tests {
             let input = json!({"session_id": "s", "tool_name": tool, "tool_input": arguments});
             read(Agent::GeminiCli, BEFORE_TOOL, &input).map(|event| event.deed)
         };
-        assert_eq!(call("mcp_cerebro_mem_save", json!({})), Some(Deed::Bind { argument: "session_id" }));
-        assert_eq!(call("mcp__cerebro__mem_session_start", json!({})), Some(Deed::Bind { argument: "id" }));
+        let bound = call("mcp_cerebro_mem_save", json!({"title": "t"}));
+        assert_eq!(bound, Some(Deed::Bind(json!({"title": "t", "session_id": "s"}))));
+        let bound = call("mcp__cerebro__mem_session_start", json!({}));
+        assert_eq!(bound, Some(Deed::Bind(json!({"id": "s"}))));
         assert_eq!(call("mcp_cerebro_mem_save", json!({"session_id": "own"})), None);
         assert_eq!(call("mcp_cerebro_mem_search", json!({})), None);
     }

@@ -76,7 +76,10 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("opencode"),
         folder: |places| places.config().join("opencode"),
         targets: opencode,
-        notes: &[],
+        notes: &[
+            "with a plugin (our hooks are one), OpenCode fetches its plugin package from npm when it starts; \
+             where there is no network that makes it wait, and --no-hooks avoids it",
+        ],
     },
     Agent {
         name: "cursor",

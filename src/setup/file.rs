@@ -73,20 +73,24 @@ fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
-/// Removes a file, and then the folders of `made` that are empty.
+/// Removes a file.
 ///
 /// # Errors
 /// When somebody else has just changed it, or it cannot be removed.
-pub fn remove(path: &Path, expected: &str, made: &[PathBuf]) -> Result<(), SetupError> {
+pub fn remove(path: &Path, expected: &str) -> Result<(), SetupError> {
     if read(path)?.as_deref() != Some(expected) {
         return Err(SetupError::Changed { path: path.to_owned() });
     }
-    fs::remove_file(path).map_err(|source| SetupError::Unwritable { path: path.to_owned(), source })?;
-    for folder in made.iter().rev() {
+    fs::remove_file(path).map_err(|source| SetupError::Unwritable { path: path.to_owned(), source })
+}
+
+/// Removes those of the folders that are empty, the innermost first.
+pub fn remove_empty(mut folders: Vec<PathBuf>) {
+    folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+    for folder in folders {
         // One that is not empty stays, and so do those around it.
         let _ = fs::remove_dir(folder);
     }
-    Ok(())
 }
 
 /// Where the text is kept that a file had before anything was put in.

@@ -1,7 +1,7 @@
 //! What is to change in an agent's files. All of it is worked out before the first file is written, so
 //! that one malformed file leaves every file alone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use similar::TextDiff;
 
@@ -164,6 +164,7 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
         let existed = change.base.is_some();
         record.note(Filed { path: change.path.clone(), existed, digest: digest(after), folders });
     }
+    remove_folders(changes);
     Ok(())
 }
 
@@ -182,19 +183,22 @@ pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<Path
         }
         let backup = file::backup_of(&change.path);
         match file::read(&backup)? {
-            Some(text) if change.after.as_ref() == Some(&text) => discard(&backup, &text)?,
+            Some(text) if change.after.as_ref() == Some(&text) => file::remove(&backup, &text)?,
             Some(_) => kept.push(backup),
             None => {}
         }
         record.files.retain(|filed| filed.path != change.path);
     }
+    remove_folders(changes);
     Ok(kept)
 }
 
 fn remove(change: &Change) -> Result<(), SetupError> {
-    file::remove(&change.path, change.before.as_deref().unwrap_or_default(), &change.folders)
+    file::remove(&change.path, change.before.as_deref().unwrap_or_default())
 }
 
-fn discard(backup: &Path, text: &str) -> Result<(), SetupError> {
-    file::remove(backup, text, &[])
+/// Removes the folders that were made for files that are gone now.
+fn remove_folders(changes: &[Change]) {
+    let gone = changes.iter().filter(|change| change.after.is_none());
+    file::remove_empty(gone.flat_map(|change| change.folders.clone()).collect());
 }

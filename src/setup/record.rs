@@ -48,7 +48,7 @@ impl Record {
         let path = path(folder, agent);
         let before = file::read(&path)?;
         if self.files.is_empty() {
-            return before.map_or(Ok(()), |before| file::remove(&path, &before, &[]));
+            return before.map_or(Ok(()), |before| file::remove(&path, &before));
         }
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| SetupError::Unwritable { path: path.clone(), source: error.into() })?;

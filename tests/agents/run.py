@@ -234,10 +234,12 @@ def unset(row, client, bench, more, original, written):
 
 def check_hooks(row, client, model, bench):
     """The context reached the model; the prompt and the last message are kept, in the agent's session."""
-    told = any("<cerebro-context>" in seen.text and KNOWN in seen.text for seen in model.seen)
+    told = any("cerebro-context" in seen.text and KNOWN in seen.text for seen in model.seen)
     row.must(told, "the model was not given the context")
     prompts = [each for each in bench.ask("prompts")["prompts"] if each["agent"] == client.agent]
-    row.must([each["content"] for each in prompts] == [PROMPT], f"prompts kept: {prompts}")
+    # OpenCode puts words from its command line between quotes.
+    contents = [each["content"].strip('"') for each in prompts]
+    row.must(contents == [PROMPT], f"prompts kept: {prompts}")
     kept = sessions(bench, {each["session_id"] for each in prompts})
     row.must([each["summary"] for each in kept] == [DONE], f"sessions of the prompts: {kept}")
     row.hooks = told and len(prompts) == 1 and len(kept) == 1
@@ -350,7 +352,8 @@ def table(rows):
     said = {True: "yes", False: "NO"}
     lines = [head] + [
         [row.client, row.version, row.era, str(row.listed), str(row.offered), said[row.saved],
-         said[row.searched], said[row.told], row.half, said[row.hooks], said[row.unset], f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
+         said[row.searched], said[row.told], row.half, said[row.hooks], said[row.unset],
+         f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
         for row in rows
     ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]

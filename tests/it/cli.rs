@@ -2,14 +2,10 @@
 
 use crate::support::{Home, Value, json};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 27] = [
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
     "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "backup", "doctor",
-    "prompt", "help",
-const COMMANDS: [&str; 22] = [
-    "mcp", "daemon", "save", "search", "get", "timeline", "context", "stats", "update", "delete", "restore",
-    "pin", "unpin", "sessions", "projects", "prompts", "events", "export", "import", "model", "prompt",
-    "help",
+    "model", "prompt", "setup", "unsetup", "hook", "help",
 ];
 
 /// Saves through the command line; gives the id.

@@ -49,8 +49,8 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
     let agent = Agent::named(agent)?;
     let event = hook::read(agent, name, &input().await?)?;
-    if let Deed::Bind { argument } = event.deed {
-        return Some(hook::bound(name, argument, &event.session));
+    if let Deed::Bind(arguments) = &event.deed {
+        return Some(hook::bound(name, arguments));
     }
     let is_start = event.deed == Deed::Context;
     let client = reach(home, agent, &event, is_start).await?;
@@ -63,7 +63,7 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         Deed::Message(text) => ask(&client, agent, "op_hook_message", json!({ "content": text })).await,
         Deed::Compaction(text) => ask(&client, agent, "op_hook_compaction", json!({ "content": text })).await,
         Deed::End => ask(&client, agent, "op_hook_end", json!({})).await,
-        Deed::Bind { .. } => None,
+        Deed::Bind(_) => None,
     };
     client.close().await;
     said.and_then(|said| said.as_str().map(str::to_owned)).filter(|_| is_start)
