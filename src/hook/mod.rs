@@ -2,6 +2,11 @@
 //!
 //! Each agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] makes of it
 //! what to do, [`said`] writes the answer as that agent reads it. Pure: the command does the rest.
+//!
+//! What hooks store and what the agent itself stores must be of one session. Claude Code names it in the
+//! environment of its servers and Codex in each call's `_meta`, both by the id that their hooks have. Gemini
+//! CLI and OpenCode tell their servers nothing, so there a hook (of OpenCode, the plugin) completes the calls
+//! of a session's tools by the id. Cursor's hooks and calls stay of two sessions.
 
 mod strip;
 
