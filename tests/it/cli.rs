@@ -5,7 +5,7 @@ use crate::support::{Home, Value, json};
 const COMMANDS: &[&str] = &[
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "update", "delete",
     "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export", "import", "backup",
-    "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "setup", "unsetup", "hook",
+    "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui", "setup", "unsetup", "hook",
     "prompt", "help",
 ];
 

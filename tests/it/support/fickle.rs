@@ -29,7 +29,7 @@ pub struct Fickle {
     texts: Arc<Mutex<Vec<String>>>,
 }
 
-impl Provider {
+impl Fickle {
     /// Listens on a free port of an address of this machine that does not look like it, so that it counts as
     /// one that is paid for.
     pub fn start() -> Self {
