@@ -25,4 +25,6 @@ pub mod pump;
 
 pub mod config;
 
+pub mod tui;
+
 pub mod cli;

@@ -8,13 +8,14 @@ const SOURCE_LINES_MAX: usize = 700;
 const TEST_LINES_MAX: usize = 500;
 
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["domain"],
     &["text", "redact", "hygiene"],
     &["store", "lexical", "embed"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
+    &["tui"],
     &["cli"],
 ];
 

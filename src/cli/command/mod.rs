@@ -10,6 +10,7 @@ mod projects;
 mod prompt;
 mod save;
 mod stats;
+mod tui;
 
 use std::future::Future;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub enum Command {
     Timeline(explore::TimelineArgs),
     Context(explore::ContextArgs),
     Stats(stats::StatsArgs),
+    Tui(tui::TuiArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
     /// Bring a deleted memory back
@@ -84,6 +86,7 @@ impl Command {
             Self::Timeline(args) => asking(explore::timeline(desk, args)),
             Self::Context(args) => asking(explore::context(desk, args)),
             Self::Stats(args) => asking(stats::run(desk, args)),
+            Self::Tui(args) => asking(tui::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
             Self::Restore(args) => asking(change::run(desk, args, "op_restore")),

@@ -6,6 +6,7 @@ mod agent;
 mod home;
 mod reply;
 mod repository;
+mod screens;
 
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ pub use agent::{Agent, Pump};
 pub use home::{Finished, Home, finish};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
+pub use screens::Screens;
 pub use serde_json::{Value, json};
 
 /// The program under test.
