@@ -8,7 +8,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install bench eval agents lint build dist clean distclean deps
+.PHONY: help demo test install bench eval agents tour screenshots lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,13 @@ eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [J
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
+
+tour: build ## type through all screens of `cerebro tui` in a real terminal (MEMORIES=2000)
+	@tests/tui/tour.sh $(RELEASE)/cerebro $(MEMORIES)
+
+screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
+	$(CARGO) build --release --locked --bin cerebro --example screens
+	@$(RELEASE)/examples/screens
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

@@ -163,7 +163,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
         }
         match next {
             Next::Go => {}
-            Next::Clear => screen.terminal.clear()?,
+            Next::Clear => screen.clear()?,
             Next::Quit => return Ok(()),
             Next::Edit(draft) => {
                 // The reader of events must not take keys that are the editor's.

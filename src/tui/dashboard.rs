@@ -81,6 +81,12 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let (chart, rest) = paint::split_rows(paint::below(rest, gap), chart_rows);
     saves(state, chart, buffer);
     let rest = paint::below(rest, gap);
+    // In a large window there is room for what happened last.
+    let (rest, latest) = if rest.height > 24 {
+        paint::split_rows(rest, 12)
+    } else {
+        (rest, Rect { height: 0, ..rest })
+    };
     let column = rest.width.saturating_sub(4) / if rest.width >= 120 { 3 } else { 2 };
     let place = |n: u16| Rect { x: rest.x + n * (column + 2), width: column, ..rest };
     if rest.width >= 120 {
@@ -90,6 +96,22 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
         health(state, place(1), buffer);
     }
     agents(state, place(0), buffer);
+    calls(state, paint::below(latest, gap), buffer);
+}
+
+/// The calls that were answered last.
+fn calls(state: &State, area: Rect, buffer: &mut Buffer) {
+    if area.height < 3 {
+        return;
+    }
+    let area = paint::heading(buffer, area, "Latest calls", "4 shows them as they happen", state.theme);
+    if state.live.latest().next().is_none() {
+        paint::text(buffer, area, "none since the daemon started", state.theme.dim());
+    }
+    for (n, call) in state.live.latest().enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        paint::line(buffer, row, &super::live::call_line(state, call, usize::from(row.width)));
+    }
 }
 
 /// The counts in one row: number above, word below.

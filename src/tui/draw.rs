@@ -67,11 +67,9 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
     let mut spans = vec![Span::styled("Cerebro  ", theme.strong())];
     for (n, screen) in Screen::ALL.iter().enumerate() {
         let on = *screen == state.screen;
-        let gap = if roomy { "   " } else { "  " };
         let style = if on { theme.accent().patch(theme.chosen(true)) } else { theme.dim() };
-        let name = format!("{}{}{}", n + 1, if on { " " } else { " " }, screen.name());
-        spans.push(Span::styled(if on { format!(" {name} ") } else { format!(" {name} ") }, style));
-        spans.push(Span::raw(&gap[2..]));
+        spans.push(Span::styled(format!(" {} {} ", n + 1, screen.name()), style));
+        spans.push(Span::raw(if roomy { " " } else { "" }));
     }
     let tabs = Rect { width: rest.width.saturating_sub(1), ..row };
     paint::line(buffer, tabs, &Line::from(spans));

@@ -11,7 +11,7 @@ use super::asks::Slot;
 use super::paper::Cursor;
 use super::row::{Entry, Memory, date, items};
 use super::state::{Screen, State};
-use super::{fit, paint};
+use super::{fit, markdown, paint};
 
 /// Neighbours in the session on either side.
 const AROUND: usize = 12;
@@ -181,8 +181,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     // What the centre says, below its box.
     let below = Rect { y: at + 1, height: area.bottom().saturating_sub(at + 1), ..middle };
-    let words = [(fit::clean_line(&centre.content), theme.dim())];
-    for (n, line) in fit::wrap(&words, usize::from(below.width), &[], &[]).iter().enumerate() {
+    for (n, line) in markdown::render(&centre.content, usize::from(below.width), theme).iter().enumerate() {
         if let Some(row) = paint::row(below, n) {
             paint::line(buffer, row, line);
         }

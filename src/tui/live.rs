@@ -38,6 +38,11 @@ impl Live {
         self.typing
     }
 
+    /// The last calls, newest first.
+    pub fn latest(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().rev()
+    }
+
     /// The calls to show, newest first.
     fn shown(&self) -> Vec<&Call> {
         let words: Vec<String> = self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
@@ -191,7 +196,8 @@ fn bar(state: &State, row: Rect, count: usize, buffer: &mut Buffer) {
     paint::text_right(buffer, row, &format!("{} calls", fit::count(count as u64)), theme.dim());
 }
 
-fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
+/// A call on one line.
+pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     let theme = state.theme;
     let wide = columns >= 110;
     let (agent, project, outcome) = if wide { (16, 22, 24) } else { (12, 0, 14) };

@@ -288,7 +288,10 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('/') => {
             state.memories.typing = true;
-            state.memories.deleted = false;
+            // Only live memories are searched.
+            if std::mem::take(&mut state.memories.deleted) {
+                restart(state);
+            }
         }
         KeyCode::Enter | KeyCode::Right => {
             let Some(id) = state.memories.subject().map(|row| row.id.clone()) else { return false };
@@ -569,7 +572,7 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
             paint::chosen(buffer, first, !memories.typing, theme);
         }
     }
-    paint::scrollbar(buffer, area, top, total, theme);
+    paint::scrollbar(buffer, area, top * tall, total * tall, theme);
 }
 
 fn row_line(state: &State, row: &Row, columns: usize) -> Line<'static> {

@@ -309,7 +309,7 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
             paint::chosen(buffer, cell(first), !sessions.inside, theme);
         }
     }
-    paint::scrollbar(buffer, area, top, sessions.rows.len(), theme);
+    paint::scrollbar(buffer, area, top * 2, sessions.rows.len() * 2, theme);
 }
 
 /// Draws the threads before a session's two rows, and gives how many columns they take.

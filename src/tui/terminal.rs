@@ -59,7 +59,17 @@ impl Screen {
     /// As [`Self::take`].
     pub fn take_again(&mut self) -> io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        self.clear()
+    }
+
+    /// Draws everything anew the next time. (The library's own way asks the terminal where its cursor
+    /// is, and the answer would come among the keys.)
+    ///
+    /// # Errors
+    /// When the terminal does not take orders.
+    pub fn clear(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 }
 

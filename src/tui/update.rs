@@ -59,9 +59,6 @@ fn relink(state: &mut State, link: Link) {
         Link::Up { .. } => {
             state.asks.connect();
             live::restart(state);
-            if state.link == Link::Connecting {
-                dashboard::refresh(state);
-            }
             refresh(state);
         }
         Link::Connecting | Link::Down(_) => state.asks.disconnect(),

@@ -222,6 +222,8 @@ fn calls_are_shown_as_they_happen_without_private_text() {
     assert!(!saved.is_error, "{saved:?}");
     agent.call("mem_search", json!({ "query": "lesson" }));
     agent.call("mem_get_observation", json!({ "id": "zzzzzzzzzzzz" }));
+    // What filled the store was a call too.
+    screens.press("/test-agent<enter>");
     screens.wait_for("4 calls");
     let shown = screens.text();
     assert!(shown.contains("A new lesson") && shown.contains("created"), "{shown}");
@@ -229,9 +231,9 @@ fn calls_are_shown_as_they_happen_without_private_text() {
     screens.assert_golden("live");
     screens.press("<space>");
     agent.call("mem_stats", json!({}));
-    screens.press("/failed<enter>");
+    screens.press("/ failed<enter>");
     assert!(screens.text().contains("1 calls"), "{}", screens.text());
-    screens.press("<esc>");
+    screens.press("<esc>/test-agent<enter>");
     assert!(screens.text().contains("paused") && screens.text().contains("4 calls"), "{}", screens.text());
     screens.press("<space>");
     screens.wait_for("5 calls");
@@ -265,7 +267,7 @@ fn without_colour_everything_is_told_by_marks() {
         plain.press(keys);
         assert!(!plain.is_coloured(), "{keys}");
     }
-    let mut coloured = Screens::open_with(&home, SMALL.0, SMALL.1, true);
+    let coloured = Screens::open_with(&home, SMALL.0, SMALL.1, true);
     assert!(coloured.is_coloured());
 }
 
@@ -297,7 +299,8 @@ fn a_long_list_scrolls_without_waiting_for_the_store() {
     let home = filled(total, 8);
     let live = home.json(&["stats"])["memories"]["live"].as_u64().unwrap() as usize;
     let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
-    screens.press("2<end>");
+    screens.press("2");
+    screens.press("<end>");
     let comma = |n: usize| if n < 1_000 { n.to_string() } else { format!("{},{:03}", n / 1_000, n % 1_000) };
     assert!(screens.text().contains(&format!("{} of {}", comma(live), comma(live))), "{}", screens.text());
     screens.press("<home>");

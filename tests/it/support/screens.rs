@@ -20,10 +20,10 @@ use super::{DEADLINE, Home};
 /// What the clock of the screens says.
 pub const NOW: &str = "2026-11-22T10:00:00Z";
 
-/// The screens, their terminal and the runtime that connects them.
+/// The screens, the size of their terminal and the runtime that connects them.
 pub struct Screens {
     app: App,
-    terminal: Terminal<TestBackend>,
+    size: (u16, u16),
     runtime: tokio::runtime::Runtime,
 }
 
@@ -46,8 +46,7 @@ impl Screens {
         };
         let data = cerebro::home::Home::open(Some(home.data())).unwrap();
         let app = runtime.block_on(async { App::new(data, options) });
-        let terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-        let mut screens = Self { app, terminal, runtime };
+        let mut screens = Self { app, size: (columns, rows), runtime };
         screens.settle();
         screens
     }
@@ -131,20 +130,16 @@ impl Screens {
         }
     }
 
-    fn draw(&mut self) {
-        let app = &self.app;
-        self.terminal.draw(|frame| app.draw(frame)).unwrap();
-    }
-
-    /// What is drawn now.
-    pub fn buffer(&mut self) -> &Buffer {
-        self.draw();
-        self.terminal.backend().buffer()
+    /// What is drawn now, on an empty terminal: cells behind wide characters keep what was there before.
+    fn draw(&self) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(self.size.0, self.size.1)).unwrap();
+        terminal.draw(|frame| self.app.draw(frame)).unwrap();
+        terminal.backend().buffer().clone()
     }
 
     /// The characters of the screen.
-    pub fn text(&mut self) -> String {
-        let buffer = self.buffer();
+    pub fn text(&self) -> String {
+        let buffer = self.draw();
         let mut out = String::new();
         for y in buffer.area.top()..buffer.area.bottom() {
             let mut line = String::new();
@@ -161,13 +156,13 @@ impl Screens {
     }
 
     /// Whether any cell has a colour.
-    pub fn is_coloured(&mut self) -> bool {
-        self.buffer().content.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
+    pub fn is_coloured(&self) -> bool {
+        self.draw().content.iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset)
     }
 
     /// Compares the screen with the file of this name in `tests/golden/tui`.
     #[track_caller]
-    pub fn assert_golden(&mut self, name: &str) {
+    pub fn assert_golden(&self, name: &str) {
         let shown = normal(&self.text());
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/tui/{name}.txt"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
