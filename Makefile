@@ -11,12 +11,11 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients lint build dist \
-  clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients tour screenshots \
+  lint build dist clean distclean deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s
-", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
 	$(CARGO) build --release --locked --bin cerebro --example demo
@@ -54,6 +53,13 @@ agents: build ## the real agents from npm against Cerebro, offline after the fir
 
 studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
 	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
+
+tour: build ## type through all screens of `cerebro tui` in a real terminal (MEMORIES=2000)
+	@tests/tui/tour.sh $(RELEASE)/cerebro $(MEMORIES)
+
+screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
+	$(CARGO) build --release --locked --bin cerebro --example screens
+	@$(RELEASE)/examples/screens
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

@@ -32,4 +32,6 @@ pub mod config;
 pub mod hook;
 pub mod setup;
 
+pub mod tui;
+
 pub mod cli;

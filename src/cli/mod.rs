@@ -138,6 +138,7 @@ mod tests {
             "timeline k3f --before 0 --within project",
             "update k3f --tag= --expected-revision 2",
             "delete k3f --hard --yes",
+            "tui --project p",
             "projects",
             "projects merge a b --yes",
             "export",

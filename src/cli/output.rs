@@ -138,6 +138,11 @@ impl Output {
         ProgressBar::with_draw_target(total, target).with_style(style)
     }
 
+    /// Whether results are to be JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal

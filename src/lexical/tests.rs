@@ -346,3 +346,28 @@ proptest::proptest! {
         proptest::prop_assert!(index.search(&query(&text)).is_ok());
     }
 }
+
+#[test]
+fn memories_are_browsed_in_order_of_time_at_any_depth() {
+    let (_dir, index) = new_index();
+    let at = |second: i64| Timestamp::from_second(second).unwrap();
+    let long = "many words ".repeat(2_000);
+    for (id, second, content) in [(A, 30, long.as_str()), (B, 10, "short"), (C, 20, "short")] {
+        put(&index, Doc { date: at(second), ..doc(id, "title", content) }, 1);
+    }
+    let page = |offset, limit| {
+        let listing = index.browse(&Query { offset, limit, ..query("") }).unwrap();
+        (listing.ids.iter().map(ToString::to_string).collect::<Vec<_>>(), listing.total)
+    };
+    assert_eq!(page(0, 2), (vec![A.to_owned(), C.to_owned()], 3));
+    assert_eq!(page(2, 2), (vec![B.to_owned()], 3));
+    assert_eq!(page(9, 2), (vec![], 3));
+    let mut moments = index.moments(&Query { since: Some(at(15)), ..query("") }).unwrap();
+    moments.sort();
+    assert_eq!(moments, [at(20), at(30)], "one moment for a memory, however long it is");
+    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 2).unwrap();
+    put(&index, Doc { kind: Kind::parse("bugfix").unwrap(), date: at(40), ..doc(B, "title", "x") }, 3);
+    assert_eq!(page(0, 9), (vec![B.to_owned(), C.to_owned()], 2));
+    let bugs = Query { kind: Kind::parse("bugfix"), ..query("") };
+    assert_eq!(index.browse(&bugs).unwrap().total, 1);
+}

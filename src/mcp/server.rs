@@ -368,7 +368,7 @@ impl Connection {
 
     /// What the stream of calls shows of a call; nothing of a client that only looks on.
     fn seen(&self, tool: &str, agent: &str, session: &SessionId, arguments: &Arguments) -> Option<Seen> {
-        self.0.client?;
+        self.0.client.filter(|_| !view::only_watches(tool))?;
         let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
         Some(Seen {
             tool: tool.to_owned(),

@@ -8,9 +8,6 @@ use ratatui::text::{Line, Span};
 use super::fit;
 use super::theme::Theme;
 
-/// Deepest nesting that is shown as such.
-const DEPTH_MAX: usize = 8;
-
 /// The text as lines of at most so many columns.
 pub fn render(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = fit::clean(text);
@@ -196,7 +193,8 @@ impl Page {
 
     fn lead(&mut self, first: Span<'static>, rest: Span<'static>) {
         // An empty lead keeps the count of opened and closed blocks.
-        let deep = self.leads.len() >= DEPTH_MAX;
+        let used: usize = self.leads.iter().map(|lead| fit::width(&lead.rest.content)).sum();
+        let deep = used > self.columns / 2;
         let (first, rest) = if deep { (Span::raw(""), Span::raw("")) } else { (first, rest) };
         self.leads.push(Lead { first, rest, fresh: true });
     }
@@ -257,7 +255,7 @@ mod tests {
             shown(text, 12),
             [
                 "Head", "", "What: x", "Why: y", "", "• one", "• two words", "  more", "  • deep", "", "1. first",
-                "2. second", "", "▏ said", "", "▏ rust", "▏ let x =", "▏ 1;", "", "────────────", "", "end code",
+                "2. second", "", "▏ said", "", "▏ rust", "▏ let x = 1;", "", "────────────", "", "end code",
                 "bold",
             ]
         );
@@ -285,7 +283,7 @@ mod tests {
         #[test]
         fn no_text_breaks_the_page(text in "[#>*`\\-\\[\\]()0-9. |\n\ta-z日e\u{301}\u{1b}]{0,200}", columns in 1_usize..60) {
             for line in shown(&text, columns) {
-                proptest::prop_assert!(fit::width(&line) <= columns.max(8) + 20, "{line:?}");
+                proptest::prop_assert!(fit::width(&line) <= columns.max(8) + 16, "{line:?}");
             }
         }
     }

@@ -73,11 +73,6 @@ impl Scroll {
         .min(end);
         true
     }
-
-    /// Goes to the begin.
-    pub fn reset(&mut self) {
-        self.at = 0;
-    }
 }
 
 /// The chosen line of a list and the part of it that is shown.
@@ -90,6 +85,11 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// With this line chosen.
+    pub fn at(at: usize) -> Self {
+        Self { at, ..Self::default() }
+    }
+
     /// The first line to show of so many in so many rows, so that the chosen one is among them.
     pub fn top(&self, total: usize, rows: usize) -> usize {
         self.rows.set(rows);

@@ -47,6 +47,7 @@ mod tidy;
 mod tools;
 mod worker;
 mod worker_crash;
+mod tui;
 
 /// A file that is not listed above would never run.
 #[test]

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 8] = [
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
-    &["hook", "setup"],
+    &["hook", "setup", "tui"],
     &["cli"],
 ];
 

@@ -21,6 +21,7 @@ mod sql;
 mod stats;
 mod studio;
 mod worker;
+mod tui;
 
 use std::future::Future;
 use std::time::Duration;
@@ -53,6 +54,7 @@ pub enum Command {
     Context(explore::ContextArgs),
     Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
+    Tui(tui::TuiArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
     /// Bring a deleted memory back, or all of a backup into an empty home
@@ -121,6 +123,7 @@ impl Command {
             Self::Context(args) => asking(explore::context(desk, args)),
             Self::Graph(args) => asking(graph::run(desk, args)),
             Self::Stats(args) => asking(stats::run(desk, args)),
+            Self::Tui(args) => asking(tui::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
             Self::Restore(args) => match args.file() {

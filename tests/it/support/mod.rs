@@ -10,6 +10,7 @@ mod provider;
 mod reply;
 mod repository;
 mod store;
+mod screens;
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ pub use model::{model_home, shelf};
 pub use provider::{Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
+pub use screens::Screens;
 pub use serde_json::{Value, json};
 pub use store::alter;
 

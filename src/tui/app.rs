@@ -1,0 +1,187 @@
+//! The screens at work: the state, its connection, and the loop between terminal, daemon and clock.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream};
+use futures::StreamExt;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ratatui::Frame;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use super::asks::Ask;
+use super::state::{Command, Draft, Message, State};
+use super::terminal::{Screen, Signals};
+use super::theme::Theme;
+use super::{draw, editor, link, update};
+use crate::home::Home;
+
+/// Time between two ticks, by which spinners turn and notices end.
+const TICK: Duration = Duration::from_millis(250);
+/// Most messages from the daemon that wait to be looked at.
+const MESSAGES_MAX: usize = 256;
+/// Most things that are taken in between two drawings.
+const BATCH_MAX: usize = 64;
+
+/// How the screens are shown.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether colours are used.
+    pub colour: bool,
+    /// In which zone moments are shown.
+    pub zone: TimeZone,
+    /// Whether a daemon is started when none runs.
+    pub starts_daemon: bool,
+    /// Look at this project first; at all when `None`.
+    pub project: Option<String>,
+    /// What the time is.
+    pub clock: fn() -> Timestamp,
+}
+
+/// What the loop is to do after a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    Go,
+    /// Draw everything anew.
+    Clear,
+    Edit(Draft),
+    Quit,
+}
+
+/// The screens, connected to the daemon of a home.
+pub struct App {
+    state: State,
+    questions: Sender<Ask>,
+    messages: Receiver<Message>,
+    folder: PathBuf,
+    clock: fn() -> Timestamp,
+}
+
+impl App {
+    /// Begins to connect. Needs a running tokio runtime.
+    pub fn new(home: Home, options: Options) -> Self {
+        let (sender, messages) = mpsc::channel(MESSAGES_MAX);
+        let folder = home.root().to_path_buf();
+        let Options { colour, zone, starts_daemon, project, clock } = options;
+        let questions = link::begin(home, starts_daemon, sender);
+        let state = State::new(Theme { colour }, zone, clock(), project);
+        Self { state, questions, messages, folder, clock }
+    }
+
+    /// Takes in what happened and does what is to be done.
+    pub fn take(&mut self, message: Message) -> Next {
+        let mut next = Next::Go;
+        for command in update::update(&mut self.state, message) {
+            match command {
+                Command::Ask(ask) => self.send(ask),
+                Command::Remove(file) => editor::remove(&file),
+                Command::Clear => next = Next::Clear,
+                Command::Edit(draft) => next = Next::Edit(draft),
+                Command::Quit => return Next::Quit,
+            }
+        }
+        next
+    }
+
+    fn send(&mut self, ask: Ask) {
+        if let Err(error) = self.questions.try_send(ask) {
+            // It is asked again with the next connection, as if this one had been lost.
+            tracing::debug!(%error, "a question was not sent");
+        }
+    }
+
+    /// What the daemon said next, or that the connection came or went.
+    pub async fn heard(&mut self) -> Option<Message> {
+        self.messages.recv().await
+    }
+
+    /// What was heard already.
+    fn heard_already(&mut self) -> Option<Message> {
+        self.messages.try_recv().ok()
+    }
+
+    /// Whether something that a person waits for was asked and not answered.
+    pub fn is_waiting(&self) -> bool {
+        self.state.asks.is_any_waiting() || !matches!(self.state.link, super::state::Link::Up { .. })
+    }
+
+    /// The message of a clock's tick.
+    pub fn tick(&self) -> Message {
+        Message::Tick((self.clock)())
+    }
+
+    /// Draws the state.
+    pub fn draw(&self, frame: &mut Frame<'_>) {
+        draw::draw(&self.state, frame);
+    }
+}
+
+/// What a terminal's event means to the screens.
+pub fn message_of(event: Event) -> Option<Message> {
+    match event {
+        Event::Key(key) => Some(Message::Key(key)),
+        Event::Paste(text) => Some(Message::Paste(text)),
+        Event::Resize(..) => Some(Message::Redraw),
+        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
+    }
+}
+
+/// Shows the screens on this process's terminal until the person has had enough.
+///
+/// # Errors
+/// When the terminal fails; it is given back all the same.
+pub async fn run(home: Home, options: Options) -> io::Result<()> {
+    let mut signals = Signals::watch()?;
+    let mut app = App::new(home, options);
+    let mut screen = Screen::take()?;
+    let mut events = EventStream::new();
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        screen.terminal.draw(|frame| app.draw(frame))?;
+        let message = tokio::select! {
+            event = events.next() => match event {
+                Some(event) => message_of(event?),
+                // The terminal is gone.
+                None => return Ok(()),
+            },
+            message = app.heard() => message,
+            _ = ticks.tick() => Some(app.tick()),
+            () = signals.come() => return Ok(()),
+        };
+        let mut next = message.map_or(Next::Go, |message| app.take(message));
+        // What waits already is taken in before the next drawing, so that fast keys do not queue up.
+        for _ in 0..BATCH_MAX {
+            if next != Next::Go {
+                break;
+            }
+            let waiting = app.heard_already().or_else(|| typed_already(&mut events));
+            let Some(message) = waiting else { break };
+            next = app.take(message);
+        }
+        match next {
+            Next::Go => {}
+            Next::Clear => screen.clear()?,
+            Next::Quit => return Ok(()),
+            Next::Edit(draft) => {
+                // The reader of events must not take keys that are the editor's.
+                drop(events);
+                screen.lend();
+                let edited = tokio::task::block_in_place(|| editor::edit(&app.folder, draft));
+                signals.forget_interrupt()?;
+                screen.take_again()?;
+                events = EventStream::new();
+                app.take(Message::Edited(edited));
+            }
+        }
+    }
+}
+
+/// An event that is there already.
+fn typed_already(events: &mut EventStream) -> Option<Message> {
+    use futures::FutureExt;
+    let event = events.next().now_or_never()??;
+    event.ok().and_then(message_of)
+}

@@ -1,0 +1,195 @@
+//! What the daemon was asked and has not answered yet.
+//!
+//! Each part of a screen asks for one thing at a time. A question has a number; the answer to an older
+//! one is dropped. What only reads is asked again when the connection was lost in between.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Ticks after which a wait is shown.
+const PATIENCE_TICKS: u64 = 1;
+
+/// The part of a screen that a question is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Slot {
+    Stats,
+    Activity,
+    Clients,
+    Projects,
+    Live,
+    /// A page of the list of memories, by its number.
+    Page(usize),
+    Search,
+    Memory,
+    Revisions,
+    /// The relations of the memory that is a branch of the tree.
+    Branch,
+    Sessions,
+    Story,
+    Centre,
+    Around,
+    /// A change; never asked twice.
+    Change,
+    /// An edited text; never asked twice.
+    Save,
+}
+
+impl Slot {
+    /// Whether asking again does no harm.
+    fn only_reads(self) -> bool {
+        !matches!(self, Self::Change | Self::Save)
+    }
+}
+
+/// A question on its way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    pub number: u64,
+    pub slot: Slot,
+    pub tool: &'static str,
+    pub arguments: Value,
+}
+
+#[derive(Debug)]
+struct Flying {
+    ask: Ask,
+    since: u64,
+}
+
+/// The questions under way, and those to be sent.
+#[derive(Debug, Default)]
+pub struct Asks {
+    last: u64,
+    flying: BTreeMap<Slot, Flying>,
+    out: Vec<Ask>,
+    connected: bool,
+    tick: u64,
+}
+
+impl Asks {
+    /// Asks; an answer to an earlier question of the slot will be dropped. `false` when a change cannot
+    /// be sent, because there is no connection.
+    pub fn ask(&mut self, slot: Slot, tool: &'static str, arguments: Value) -> bool {
+        if !self.connected && !slot.only_reads() {
+            return false;
+        }
+        self.last += 1;
+        let ask = Ask { number: self.last, slot, tool, arguments };
+        if self.connected {
+            self.out.push(ask.clone());
+        }
+        self.flying.insert(slot, Flying { ask, since: self.tick });
+        true
+    }
+
+    /// Whether an answer is awaited.
+    pub fn is_waiting(&self, slot: Slot) -> bool {
+        self.flying.contains_key(&slot)
+    }
+
+    /// Whether anything is awaited that a person waits for.
+    pub fn is_any_waiting(&self) -> bool {
+        self.flying.keys().any(|slot| *slot != Slot::Live)
+    }
+
+    /// Whether a person has waited for long enough to be told.
+    pub fn is_slow(&self) -> bool {
+        let late = |flying: &Flying| self.tick > flying.since + PATIENCE_TICKS;
+        self.flying.iter().any(|(slot, flying)| *slot != Slot::Live && late(flying))
+    }
+
+    /// Takes note of an answer, and tells whether it is to the last question of its slot.
+    pub fn is_answer(&mut self, slot: Slot, number: u64) -> bool {
+        let current = self.flying.get(&slot).is_some_and(|flying| flying.ask.number == number);
+        if current {
+            self.flying.remove(&slot);
+        }
+        current
+    }
+
+    /// Takes note that a question was lost with its connection. `true` when it is not asked again.
+    pub fn is_lost(&mut self, slot: Slot, number: u64) -> bool {
+        !slot.only_reads() && self.is_answer(slot, number)
+    }
+
+    /// Drops the questions of some slots.
+    pub fn forget(&mut self, which: impl Fn(Slot) -> bool) {
+        self.flying.retain(|slot, _| !which(*slot));
+        self.out.retain(|ask| !which(ask.slot));
+    }
+
+    /// The connection is there: what only reads and was not answered is asked again.
+    pub fn connect(&mut self) {
+        self.connected = true;
+        self.out = self.flying.values().map(|flying| flying.ask.clone()).collect();
+    }
+
+    /// The connection is gone.
+    pub fn disconnect(&mut self) {
+        self.connected = false;
+        self.out.clear();
+    }
+
+    /// Time goes by.
+    pub fn tick(&mut self) {
+        self.tick += 1;
+    }
+
+    /// The questions to be sent now.
+    pub fn take(&mut self) -> Vec<Ask> {
+        std::mem::take(&mut self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn numbers(asks: &mut Asks) -> Vec<u64> {
+        asks.take().iter().map(|ask| ask.number).collect()
+    }
+
+    #[test]
+    fn only_the_answer_to_the_last_question_counts() {
+        let mut asks = Asks::default();
+        asks.connect();
+        asks.ask(Slot::Search, "x", json!(1));
+        asks.ask(Slot::Search, "x", json!(2));
+        assert_eq!(numbers(&mut asks), [1, 2]);
+        assert!(!asks.is_answer(Slot::Search, 1) && asks.is_waiting(Slot::Search));
+        assert!(asks.is_answer(Slot::Search, 2) && !asks.is_waiting(Slot::Search));
+        asks.ask(Slot::Page(3), "x", json!(3));
+        asks.forget(|slot| matches!(slot, Slot::Page(_)));
+        assert!(!asks.is_answer(Slot::Page(3), 3));
+    }
+
+    #[test]
+    fn what_reads_is_asked_again_and_what_writes_is_not() {
+        let mut asks = Asks::default();
+        assert!(!asks.ask(Slot::Change, "x", json!(1)), "a change needs a connection");
+        asks.ask(Slot::Stats, "x", json!(1));
+        assert!(asks.take().is_empty());
+        asks.connect();
+        assert_eq!(numbers(&mut asks), [1]);
+        asks.ask(Slot::Change, "x", json!(1));
+        assert_eq!(numbers(&mut asks), [2]);
+        assert!(asks.is_lost(Slot::Change, 2) && !asks.is_lost(Slot::Stats, 1));
+        asks.disconnect();
+        asks.connect();
+        assert_eq!(numbers(&mut asks), [1]);
+    }
+
+    #[test]
+    fn a_wait_is_told_of_when_it_is_long() {
+        let mut asks = Asks::default();
+        asks.connect();
+        asks.ask(Slot::Stats, "x", json!(1));
+        assert!(!asks.is_slow() && asks.is_any_waiting());
+        asks.tick();
+        asks.tick();
+        assert!(asks.is_slow());
+    }
+}

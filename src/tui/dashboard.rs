@@ -1,0 +1,297 @@
+//! The dashboard: how much there is, how it grows, who is connected, how the daemon and its worker are.
+
+use jiff::civil::Date;
+use jiff::{SignedDuration, ToSpan};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::row::{ago, bytes, items, moment, span, text};
+use super::state::{Link, State};
+use super::{fit, paint};
+
+/// Days that are asked for: three months and a day.
+const DAYS_MAX: i64 = 92;
+/// Ticks after which the numbers are read again even if nothing seems to have happened.
+const REFRESH_TICKS: u64 = 120;
+
+/// What the dashboard shows.
+#[derive(Debug, Default)]
+pub struct Dashboard {
+    stats: Value,
+    days: Vec<(Date, u64)>,
+    clients: Vec<Value>,
+    asked: u64,
+}
+
+/// Asks for all of it.
+pub fn refresh(state: &mut State) {
+    state.dashboard.asked = state.ticks;
+    let project = state.project.clone();
+    let since = state.now.saturating_sub(SignedDuration::from_hours(24 * DAYS_MAX)).unwrap_or(state.now);
+    state.asks.ask(Slot::Stats, "mem_stats", json!({ "project": project }));
+    state.asks.ask(
+        Slot::Activity,
+        "op_activity",
+        json!({ "project": project, "since": since.to_string(), "until": state.now.to_string() }),
+    );
+    state.asks.ask(Slot::Clients, "op_clients", json!({}));
+    state.asks.ask(Slot::Projects, "op_projects", json!({}));
+}
+
+/// Reads the numbers again when they are old.
+pub fn tick(state: &mut State) {
+    if state.ticks >= state.dashboard.asked + REFRESH_TICKS && !state.asks.is_waiting(Slot::Stats) {
+        refresh(state);
+    } else if state.ticks.is_multiple_of(8) && !state.asks.is_waiting(Slot::Clients) {
+        state.asks.ask(Slot::Clients, "op_clients", json!({}));
+    }
+}
+
+/// Takes in an answer.
+pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+    match slot {
+        Slot::Stats => state.dashboard.stats = value.clone(),
+        Slot::Activity => {
+            let day = |day: &Value| Some((text(day, "date").parse().ok()?, day["saves"].as_u64()?));
+            state.dashboard.days = items(value, "days").filter_map(day).collect();
+        }
+        Slot::Clients => state.dashboard.clients = items(value, "clients").cloned().collect(),
+        Slot::Projects => {
+            let count = |row: &Value| (text(row, "project"), row["memories"].as_u64().unwrap_or(0));
+            state.projects =
+                items(value, "projects").map(count).filter(|(name, _)| !name.is_empty()).collect();
+            state.projects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        }
+        _ => {}
+    }
+}
+
+/// The keys of this screen.
+pub const KEYS: &[(&str, &str)] = &[("1-5", "screens"), ("p", "project"), ("r", "read again")];
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let roomy = area.height > 30;
+    let gap = if roomy { 2 } else { 1 };
+    let rest = numbers(state, paint::below(area, u16::from(roomy)), buffer);
+    let chart_rows = if roomy { (area.height / 4).clamp(8, 16) } else { 7 };
+    let (chart, rest) = paint::split_rows(paint::below(rest, gap), chart_rows);
+    saves(state, chart, buffer);
+    let rest = paint::below(rest, gap);
+    // In a large window there is room for what happened last.
+    let (rest, latest) = if rest.height > 24 {
+        paint::split_rows(rest, 12)
+    } else {
+        (rest, Rect { height: 0, ..rest })
+    };
+    let column = rest.width.saturating_sub(4) / if rest.width >= 120 { 3 } else { 2 };
+    let place = |n: u16| Rect { x: rest.x + n * (column + 2), width: column, ..rest };
+    if rest.width >= 120 {
+        projects(state, place(1), buffer);
+        health(state, place(2), buffer);
+    } else {
+        health(state, place(1), buffer);
+    }
+    agents(state, place(0), buffer);
+    calls(state, paint::below(latest, gap), buffer);
+}
+
+/// The calls that were answered last.
+fn calls(state: &State, area: Rect, buffer: &mut Buffer) {
+    if area.height < 3 {
+        return;
+    }
+    let area = paint::heading(buffer, area, "Latest calls", "4 shows them as they happen", state.theme);
+    if state.live.latest().next().is_none() {
+        paint::text(buffer, area, "none since the daemon started", state.theme.dim());
+    }
+    for (n, call) in state.live.latest().enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        paint::line(buffer, row, &super::live::call_line(state, call, usize::from(row.width)));
+    }
+}
+
+/// The counts in one row: number above, word below.
+fn numbers(state: &State, area: Rect, buffer: &mut Buffer) -> Rect {
+    let stats = &state.dashboard.stats;
+    let count = |value: &Value| value.as_u64().map_or("–".to_owned(), fit::count);
+    let cells = [
+        (count(&stats["memories"]["live"]), "memories"),
+        (count(&stats["memories"]["deleted"]), "deleted"),
+        (count(&stats["sessions"]), "sessions"),
+        (count(&stats["prompts"]), "prompts"),
+        (count(&stats["edges"]["relates_to"]), "relations"),
+        (stats["disk_bytes"].as_u64().map_or("–".to_owned(), bytes), "on disk"),
+    ];
+    let column = area.width / 6;
+    for ((number, word), n) in cells.iter().zip(0_u16..) {
+        let cell = Rect { x: area.x + n * column, width: column.saturating_sub(1), ..area };
+        for (row, shown, style) in
+            [(0, number.as_str(), state.theme.accent()), (1, word, state.theme.dim())]
+        {
+            if let Some(row) = paint::row(cell, row) {
+                paint::text(buffer, row, shown, style);
+            }
+        }
+    }
+    paint::below(area, 2)
+}
+
+/// Saves of each day as bars, the last day at the right.
+fn saves(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let days = if area.width < 120 { 30 } else { DAYS_MAX - 2 };
+    let today = state.now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let first = today.saturating_sub(i64_days(days - 1));
+    let mut counts = vec![0_u64; usize::try_from(days).unwrap_or(0)];
+    for (day, saves) in &state.dashboard.days {
+        let at = (*day - first).get_days();
+        if let Some(count) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
+            *count = *saves;
+        }
+    }
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let sum: u64 = counts.iter().sum();
+    let note = format!("{} in {days} days · most {} a day", fit::count(sum), fit::count(most));
+    let below = paint::heading(buffer, area, "Saves per day", &note, theme);
+    let (bars, foot) = paint::split_rows(below, below.height.saturating_sub(1));
+    let column = (usize::from(bars.width) / counts.len().max(1)).clamp(1, 6);
+    let bar = if column > 2 { column - 1 } else { column };
+    for (n, count) in counts.iter().enumerate() {
+        let x = bars.x + u16::try_from(n * column).unwrap_or(u16::MAX);
+        if x >= bars.right() {
+            break;
+        }
+        let cell = Rect { x, width: u16::try_from(bar).unwrap_or(1).min(bars.right() - x), ..bars };
+        paint_bar(buffer, cell, *count, most, theme);
+    }
+    let width = u16::try_from(counts.len() * column).unwrap_or(u16::MAX).min(foot.width);
+    let foot = Rect { width, ..foot };
+    if foot.height > 0 {
+        paint::text(buffer, foot, &first.strftime("%b %d").to_string(), theme.dim());
+        paint::text_right(buffer, foot, "today (UTC)", theme.dim());
+    }
+}
+
+fn i64_days(days: i64) -> jiff::Span {
+    days.days()
+}
+
+/// A bar from the bottom in eighths of a row; a day without saves has a dot.
+fn paint_bar(buffer: &mut Buffer, area: Rect, count: u64, most: u64, theme: super::theme::Theme) {
+    const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    let rows = u64::from(area.height);
+    let width = usize::from(area.width);
+    if count == 0 || most == 0 {
+        if area.height > 0 {
+            buffer.set_string(area.x, area.bottom() - 1, "·", theme.dim());
+        }
+        return;
+    }
+    let filled = (count * rows * 8).div_ceil(most);
+    for n in 0..area.height {
+        let eighths = usize::try_from(filled.saturating_sub(u64::from(n) * 8).min(8)).unwrap_or(0);
+        if eighths > 0 {
+            buffer.set_string(area.x, area.bottom() - 1 - n, EIGHTHS[eighths].repeat(width), theme.bar());
+        }
+    }
+}
+
+fn agents(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let clients = &state.dashboard.clients;
+    let area = paint::heading(buffer, area, "Agents connected", &fit::count(clients.len() as u64), theme);
+    if clients.is_empty() {
+        paint::text(buffer, area, "none now", theme.dim());
+    }
+    for (n, client) in clients.iter().enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        let name = text(client, "agent");
+        let name = if name.is_empty() { "silent so far".to_owned() } else { name };
+        let last = moment(client, "last_at").map_or(String::new(), |at| ago(Some(at), state.now));
+        let calls = client["calls"].as_u64().unwrap_or(0);
+        let tail = format!("{calls} calls  {last:>10}");
+        let room = usize::from(row.width).saturating_sub(fit::width(&tail) + 3);
+        let named = fit::pad(&name, room.min(16));
+        let project = fit::cut(&text(client, "project"), room.saturating_sub(17));
+        let spans = [
+            Span::styled("● ", theme.good()),
+            Span::raw(named),
+            Span::styled(format!(" {project}"), theme.dim()),
+        ];
+        paint::line(buffer, row, &Line::from(spans.to_vec()));
+        paint::text_right(buffer, row, &tail, theme.dim());
+    }
+}
+
+fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let number = fit::count(state.projects.len() as u64);
+    let area = paint::heading(buffer, area, "Projects", &number, theme);
+    for (n, (name, count)) in state.projects.iter().enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        let count = fit::count(*count);
+        let room = usize::from(row.width).saturating_sub(fit::width(&count) + 2);
+        paint::text(buffer, row, &fit::cut(name, room), theme.plain());
+        paint::text_right(buffer, row, &count, theme.dim());
+    }
+}
+
+/// Facts of the daemon and its worker, each with a mark that says whether it is well.
+fn health(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let area = paint::heading(buffer, area, "Health", "", theme);
+    let facts = facts(state);
+    for (n, (well, name, words)) in facts.iter().enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        let mark = match well {
+            Some(true) => Span::styled("● ", theme.good()),
+            Some(false) => Span::styled("▲ ", theme.bad()),
+            None => Span::styled("○ ", theme.dim()),
+        };
+        let room = usize::from(row.width).saturating_sub(12);
+        let spans =
+            vec![mark, Span::styled(fit::pad(name, 10), theme.dim()), Span::raw(fit::cut(words, room))];
+        paint::line(buffer, row, &Line::from(spans));
+    }
+}
+
+fn facts(state: &State) -> Vec<(Option<bool>, &'static str, String)> {
+    let stats = &state.dashboard.stats;
+    let worker = &stats["worker"];
+    let known = !stats.is_null();
+    let failures = worker["failures"].as_u64().unwrap_or(0);
+    let queued = worker["queue_depth"].as_u64().unwrap_or(0);
+    let daemon = match &state.link {
+        Link::Up { pid, version } => {
+            let up = stats["uptime_s"].as_u64().map(|s| format!(", up {}", span(s))).unwrap_or_default();
+            (Some(true), format!("{version}{up}, process {pid}"))
+        }
+        Link::Connecting => (None, "connecting".to_owned()),
+        Link::Down(_) => (Some(false), "reconnecting".to_owned()),
+    };
+    let size = |name: &str| stats[name].as_u64().map_or("–".to_owned(), bytes);
+    let model = match (text(worker, "provider"), text(worker, "model")) {
+        (provider, model) if provider.is_empty() && model.is_empty() => "no model".to_owned(),
+        (provider, model) => format!("{provider} {model}").trim().to_owned(),
+    };
+    let worker_state = text(worker, "state");
+    let lag = &worker["lag"];
+    let ms = |name: &str| ["", "_ms"].iter().find_map(|end| lag[format!("{name}{end}")].as_u64());
+    let lag = match (ms("p50"), ms("p99")) {
+        (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
+        _ => "not measured yet".to_owned(),
+    };
+    let on = |yes: bool| if yes { Some(true) } else { None };
+    vec![
+        (daemon.0, "daemon", daemon.1),
+        (on(known), "store", format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0))),
+        (on(known), "index", size("index_bytes")),
+        (on(worker_state == "running" || worker_state == "idle"), "worker", format!("{worker_state} · {model}")),
+        (if failures > 0 { Some(false) } else { on(known) }, "queue", format!("{} waiting, {} failed", fit::count(queued), fit::count(failures))),
+        (None, "lag", lag),
+    ]
+}

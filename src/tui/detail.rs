@@ -1,0 +1,421 @@
+//! One memory whole: its text, its revisions, and its relations as a tree to walk.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::{Asks, Slot};
+use super::paper::{Cursor, Paper};
+use super::row::{Memory, Relation, Revision, date, items};
+use super::state::State;
+use super::{fit, paint};
+use crate::domain::limits::GET_BYTES_MAX;
+
+/// Most branches that the tree of relations has open.
+const BRANCHES_MAX: usize = 500;
+/// The least that can be asked of a memory's content, where only its relations matter.
+const CONTENT_BYTES_MIN: usize = 256;
+
+/// The parts of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tab {
+    #[default]
+    Text,
+    Revisions,
+    Relations,
+}
+
+/// A line of the tree of relations.
+#[derive(Debug, Clone)]
+struct Branch {
+    to: Relation,
+    depth: usize,
+    open: bool,
+}
+
+/// A memory and where one is in it.
+#[derive(Debug, Default)]
+pub struct Detail {
+    pub memory: Memory,
+    paper: Paper,
+    tab: Tab,
+    revisions: Option<Vec<Revision>>,
+    revision: Cursor,
+    old: Paper,
+    tree: Vec<Branch>,
+    branch: Cursor,
+}
+
+/// What a key wants that the detail cannot do itself.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// It was no key of the detail.
+    None,
+    Done,
+    /// Read another memory.
+    Open(String),
+}
+
+/// The arguments that ask for a memory whole.
+pub fn question(id: &str) -> Value {
+    json!({ "id": id, "max_bytes": GET_BYTES_MAX })
+}
+
+impl Detail {
+    /// From `mem_get_observation`. The place in the text stays when it is the same memory.
+    pub fn read(value: &Value, before: Option<Self>) -> Self {
+        let memory = Memory::read(value);
+        let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
+        let tree: Vec<Branch> = memory.related.iter().map(branch).collect();
+        let kept = before.filter(|before| before.memory.row.id == memory.row.id);
+        let mut paper = Paper::new(&memory.content);
+        let mut detail = Self { tree, ..Self::default() };
+        if let Some(before) = kept {
+            paper.scroll = before.paper.scroll;
+            detail.tab = before.tab;
+            if before.memory.row.revision == memory.row.revision {
+                detail.revisions = before.revisions;
+                detail.revision = before.revision;
+                detail.old = before.old;
+            }
+        }
+        Self { memory, paper, ..detail }
+    }
+
+    /// Takes in the earlier revisions.
+    pub fn take_revisions(&mut self, value: &Value) {
+        let revisions: Vec<Revision> = items(value, "revisions").map(Revision::read).collect();
+        self.old = Paper::new(revisions.first().map_or("", |revision| revision.content.as_str()));
+        self.revision = Cursor::default();
+        self.revisions = Some(revisions);
+    }
+
+    /// Takes in the relations of a branch that was opened.
+    pub fn take_branch(&mut self, value: &Value) {
+        let found = Memory::read(value);
+        let Some(at) = self.tree.iter().position(|branch| branch.to.id == found.row.id && branch.open) else {
+            return;
+        };
+        let depth = self.tree[at].depth + 1;
+        if self.tree.get(at + 1).is_some_and(|next| next.depth == depth) {
+            return;
+        }
+        let path = self.path(at);
+        let room = BRANCHES_MAX.saturating_sub(self.tree.len());
+        let new = found.related.into_iter().filter(|to| !path.contains(&to.id)).take(room);
+        let new: Vec<Branch> = new.map(|to| Branch { to, depth, open: false }).collect();
+        self.tree.splice(at + 1..at + 1, new);
+    }
+
+    /// The memories from the root to a branch: a tree that came back to one of them would have no end.
+    fn path(&self, at: usize) -> Vec<String> {
+        let mut path = vec![self.memory.row.id.clone()];
+        let mut depth = usize::MAX;
+        for branch in self.tree[..=at].iter().rev() {
+            if branch.depth < depth {
+                depth = branch.depth;
+                path.push(branch.to.id.clone());
+            }
+        }
+        path
+    }
+
+    /// Does what a key says.
+    pub fn key(&mut self, key: KeyEvent, asks: &mut Asks) -> Wish {
+        match key.code {
+            KeyCode::Tab => self.turn(asks, 1),
+            KeyCode::BackTab => self.turn(asks, 2),
+            _ => match self.tab {
+                Tab::Text if self.paper.scroll.key(key) => {}
+                Tab::Revisions => return self.revision_key(key),
+                Tab::Relations => return self.tree_key(key, asks),
+                Tab::Text => return Wish::None,
+            },
+        }
+        Wish::Done
+    }
+
+    fn turn(&mut self, asks: &mut Asks, steps: usize) {
+        const TABS: [Tab; 3] = [Tab::Text, Tab::Revisions, Tab::Relations];
+        let now = TABS.iter().position(|tab| *tab == self.tab).unwrap_or(0);
+        self.tab = TABS[(now + steps) % TABS.len()];
+        if self.tab == Tab::Revisions && self.revisions.is_none() {
+            let id = self.memory.row.id.as_str();
+            let question = json!({ "id": id, "history": true, "max_bytes": GET_BYTES_MAX });
+            asks.ask(Slot::Revisions, "mem_get_observation", question);
+        }
+    }
+
+    fn revision_key(&mut self, key: KeyEvent) -> Wish {
+        let revisions = self.revisions.as_deref().unwrap_or_default();
+        let paging = matches!(key.code, KeyCode::PageUp | KeyCode::PageDown | KeyCode::Char(' '));
+        if paging {
+            self.old.scroll.key(key);
+            return Wish::Done;
+        }
+        if !self.revision.key(key, revisions.len()) {
+            return Wish::None;
+        }
+        self.old = Paper::new(revisions.get(self.revision.at).map_or("", |old| old.content.as_str()));
+        Wish::Done
+    }
+
+    fn tree_key(&mut self, key: KeyEvent, asks: &mut Asks) -> Wish {
+        let at = self.branch.at;
+        match key.code {
+            KeyCode::Enter => match self.tree.get(at) {
+                Some(branch) => return Wish::Open(branch.to.id.clone()),
+                None => return Wish::None,
+            },
+            KeyCode::Right | KeyCode::Char('l' | ' ') => {
+                if let Some(branch) = self.tree.get_mut(at).filter(|branch| !branch.open) {
+                    branch.open = true;
+                    let id = branch.to.id.as_str();
+                    asks.ask(
+                        Slot::Branch,
+                        "mem_get_observation",
+                        json!({ "id": id, "max_bytes": CONTENT_BYTES_MIN }),
+                    );
+                }
+            }
+            KeyCode::Left | KeyCode::Char('h') => self.close_branch(),
+            _ if self.branch.key(key, self.tree.len()) => {}
+            _ => return Wish::None,
+        }
+        Wish::Done
+    }
+
+    /// Closes the chosen branch; one that is closed already leads to the one it grows from.
+    fn close_branch(&mut self) {
+        let at = self.branch.at;
+        let Some(branch) = self.tree.get_mut(at) else { return };
+        let depth = branch.depth;
+        if std::mem::take(&mut branch.open) {
+            let end = self.tree[at + 1..].iter().position(|next| next.depth <= depth);
+            let end = end.map_or(self.tree.len(), |end| at + 1 + end);
+            self.tree.drain(at + 1..end);
+        } else if let Some(parent) = self.tree[..at].iter().rposition(|before| before.depth < depth) {
+            self.branch.at = parent;
+        }
+    }
+
+    /// The keys of the part that is shown.
+    pub fn keys(&self) -> &'static [(&'static str, &'static str)] {
+        match self.tab {
+            Tab::Text => &[("Tab", "revisions"), ("↑↓", "scroll")],
+            Tab::Revisions => &[("Tab", "relations"), ("↑↓", "choose"), ("Space", "scroll")],
+            Tab::Relations => &[("Tab", "text"), ("↑↓", "choose"), ("→←", "open, close"), ("Enter", "read")],
+        }
+    }
+}
+
+/// Draws the memory with the facts above its text; `whole` with its other parts.
+pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mut Buffer) {
+    let rest = head(state, detail, area, buffer);
+    let rest = paint::below(rest, 1);
+    if !whole {
+        text(state, &detail.paper, rest, buffer);
+        return;
+    }
+    let (tabs, rest) = paint::split_rows(rest, 2);
+    tab_row(state, detail, tabs, buffer);
+    match detail.tab {
+        Tab::Text => text(state, &detail.paper, rest, buffer),
+        Tab::Revisions => revisions(state, detail, rest, buffer),
+        Tab::Relations => relations(state, detail, rest, buffer),
+    }
+}
+
+fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect {
+    let (theme, memory) = (state.theme, &detail.memory);
+    let columns = usize::from(area.width);
+    let titled = [(memory.row.title.clone(), theme.strong())];
+    let mut lines = fit::wrap(&titled, columns, &[], &[]);
+    lines.truncate(3);
+    let mut facts = vec![
+        (memory.row.kind.clone(), theme.kind(&memory.row.kind)),
+        (memory.row.project.clone(), theme.plain()),
+        (format!("revision {}", memory.row.revision), theme.plain()),
+        (date(memory.row.at, state.now, &state.zone).trim().to_owned(), theme.plain()),
+        (memory.row.agent.clone(), theme.plain()),
+    ];
+    if memory.row.pinned {
+        facts.push(("★ pinned".to_owned(), theme.warning()));
+    }
+    if memory.row.deleted {
+        facts.push(("✗ deleted".to_owned(), theme.bad()));
+    }
+    let mut spans: Vec<(String, ratatui::style::Style)> = Vec::new();
+    for (fact, style) in facts.into_iter().filter(|(fact, _)| !fact.is_empty()) {
+        if !spans.is_empty() {
+            spans.push((" · ".to_owned(), theme.dim()));
+        }
+        spans.push((fact, style));
+    }
+    lines.extend(fit::wrap(&spans, columns, &[], &[]));
+    let more = [("topic", &memory.topic_key), ("tags", &memory.tags)];
+    for (name, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let spans = vec![Span::styled(format!("{name} "), theme.dim()), Span::raw(fit::cut(value, columns.saturating_sub(8)))];
+        lines.push(Line::from(spans));
+    }
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(row) = paint::row(area, n) {
+            paint::line(buffer, row, line);
+        }
+    }
+    paint::below(area, u16::try_from(lines.len()).unwrap_or(area.height))
+}
+
+fn tab_row(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let earlier = detail.memory.row.revision.saturating_sub(1);
+    let tabs = [
+        (Tab::Text, "Text".to_owned()),
+        (Tab::Revisions, format!("Earlier revisions {earlier}")),
+        (Tab::Relations, format!("Relations {}", detail.memory.related.len())),
+    ];
+    let mut spans = Vec::new();
+    for (tab, name) in tabs {
+        let on = tab == detail.tab;
+        let mark = if on { "▸ " } else { "  " };
+        let style = if on { theme.accent() } else { theme.dim() };
+        spans.push(Span::styled(format!("{mark}{name}   "), style));
+    }
+    paint::line(buffer, area, &Line::from(spans));
+}
+
+fn text(state: &State, paper: &Paper, area: Rect, buffer: &mut Buffer) {
+    // Lines of more than 100 columns are hard to read.
+    let columns = usize::from(area.width.saturating_sub(2)).min(100);
+    let lines = paper.lines(columns, state.theme);
+    let rows = usize::from(area.height);
+    let top = paper.scroll.top(lines.len(), rows);
+    for (n, shown) in lines.iter().skip(top).take(rows).enumerate() {
+        if let Some(row) = paint::row(area, n) {
+            paint::line(buffer, row, shown);
+        }
+    }
+    paint::scrollbar(buffer, area, top, lines.len(), state.theme);
+}
+
+fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let Some(revisions) = &detail.revisions else { return };
+    if revisions.is_empty() {
+        let words = "This is the first revision. Each later save of the same topic keeps what was here before.";
+        paint::nothing(buffer, area, words, theme);
+        return;
+    }
+    let rows = u16::try_from(revisions.len()).unwrap_or(u16::MAX).min(area.height / 3).max(1);
+    let (list, rest) = paint::split_rows(area, rows);
+    let top = detail.revision.top(revisions.len(), usize::from(rows));
+    for (n, revision) in revisions.iter().skip(top).take(usize::from(rows)).enumerate() {
+        let Some(row) = paint::row(list, n) else { break };
+        let spans = vec![
+            Span::styled(format!(" {:>3}  ", revision.number), theme.accent()),
+            Span::styled(fit::pad(&date(revision.at, state.now, &state.zone), 14), theme.dim()),
+            Span::styled(fit::pad(&revision.agent, 16), theme.dim()),
+            Span::raw(fit::cut(&revision.title, usize::from(row.width).saturating_sub(37))),
+        ];
+        paint::line(buffer, row, &Line::from(spans));
+        if top + n == detail.revision.at {
+            paint::chosen(buffer, row, true, theme);
+        }
+    }
+    text(state, &detail.old, paint::below(rest, 1), buffer);
+}
+
+fn relations(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    if detail.tree.is_empty() {
+        let words = "No relations yet. The worker draws them between memories about the same things; \
+                     `g` shows what was written around this one.";
+        paint::nothing(buffer, area, words, theme);
+        return;
+    }
+    let rows = usize::from(area.height);
+    let top = detail.branch.top(detail.tree.len(), rows);
+    for n in 0..rows.min(detail.tree.len() - top) {
+        let Some(row) = paint::row(area, n) else { break };
+        let branch = &detail.tree[top + n];
+        let lead = lead(&detail.tree, top + n);
+        let mark = if branch.open { "▾ " } else { "▸ " };
+        let used = fit::width(&lead) + 2 + fit::width(&branch.to.kind) + 2;
+        let spans = vec![
+            Span::styled(lead, theme.dim()),
+            Span::styled(mark, theme.accent()),
+            Span::styled(format!("{}  ", branch.to.kind), theme.lane(branch.to.kind.len())),
+            Span::raw(fit::cut(&branch.to.title, usize::from(row.width).saturating_sub(used + 2))),
+        ];
+        paint::line(buffer, row, &Line::from(spans));
+        if top + n == detail.branch.at {
+            paint::chosen(buffer, row, true, theme);
+        }
+    }
+    paint::scrollbar(buffer, area, top, detail.tree.len(), theme);
+}
+
+/// The lines of the tree before a branch.
+fn lead(tree: &[Branch], at: usize) -> String {
+    let depth = tree[at].depth;
+    // Whether a branch of this depth comes after `at`, below the same parent.
+    let goes_on = |depth: usize| {
+        tree[at + 1..].iter().take_while(|next| next.depth >= depth).any(|next| next.depth == depth)
+    };
+    let mut lead = String::from(" ");
+    for level in 0..depth {
+        lead.push_str(if goes_on(level) { "│  " } else { "   " });
+    }
+    lead + if goes_on(depth) { "├─ " } else { "└─ " }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyModifiers;
+
+    use super::*;
+
+    fn memory(id: &str, related: &[&str]) -> Value {
+        let near: Vec<Value> =
+            related.iter().map(|id| json!({ "id": id, "title": id, "relation": "similar" })).collect();
+        json!({ "id": id, "related": near, "revision": 1 })
+    }
+
+    fn press(detail: &mut Detail, code: KeyCode) -> Wish {
+        detail.key(KeyEvent::new(code, KeyModifiers::NONE), &mut Asks::default())
+    }
+
+    fn shown(detail: &Detail) -> Vec<String> {
+        (0..detail.tree.len()).map(|at| lead(&detail.tree, at) + detail.tree[at].to.id.as_str()).collect()
+    }
+
+    #[test]
+    fn the_tree_of_relations_is_walked_and_never_goes_in_circles() {
+        let mut detail = Detail::read(&memory("a", &["b", "c"]), None);
+        press(&mut detail, KeyCode::BackTab);
+        press(&mut detail, KeyCode::Right);
+        detail.take_branch(&memory("b", &["a", "d", "e"]));
+        detail.take_branch(&memory("b", &["a", "d", "e"]));
+        assert_eq!(shown(&detail), [" ├─ b", " │  ├─ d", " │  └─ e", " └─ c"]);
+        press(&mut detail, KeyCode::Down);
+        press(&mut detail, KeyCode::Right);
+        detail.take_branch(&memory("d", &["b", "a"]));
+        assert_eq!(shown(&detail).len(), 4, "every neighbour of d is on its path");
+        assert_eq!(press(&mut detail, KeyCode::Enter), Wish::Open("d".to_owned()));
+        press(&mut detail, KeyCode::Left);
+        press(&mut detail, KeyCode::Left);
+        press(&mut detail, KeyCode::Left);
+        assert_eq!(shown(&detail), [" ├─ b", " └─ c"]);
+    }
+
+    #[test]
+    fn the_same_memory_keeps_its_place() {
+        let mut detail = Detail::read(&memory("a", &[]), None);
+        press(&mut detail, KeyCode::Tab);
+        let detail = Detail::read(&memory("a", &[]), Some(detail));
+        assert_eq!(detail.tab, Tab::Revisions);
+        assert_eq!(Detail::read(&memory("b", &[]), Some(detail)).tab, Tab::Text);
+    }
+}

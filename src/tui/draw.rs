@@ -1,0 +1,226 @@
+//! What is around every screen: the names of the screens, the state of the connection, the keys; and
+//! what lies over them.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Widget};
+
+use super::input::Input;
+use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
+use super::theme::Theme;
+use super::{dashboard, fit, graph, live, memories, paint, sessions};
+
+/// The smallest terminal that anything is drawn on.
+const COLUMNS_MIN: u16 = 40;
+const ROWS_MIN: u16 = 10;
+
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Draws the whole terminal.
+pub fn draw(state: &State, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let buffer = frame.buffer_mut();
+    if area.width < COLUMNS_MIN || area.height < ROWS_MIN {
+        paint::nothing(buffer, area, "make this window larger", state.theme);
+        return;
+    }
+    let line = |y: u16| Rect { x: area.x + 1, y, width: area.width - 2, height: 1 };
+    header(state, line(area.y), buffer);
+    paint::rule(buffer, Rect { y: area.y + 1, height: 1, ..area }, state.theme);
+    let body = Rect { x: area.x + 1, y: area.y + 2, width: area.width - 2, height: area.height - 4 };
+    match state.screen {
+        Screen::Dashboard => dashboard::draw(state, body, buffer),
+        Screen::Memories => memories::draw(state, body, buffer),
+        Screen::Sessions => sessions::draw(state, body, buffer),
+        Screen::Live => live::draw(state, body, buffer),
+        Screen::Graph => graph::draw(state, body, buffer),
+    }
+    let bottom = area.bottom();
+    paint::rule(buffer, Rect { y: bottom - 2, height: 1, ..area }, state.theme);
+    notice(state, line(bottom - 2), buffer);
+    footer(state, line(bottom - 1), buffer);
+    match &state.overlay {
+        None => {}
+        Some(Overlay::Help) => help(state, area, buffer),
+        Some(Overlay::Pick(picker)) => pick(state, picker, area, buffer),
+        Some(Overlay::Confirm(confirm)) => ask(state, confirm, area, buffer),
+    }
+}
+
+fn header(state: &State, row: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let (mark, words, style) = match &state.link {
+        Link::Up { .. } if state.asks.is_slow() => (spin(state), "waiting", theme.warning()),
+        Link::Up { .. } => ("●", "connected", theme.good()),
+        Link::Connecting => (spin(state), "connecting", theme.warning()),
+        Link::Down(_) => (spin(state), "reconnecting", theme.warning()),
+    };
+    let roomy = row.width >= 100;
+    let place = if roomy { format!("{}   ", state.place_name()) } else { String::new() };
+    let status = format!("{mark} {words}");
+    let used = u16::try_from(fit::width(&status)).unwrap_or(row.width);
+    paint::text_right(buffer, row, &status, style);
+    let rest = Rect { width: row.width.saturating_sub(used), ..row };
+    paint::text_right(buffer, rest, &place, theme.dim());
+    let mut spans = vec![Span::styled("Cerebro  ", theme.strong())];
+    for (n, screen) in Screen::ALL.iter().enumerate() {
+        let on = *screen == state.screen;
+        let style = if on { theme.accent().patch(theme.chosen(true)) } else { theme.dim() };
+        spans.push(Span::styled(format!(" {} {} ", n + 1, screen.name()), style));
+        spans.push(Span::raw(if roomy { " " } else { "" }));
+    }
+    let tabs = Rect { width: rest.width.saturating_sub(1), ..row };
+    paint::line(buffer, tabs, &Line::from(spans));
+}
+
+fn spin(state: &State) -> &'static str {
+    SPINNER[usize::try_from(state.ticks % SPINNER.len() as u64).unwrap_or(0)]
+}
+
+/// What was just done, or why there is no connection, within the rule above the keys.
+fn notice(state: &State, row: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let (words, style) = match (&state.notice, &state.link) {
+        (Some(notice), _) => (notice.words.clone(), if notice.bad { theme.bad() } else { theme.good() }),
+        (None, Link::Down(why)) if !why.is_empty() => (fit::clean_line(why), theme.warning()),
+        _ => return,
+    };
+    let words = fit::cut(&words, usize::from(row.width).saturating_sub(4));
+    let words = format!(" {words} ");
+    paint::text(buffer, Rect { x: row.x + 1, width: row.width.saturating_sub(2), ..row }, &words, style);
+}
+
+fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
+    const ALWAYS: [(&str, &str); 2] = [("?", "help"), ("q", "quit")];
+    let keys: Vec<(&str, &str)> = match &state.overlay {
+        Some(Overlay::Help) => vec![("any key", "back")],
+        Some(Overlay::Pick(_)) => vec![("type", "to narrow"), ("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],
+        Some(Overlay::Confirm(_)) => vec![("y", "yes"), ("n", "no")],
+        None => match state.screen {
+            Screen::Dashboard => dashboard::KEYS.to_vec(),
+            Screen::Memories => memories::keys(state),
+            Screen::Sessions => sessions::keys(state).to_vec(),
+            Screen::Live => live::keys(state).to_vec(),
+            Screen::Graph => graph::keys(state).to_vec(),
+        },
+    };
+    let end = 16;
+    let left = Rect { width: row.width.saturating_sub(end), ..row };
+    paint::keys(buffer, left, &keys, state.theme);
+    if state.overlay.is_none() {
+        let right = Rect { x: row.right().saturating_sub(end - 1), width: end - 1, ..row };
+        paint::keys(buffer, right, &ALWAYS, state.theme);
+    }
+}
+
+/// A line to type into: a word before it, the text, and the place to type while it has the keys.
+pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing: bool, theme: Theme) {
+    let lead = u16::try_from(fit::width(before)).unwrap_or(0).min(row.width);
+    paint::text(buffer, row, before, theme.accent());
+    let field = Rect { x: row.x + lead, width: row.width - lead, ..row };
+    let (text, column) = input.shown(usize::from(field.width).saturating_sub(1));
+    paint::text(buffer, field, &text, theme.plain());
+    if typing && field.width > 0 {
+        let x = field.x + u16::try_from(column).unwrap_or(0).min(field.width - 1);
+        buffer.set_style(Rect { x, width: 1, ..field }, theme.chosen(true));
+    }
+}
+
+/// A box in the middle of the terminal, emptied; gives its inside.
+fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer: &mut Buffer) -> Rect {
+    let (width, height) = (columns.min(area.width), rows.min(area.height));
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    Clear.render(place, buffer);
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(state.theme.bar())
+        .title(Span::styled(format!(" {title} "), state.theme.strong()));
+    let inner = block.inner(place);
+    block.render(place, buffer);
+    Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
+}
+
+fn ask(state: &State, confirm: &Confirm, area: Rect, buffer: &mut Buffer) {
+    let inner = over(state, area, 64, 7, &confirm.question, buffer);
+    let lines = fit::wrap(&[(confirm.detail.clone(), state.theme.plain())], usize::from(inner.width), &[], &[]);
+    for (n, line) in lines.iter().take(3).enumerate() {
+        if let Some(row) = paint::row(inner, n) {
+            paint::line(buffer, row, line);
+        }
+    }
+    if let Some(row) = paint::row(inner, 4) {
+        paint::keys(buffer, row, &[("y", "yes"), ("n", "no")], state.theme);
+    }
+}
+
+fn pick(state: &State, picker: &Picker, area: Rect, buffer: &mut Buffer) {
+    let found = picker.found();
+    let rows = u16::try_from(picker.items.len()).unwrap_or(u16::MAX).clamp(3, 14) + 4;
+    let inner = over(state, area, 56, rows, picker.title, buffer);
+    input(buffer, Rect { height: 1, ..inner }, "› ", &picker.input, true, state.theme);
+    let list = paint::below(inner, 2);
+    let height = usize::from(list.height);
+    let top = picker.cursor.top(found.len(), height);
+    for (n, (name, note)) in found.iter().skip(top).take(height).enumerate() {
+        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
+        let room = usize::from(row.width).saturating_sub(fit::width(note) + 2);
+        paint::text(buffer, row, &format!(" {}", fit::cut(&fit::clean_line(name), room)), state.theme.plain());
+        paint::text_right(buffer, row, note, state.theme.dim());
+        if top + n == picker.cursor.at {
+            paint::chosen(buffer, row, true, state.theme);
+        }
+    }
+    paint::scrollbar(buffer, list, top, found.len(), state.theme);
+}
+
+const HELP: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Everywhere",
+        &[
+            ("1 … 5", "the screens"),
+            ("↑ ↓ PgUp PgDn Home End", "move; also j and k"),
+            ("Enter, Esc", "go in, go back"),
+            ("p", "choose a project"),
+            ("r", "read again"),
+            ("Ctrl-L", "draw anew"),
+            ("q, Ctrl-C", "quit"),
+        ],
+    ),
+    (
+        "A memory",
+        &[
+            ("/", "search as you type"),
+            ("t  s  x", "by type, by scope, deleted ones"),
+            ("*", "pin or unpin"),
+            ("e", "edit in $EDITOR"),
+            ("d  u", "delete, restore"),
+            ("Tab", "text, revisions, relations"),
+            ("g", "what is around it"),
+        ],
+    ),
+    ("Sessions and calls", &[("f", "the session that it follows"), ("Space", "pause the calls"), ("/", "filter them")]),
+];
+
+fn help(state: &State, area: Rect, buffer: &mut Buffer) {
+    let rows: usize = HELP.iter().map(|(_, keys)| keys.len() + 1).sum();
+    let inner = over(state, area, 60, u16::try_from(rows + 2).unwrap_or(24), "Keys", buffer);
+    let mut at = 0;
+    for (title, keys) in HELP {
+        if let Some(row) = paint::row(inner, at) {
+            paint::text(buffer, row, title, state.theme.strong());
+        }
+        for (n, (key, what)) in keys.iter().enumerate() {
+            let Some(row) = paint::row(inner, at + 1 + n) else { break };
+            let spans = vec![Span::styled(format!("  {}", fit::pad(key, 26)), state.theme.accent()), Span::raw(*what)];
+            paint::line(buffer, row, &Line::from(spans));
+        }
+        at += keys.len() + 1;
+    }
+}

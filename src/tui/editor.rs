@@ -1,0 +1,123 @@
+//! A memory as a file for the person's own editor, and back.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::state::Draft;
+
+/// What stands between the facts and the text.
+const RULE: &str = "---";
+
+/// Lets the person edit a draft. `None` when nothing was changed; else the draft and the file that holds
+/// it, which stays until the text is stored.
+///
+/// # Errors
+/// In words: the editor does not run, or what it left cannot be read.
+pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, String> {
+    let path = folder.join(format!("edit-{}.md", draft.id));
+    let before = to_file(&draft);
+    let words = |verb: &str, error: &io::Error| format!("cannot {verb} {}: {error}", path.display());
+    write(&path, &before).map_err(|error| words("write", &error))?;
+    run(&path)?;
+    let after = fs::read_to_string(&path).map_err(|error| words("read", &error))?;
+    if after == before {
+        remove(&path.to_string_lossy());
+        return Ok(None);
+    }
+    let edited = from_file(&after, draft)
+        .map_err(|why| format!("not saved: {why}; your text is in {}", path.display()))?;
+    Ok(Some((edited, path.to_string_lossy().into_owned())))
+}
+
+/// Removes the file of an edit whose text is stored.
+pub fn remove(file: &str) {
+    if let Err(error) = fs::remove_file(file) {
+        tracing::debug!(%error, "the file of an edit is still there");
+    }
+}
+
+fn write(path: &PathBuf, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Runs `$VISUAL`, else `$EDITOR`, else `vi`; the variable may hold arguments too.
+fn run(path: &Path) -> Result<(), String> {
+    let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    // As git does it: the shell splits the variable, and the file is one argument whatever its name.
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(path).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the editor `{editor}` ended with {status}; nothing was saved")),
+        Err(error) => Err(format!("cannot run the editor `{editor}`: {error}")),
+    }
+}
+
+fn to_file(draft: &Draft) -> String {
+    let Draft { title, kind, tags, content, .. } = draft;
+    format!("title: {title}\ntype: {kind}\ntags: {}\n{RULE}\n{content}\n", tags.join(", "))
+}
+
+/// Reads what the editor left: known facts up to the rule, then the text.
+fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
+    let (head, content) = text
+        .split_once(&format!("\n{RULE}\n"))
+        .ok_or_else(|| format!("the line `{RULE}` between title and text is gone"))?;
+    let mut draft = Draft { content: content.trim_end().to_owned(), ..before };
+    for line in head.lines().filter(|line| !line.trim().is_empty()) {
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| format!("`{line}` is no `title:`, `type:` or `tags:`"))?;
+        let value = value.trim().to_owned();
+        match name.trim() {
+            "title" => draft.title = value,
+            "type" => draft.kind = value,
+            "tags" => {
+                draft.tags = value.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
+            }
+            other => return Err(format!("`{other}` is neither title, type nor tags")),
+        }
+    }
+    if draft.title.is_empty() || draft.content.is_empty() {
+        return Err("a memory needs a title and a text".to_owned());
+    }
+    Ok(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        Draft {
+            id: "abcdefghij27".to_owned(),
+            revision: 2,
+            title: "A: title".to_owned(),
+            kind: "decision".to_owned(),
+            tags: vec!["a".to_owned(), "b".to_owned()],
+            content: "Text.\n---\nMore.".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_memory_goes_into_a_file_and_comes_back() {
+        assert_eq!(from_file(&to_file(&draft()), draft()), Ok(draft()));
+        let text = to_file(&draft()).replace("A: title", "New").replace("a, b", "");
+        let edited = from_file(&text, draft()).unwrap();
+        assert_eq!((edited.title.as_str(), edited.tags.len()), ("New", 0));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_meant_is_refused_with_words() {
+        for (text, want) in [
+            ("no rule", "`---`"),
+            ("title: x\nother: y\n---\nz\n", "other"),
+            ("title: x\n---\n\n", "needs a title"),
+        ] {
+            assert!(from_file(text, draft()).unwrap_err().contains(want), "{text}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The neighbourhood of a memory: itself at the centre, what was written before and after it in its
+//! session at the left, what it is related to at the right; every neighbour can become the centre.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::paper::Cursor;
+use super::row::{Entry, Memory, date, items};
+use super::state::{Screen, State};
+use super::{fit, markdown, paint};
+
+/// Neighbours in the session on either side.
+const AROUND: usize = 12;
+/// Most memories that Esc leads back to.
+const BACK_MAX: usize = 50;
+
+/// A memory beside the centre.
+#[derive(Debug, Clone, PartialEq)]
+struct Node {
+    id: String,
+    title: String,
+    kind: String,
+    /// What joins it to the centre.
+    edge: String,
+}
+
+/// The side of the centre where the keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Side {
+    Left,
+    #[default]
+    Right,
+}
+
+/// The centre and its neighbours.
+#[derive(Debug, Default)]
+pub struct Graph {
+    centre: Option<Memory>,
+    /// In order of time.
+    left: Vec<Node>,
+    right: Vec<Node>,
+    side: Side,
+    left_cursor: Cursor,
+    right_cursor: Cursor,
+    back: Vec<String>,
+}
+
+impl Graph {
+    fn nodes(&mut self) -> (&Vec<Node>, &mut Cursor) {
+        match self.side {
+            Side::Left => (&self.left, &mut self.left_cursor),
+            Side::Right => (&self.right, &mut self.right_cursor),
+        }
+    }
+}
+
+/// Makes a memory the centre.
+pub fn open(state: &mut State, id: &str) {
+    state.screen = Screen::Graph;
+    if let Some(before) = &state.graph.centre
+        && before.row.id != id
+    {
+        state.graph.back.push(before.row.id.clone());
+        if state.graph.back.len() > BACK_MAX {
+            state.graph.back.remove(0);
+        }
+    }
+    ask(state, id);
+}
+
+fn ask(state: &mut State, id: &str) {
+    state.asks.ask(Slot::Centre, "mem_get_observation", json!({ "id": id, "max_bytes": 4_096 }));
+    let around = json!({ "id": id, "before": AROUND, "after": AROUND });
+    state.asks.ask(Slot::Around, "mem_timeline", around);
+}
+
+/// Reads the centre again; without one, the memory chosen in the list becomes it.
+pub fn refresh(state: &mut State) {
+    let centre = state.graph.centre.as_ref().map(|centre| centre.row.id.clone());
+    let chosen = || state.memories.subject().map(|row| row.id.clone());
+    if let Some(id) = centre.or_else(chosen) {
+        ask(state, &id);
+    }
+}
+
+/// Takes in an answer.
+pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+    let graph = &mut state.graph;
+    if slot == Slot::Centre {
+        let memory = Memory::read(value);
+        let node = |near: &super::row::Relation| Node {
+            id: near.id.clone(),
+            title: near.title.clone(),
+            kind: String::new(),
+            edge: near.kind.clone(),
+        };
+        graph.right = memory.related.iter().map(node).collect();
+        graph.right_cursor = Cursor::default();
+        graph.centre = Some(memory);
+    } else {
+        let node = |edge: &str, entry: Entry| Node {
+            id: entry.id,
+            title: entry.title,
+            kind: entry.kind,
+            edge: edge.to_owned(),
+        };
+        let side = |name: &'static str| {
+            items(value, name).map(Entry::read).filter(Entry::is_memory).map(|entry| node(name, entry))
+        };
+        graph.left = side("before").collect();
+        graph.left_cursor = Cursor::at(graph.left.len().saturating_sub(1));
+        graph.left.extend(side("after"));
+    }
+    if graph.right.is_empty() && !graph.left.is_empty() {
+        graph.side = Side::Left;
+    } else if graph.left.is_empty() {
+        graph.side = Side::Right;
+    }
+}
+
+/// Does what a key says.
+pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    let graph = &mut state.graph;
+    let Some(centre) = graph.centre.as_ref().map(|centre| centre.row.id.clone()) else { return false };
+    match key.code {
+        KeyCode::Left | KeyCode::Char('h') if !graph.left.is_empty() => graph.side = Side::Left,
+        KeyCode::Right | KeyCode::Char('l') if !graph.right.is_empty() => graph.side = Side::Right,
+        KeyCode::Enter => {
+            let (nodes, cursor) = graph.nodes();
+            let Some(id) = nodes.get(cursor.at).map(|node| node.id.clone()) else { return false };
+            open(state, &id);
+        }
+        KeyCode::Esc | KeyCode::Backspace => {
+            let Some(id) = graph.back.pop() else { return false };
+            ask(state, &id);
+        }
+        KeyCode::Char('o') => super::memories::open(state, &centre),
+        _ => {
+            let (nodes, cursor) = graph.nodes();
+            let total = nodes.len();
+            return cursor.key(key, total);
+        }
+    }
+    true
+}
+
+/// The keys of this screen.
+pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
+    if state.graph.centre.is_none() {
+        return &[("2", "choose a memory, then g")];
+    }
+    &[("↑↓←→", "choose"), ("Enter", "make it the centre"), ("o", "read the centre"), ("Esc", "back")]
+}
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let Some(centre) = &state.graph.centre else {
+        let words = "Choose a memory (2), then press g to see what is around it.";
+        paint::nothing(buffer, area, words, state.theme);
+        return;
+    };
+    let (theme, graph) = (state.theme, &state.graph);
+    // Nodes at both sides, the centre's box between, and room for edges.
+    let gap = if area.width >= 110 { 16 } else { 7 };
+    let width = area.width.saturating_sub(2 * gap) / 3;
+    let column = |n: u16| Rect { x: area.x + n * (width + gap), width, ..area };
+    let (left, middle, right) = (column(0), column(1), column(2));
+    let left_area = paint::heading(buffer, left, "In its session", &graph.left.len().to_string(), theme);
+    let right_area = paint::heading(buffer, right, "Related", &graph.right.len().to_string(), theme);
+    let rows = left_area.height;
+    let box_rows = 9.min(rows);
+    let box_area = Rect { y: left_area.y + (rows - box_rows) / 2, height: box_rows, ..middle };
+    let box_middle = box_area.y + box_rows / 2;
+    let at = centre_box(state, centre, box_area, buffer);
+    for (side, area) in [(Side::Left, left_area), (Side::Right, right_area)] {
+        edges(state, side, paint::below(area, 1), (box_area, box_middle), buffer);
+    }
+    // What the centre says, below its box.
+    let below = Rect { y: at + 1, height: area.bottom().saturating_sub(at + 1), ..middle };
+    for (n, line) in markdown::render(&centre.content, usize::from(below.width), theme).iter().enumerate() {
+        if let Some(row) = paint::row(below, n) {
+            paint::line(buffer, row, line);
+        }
+    }
+}
+
+/// The centre with its facts; gives the first row below it.
+fn centre_box(state: &State, centre: &Memory, area: Rect, buffer: &mut Buffer) -> u16 {
+    let theme = state.theme;
+    let block = ratatui::widgets::Block::bordered()
+        .border_type(ratatui::widgets::BorderType::Rounded)
+        .border_style(theme.bar());
+    let inner = block.inner(area);
+    ratatui::widgets::Widget::render(block, area, buffer);
+    let columns = usize::from(inner.width.saturating_sub(2));
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let mut lines = fit::wrap(&[(centre.row.title.clone(), theme.strong())], columns, &[], &[]);
+    lines.truncate(usize::from(inner.height.saturating_sub(3)).max(1));
+    lines.push(Line::default());
+    let kind = Span::styled(centre.row.kind.clone(), theme.kind(&centre.row.kind));
+    let revision = Span::styled(format!(" · revision {}", centre.row.revision), theme.dim());
+    lines.push(Line::from(vec![kind, revision]));
+    let place = format!("{} · {}", centre.row.project, date(centre.row.at, state.now, &state.zone).trim());
+    lines.push(Line::styled(fit::cut(&place, columns), theme.dim()));
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(row) = paint::row(inner, n) {
+            paint::line(buffer, row, line);
+        }
+    }
+    area.bottom()
+}
+
+/// The nodes of a side, two rows apart where there is room, and the lines that join them to the centre.
+fn edges(state: &State, side: Side, area: Rect, centre: (Rect, u16), buffer: &mut Buffer) {
+    let (theme, graph) = (state.theme, &state.graph);
+    let (box_area, box_middle) = centre;
+    let (nodes, cursor) = match side {
+        Side::Left => (&graph.left, &graph.left_cursor),
+        Side::Right => (&graph.right, &graph.right_cursor),
+    };
+    if nodes.is_empty() {
+        let words = if side == Side::Left { "nothing else" } else { "no relations yet" };
+        paint::text(buffer, area, words, theme.dim());
+        return;
+    }
+    let height = usize::from(area.height);
+    let step = (height / nodes.len().max(1)).clamp(1, 3);
+    let rows = height / step;
+    let top = cursor.top(nodes.len(), rows);
+    let shown = rows.min(nodes.len() - top);
+    let start = (height - (shown - 1) * step - 1) / 2;
+    let places: Vec<u16> =
+        (0..shown).map(|n| area.y + u16::try_from(start + n * step).unwrap_or(0)).collect();
+    let (from, to) = match side {
+        Side::Left => (area.right() + 1, box_area.x),
+        Side::Right => (box_area.right(), area.x.saturating_sub(1)),
+    };
+    let spine = if side == Side::Left { from + 2 } else { to.saturating_sub(3) };
+    join(buffer, (from, to), spine, box_middle, &places, theme);
+    for (n, y) in places.iter().enumerate() {
+        let node = &nodes[top + n];
+        let row = Rect { y: *y, height: 1, ..area };
+        let edge = match node.edge.as_str() {
+            "before" => "↑ ",
+            "after" => "↓ ",
+            _ => "",
+        };
+        let label = if edge.is_empty() { format!("{} ", node.edge) } else { edge.to_owned() };
+        let style = if node.kind.is_empty() { theme.lane(node.edge.len()) } else { theme.kind(&node.kind) };
+        let title = fit::cut(&node.title, usize::from(row.width).saturating_sub(fit::width(&label)));
+        paint::line(buffer, row, &Line::from(vec![Span::styled(label, style), Span::raw(title)]));
+        if top + n == cursor.at {
+            paint::chosen(buffer, row, graph.side == side, theme);
+        }
+    }
+}
+
+/// Lines from the middle of the centre's side to each place: across to a spine, along it, and across.
+fn join(
+    buffer: &mut Buffer,
+    (from, to): (u16, u16),
+    spine: u16,
+    middle: u16,
+    places: &[u16],
+    theme: super::theme::Theme,
+) {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return };
+    let style = theme.dim();
+    let (top, bottom) = ((*first).min(middle), (*last).max(middle));
+    for y in top..=bottom {
+        buffer.set_string(spine, y, "│", style);
+    }
+    let outwards = spine + 3 >= to;
+    let (centre_side, node_side) = if outwards { (from..spine, spine + 1..to) } else { (spine + 1..to, from..spine) };
+    for x in centre_side {
+        buffer.set_string(x, middle, "─", style);
+    }
+    for y in places {
+        for x in node_side.clone() {
+            buffer.set_string(x, *y, "─", style);
+        }
+    }
+    for y in top..=bottom {
+        let node = places.contains(&y);
+        let centre = y == middle;
+        let (up, down) = (y > top, y < bottom);
+        let (left, right) = if outwards { (centre, node) } else { (node, centre) };
+        buffer.set_string(spine, y, corner(up, down, left, right), style);
+    }
+}
+
+/// The piece of a line that goes in these directions.
+fn corner(up: bool, down: bool, left: bool, right: bool) -> &'static str {
+    match (up, down, left, right) {
+        (true, true, true, true) => "┼",
+        (true, true, true, false) => "┤",
+        (true, true, false, true) => "├",
+        (false, true, true, true) => "┬",
+        (true, false, true, true) => "┴",
+        (false, true, false, true) => "╭",
+        (false, true, true, false) => "╮",
+        (true, false, false, true) => "╰",
+        (true, false, true, false) => "╯",
+        (false, false, _, _) => "─",
+        _ => "│",
+    }
+}

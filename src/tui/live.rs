@@ -1,0 +1,244 @@
+//! The live screen: the calls of agents as they are answered.
+
+use std::collections::VecDeque;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::input::Input;
+use super::paper::Cursor;
+use super::row::{Call, clock, items};
+use super::state::{Screen, State};
+use super::{fit, paint};
+
+/// Most calls that are held.
+const CALLS_MAX: usize = 1_000;
+/// How long the daemon waits for a call to tell of, in milliseconds.
+const WAIT_MS: u64 = 10_000;
+
+/// The calls, and how they are looked at.
+#[derive(Debug, Default)]
+pub struct Live {
+    calls: VecDeque<Call>,
+    last: u64,
+    /// Shown up to this call; all when `None`.
+    paused: Option<u64>,
+    filter: Input,
+    typing: bool,
+    cursor: Cursor,
+}
+
+impl Live {
+    /// Whether keys are text.
+    pub fn is_typing(&self) -> bool {
+        self.typing
+    }
+
+    /// The last calls, newest first.
+    pub fn latest(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().rev()
+    }
+
+    /// The calls to show, newest first.
+    fn shown(&self) -> Vec<&Call> {
+        let words: Vec<String> = self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let fits = |call: &&Call| {
+            let failed = if call.failed { "failed" } else { "" };
+            let all = [&call.tool, &call.agent, &call.project, &call.outcome, &call.arguments].map(String::as_str);
+            let line = format!("{} {failed}", all.join(" ")).to_lowercase();
+            words.iter().all(|word| line.contains(word.as_str()))
+        };
+        let end = self.paused.unwrap_or(u64::MAX);
+        self.calls.iter().rev().filter(|call| call.number <= end).filter(fits).collect()
+    }
+}
+
+/// Asks for the calls from the begin: after a connection was made, for each daemon counts anew.
+pub fn restart(state: &mut State) {
+    state.live.last = 0;
+    state.live.calls.clear();
+    state.live.paused = None;
+    state.asks.ask(Slot::Live, "op_live", json!({ "after": 0, "limit": CALLS_MAX }));
+}
+
+/// Waits for further calls.
+pub fn tick(state: &mut State) {
+    if !state.asks.is_waiting(Slot::Live) {
+        let after = state.live.last;
+        state.asks.ask(Slot::Live, "op_live", json!({ "after": after, "limit": CALLS_MAX, "wait_ms": WAIT_MS }));
+    }
+}
+
+/// Takes in calls; those that changed something make other screens read anew.
+pub fn answer(state: &mut State, value: &Value) {
+    let new: Vec<Call> = items(value, "calls").map(Call::read).collect();
+    let following = state.live.cursor.at == 0;
+    let first_time = state.live.last == 0;
+    state.live.last = value["last"].as_u64().unwrap_or(state.live.last);
+    if !first_time && new.iter().any(Call::changes) {
+        state.changed.get_or_insert(state.ticks);
+    }
+    let count = new.len();
+    state.live.calls.extend(new);
+    while state.live.calls.len() > CALLS_MAX {
+        state.live.calls.pop_front();
+    }
+    // The chosen call stays the chosen one, unless the newest is followed.
+    if !following && state.live.paused.is_none() {
+        state.live.cursor.at += count;
+    }
+    let total = state.live.shown().len();
+    state.live.cursor.fit(total);
+    if count > 0 {
+        tick(state);
+    }
+}
+
+/// Does what a key says.
+pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    let live = &mut state.live;
+    if live.typing {
+        match key.code {
+            KeyCode::Enter => live.typing = false,
+            KeyCode::Esc => {
+                live.typing = false;
+                live.filter.clear();
+            }
+            _ => {
+                live.filter.key(key);
+            }
+        }
+        live.cursor.at = 0;
+        return true;
+    }
+    match key.code {
+        KeyCode::Char('/') => live.typing = true,
+        KeyCode::Char(' ') => {
+            live.paused = if live.paused.is_some() { None } else { Some(live.last) };
+        }
+        KeyCode::Esc if !live.filter.is_blank() => live.filter.clear(),
+        KeyCode::Char('c') => live.calls.clear(),
+        KeyCode::Enter => return open(state),
+        _ => {
+            let total = live.shown().len();
+            return live.cursor.key(key, total);
+        }
+    }
+    true
+}
+
+/// Shows the session of the chosen call.
+fn open(state: &mut State) -> bool {
+    let session = state.live.shown().get(state.live.cursor.at).map(|call| call.session.clone());
+    let Some(session) = session.filter(|id| !id.is_empty()) else { return false };
+    state.screen = Screen::Sessions;
+    super::sessions::open(state, session);
+    true
+}
+
+/// The keys of this screen.
+pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
+    if state.live.typing {
+        return &[("Enter", "keep the filter"), ("Esc", "no filter")];
+    }
+    &[("↑↓", "choose"), ("Space", "pause"), ("/", "filter"), ("Enter", "its session"), ("c", "clear")]
+}
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let live = &state.live;
+    let calls = live.shown();
+    let Some(top) = paint::row(area, 0) else { return };
+    bar(state, top, calls.len(), buffer);
+    let rest = paint::below(area, 2);
+    let detail_rows = if rest.height > 12 { 5 } else { 0 };
+    let (list, detail) = paint::split_rows(rest, rest.height.saturating_sub(detail_rows));
+    if calls.is_empty() {
+        let words = if live.filter.is_blank() {
+            "No calls yet. Each call of an agent's tool appears here as soon as it is answered."
+        } else {
+            "No call fits the filter."
+        };
+        paint::nothing(buffer, list, words, theme);
+        return;
+    }
+    let rows = usize::from(list.height);
+    let top = live.cursor.top(calls.len(), rows);
+    for (n, call) in calls.iter().skip(top).take(rows).enumerate() {
+        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
+        paint::line(buffer, row, &call_line(state, call, usize::from(row.width)));
+        if top + n == live.cursor.at {
+            paint::chosen(buffer, row, true, theme);
+        }
+    }
+    paint::scrollbar(buffer, list, top, calls.len(), theme);
+    if let Some(call) = calls.get(live.cursor.at) {
+        chosen_call(state, call, detail, buffer);
+    }
+}
+
+fn bar(state: &State, row: Rect, count: usize, buffer: &mut Buffer) {
+    let (theme, live) = (state.theme, &state.live);
+    let (mark, style) =
+        if live.paused.is_some() { ("‖ paused", theme.warning()) } else { ("● following", theme.good()) };
+    paint::text(buffer, row, mark, style);
+    let rest = Rect { x: row.x + 14, width: row.width.saturating_sub(14), ..row };
+    if live.typing || !live.filter.is_blank() {
+        super::draw::input(buffer, Rect { width: rest.width.saturating_sub(16), ..rest }, "filter ", &live.filter, live.typing, theme);
+    } else {
+        paint::text(buffer, rest, "every call of every agent", theme.dim());
+    }
+    paint::text_right(buffer, row, &format!("{} calls", fit::count(count as u64)), theme.dim());
+}
+
+/// A call on one line.
+pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
+    let theme = state.theme;
+    let wide = columns >= 110;
+    let (agent, project, outcome) = if wide { (16, 22, 24) } else { (12, 0, 14) };
+    let mark = if call.failed { Span::styled("✗ ", theme.bad()) } else { Span::styled("✓ ", theme.good()) };
+    let mut spans = vec![
+        Span::styled(clock(call.at, &state.zone, "%H:%M:%S "), theme.dim()),
+        mark,
+        Span::styled(fit::pad(call.tool.trim_start_matches("mem_"), if wide { 20 } else { 16 }), theme.strong()),
+        Span::raw(format!(" {}", fit::pad(&call.agent, agent))),
+    ];
+    if project > 0 {
+        spans.push(Span::styled(format!(" {}", fit::pad(&call.project, project)), theme.dim()));
+    }
+    let slow = if call.ms >= 100 { theme.warning() } else { theme.dim() };
+    spans.push(Span::styled(fit::pad_left(&format!("{} ms", call.ms), 8), slow));
+    let style = if call.failed { theme.bad() } else { theme.plain() };
+    spans.push(Span::styled(format!("  {}", fit::pad(&call.outcome, outcome)), style));
+    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
+    let arguments = fit::cut(&call.arguments, columns.saturating_sub(used + 2));
+    spans.push(Span::styled(format!("  {arguments}"), theme.dim()));
+    Line::from(spans)
+}
+
+/// The chosen call with all that is known of it.
+fn chosen_call(state: &State, call: &Call, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    if area.height < 3 {
+        return;
+    }
+    paint::rule(buffer, Rect { height: 1, ..area }, theme);
+    let facts = format!(
+        "{} · {} · {} · {} ms · session {}",
+        call.tool, call.agent, call.project, call.ms, call.session
+    );
+    let area = paint::below(area, 1);
+    paint::text(buffer, area, &facts, theme.plain());
+    let spans = [(format!("{}  ", call.outcome), theme.strong()), (call.arguments.clone(), theme.dim())];
+    let lines = fit::wrap(&spans, usize::from(area.width), &[], &[]);
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(row) = paint::row(area, n + 1) {
+            paint::line(buffer, row, line);
+        }
+    }
+}

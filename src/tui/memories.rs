@@ -1,0 +1,601 @@
+//! The memories: a list of all of them or of what a search finds, with a preview, and each one whole.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::detail::{self, Detail, Wish};
+use super::input::Input;
+use super::pages::{PAGE, Pages};
+use super::paper::Cursor;
+use super::row::{Row, date, items};
+use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
+use super::{fit, paint};
+use crate::domain::Kind;
+
+/// Hits of one answer.
+const HITS_PAGE: usize = 50;
+/// Most hits that are held.
+const HITS_MAX: usize = 1_000;
+/// Most memories that Esc leads back to.
+const BACK_MAX: usize = 50;
+/// From this width on the preview stands beside the list.
+const WIDE: u16 = 110;
+
+/// What a search found.
+#[derive(Debug, Default)]
+struct Hits {
+    query: String,
+    rows: Vec<Row>,
+    matched: String,
+    relaxed: bool,
+    cursor: Option<String>,
+}
+
+/// The list, the search, and the memory that is read.
+#[derive(Debug, Default)]
+pub struct Memories {
+    pages: Pages,
+    hits: Option<Hits>,
+    query: Input,
+    typing: bool,
+    /// The search under way is for further hits of the same query.
+    asked_more: bool,
+    kind: Option<String>,
+    scope: Option<&'static str>,
+    deleted: bool,
+    cursor: Cursor,
+    /// The chosen memory, which stays chosen when others come before it.
+    chosen: String,
+    /// The memory of the preview, or the one that is read.
+    pub detail: Option<Detail>,
+    /// The memory is read whole.
+    reading: bool,
+    back: Vec<String>,
+    /// An edited text on its way to the daemon, and the file that holds it too.
+    pub draft: Option<(Draft, String)>,
+}
+
+impl Memories {
+    /// Whether keys are text.
+    pub fn is_typing(&self) -> bool {
+        self.typing
+    }
+
+    /// Takes in pasted text.
+    pub fn paste(&mut self, text: &str) {
+        self.query.insert(text);
+    }
+
+    fn total(&self) -> usize {
+        self.hits.as_ref().map_or_else(|| self.pages.total().unwrap_or(0), |hits| hits.rows.len())
+    }
+
+    fn row(&self, at: usize) -> Option<&Row> {
+        self.hits.as_ref().map_or_else(|| self.pages.get(at), |hits| hits.rows.get(at))
+    }
+
+    /// The memory that keys are about.
+    pub fn subject(&self) -> Option<&Row> {
+        match &self.detail {
+            Some(detail) if self.reading => Some(&detail.memory.row),
+            _ => self.row(self.cursor.at),
+        }
+    }
+}
+
+/// Asks for what the list shows; what is there is shown meanwhile.
+pub fn refresh(state: &mut State) {
+    state.memories.pages.age();
+    if state.memories.query.is_blank() {
+        want_pages(state);
+    } else {
+        search(state);
+    }
+    if let Some(detail) = &state.memories.detail {
+        let question = detail::question(&detail.memory.row.id);
+        state.asks.ask(Slot::Memory, "mem_get_observation", question);
+    }
+}
+
+/// Begins anew: another project, type or scope.
+pub fn restart(state: &mut State) {
+    state.asks.forget(|slot| matches!(slot, Slot::Page(_) | Slot::Search));
+    let memories = &mut state.memories;
+    memories.pages = Pages::default();
+    memories.hits = None;
+    memories.cursor = Cursor::default();
+    memories.chosen.clear();
+    if !memories.reading {
+        memories.detail = None;
+    }
+    refresh(state);
+}
+
+/// Shows one memory whole.
+pub fn open(state: &mut State, id: &str) {
+    let memories = &mut state.memories;
+    if let Some(detail) = memories.detail.as_ref().filter(|_| memories.reading) {
+        memories.back.push(detail.memory.row.id.clone());
+        if memories.back.len() > BACK_MAX {
+            memories.back.remove(0);
+        }
+    }
+    memories.reading = true;
+    state.screen = Screen::Memories;
+    state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(id));
+}
+
+/// The arguments that the list and the search share.
+fn conditions(state: &State) -> Value {
+    let memories = &state.memories;
+    let mut conditions = state.place();
+    conditions["type"] = json!(memories.kind);
+    conditions["scope"] = json!(memories.scope);
+    conditions
+}
+
+fn want_pages(state: &mut State) {
+    if !state.memories.query.is_blank() {
+        return;
+    }
+    let memories = &state.memories;
+    let rows = memories.cursor.rows().max(20);
+    let top = memories.cursor.at.saturating_sub(rows / 2);
+    for page in memories.pages.wanted(top, rows) {
+        if state.asks.is_waiting(Slot::Page(page)) {
+            continue;
+        }
+        let mut question = conditions(state);
+        question["deleted"] = json!(state.memories.deleted);
+        question["offset"] = json!(page * PAGE);
+        question["limit"] = json!(PAGE);
+        state.asks.ask(Slot::Page(page), "op_browse", question);
+    }
+}
+
+/// Searches by the agent's own tool; the answer to an earlier query is dropped.
+fn search(state: &mut State) {
+    state.memories.asked_more = false;
+    let mut question = conditions(state);
+    question["query"] = json!(state.memories.query.text());
+    question["limit"] = json!(HITS_PAGE);
+    state.asks.ask(Slot::Search, "mem_search", question);
+}
+
+/// Asks for further hits when the end of those that are held comes near.
+fn want_hits(state: &mut State) {
+    let Some(hits) = &state.memories.hits else { return };
+    let near_end = state.memories.cursor.at + 10 >= hits.rows.len();
+    let Some(cursor) = hits.cursor.clone().filter(|_| near_end && hits.rows.len() < HITS_MAX) else { return };
+    if state.asks.is_waiting(Slot::Search) {
+        return;
+    }
+    let mut question = conditions(state);
+    question["query"] = json!(hits.query);
+    question["limit"] = json!(HITS_PAGE);
+    question["cursor"] = json!(cursor);
+    state.memories.asked_more = true;
+    state.asks.ask(Slot::Search, "mem_search", question);
+}
+
+/// Asks for the preview of the chosen memory, one at a time.
+fn want_preview(state: &mut State) {
+    let memories = &state.memories;
+    if memories.reading || state.asks.is_waiting(Slot::Memory) {
+        return;
+    }
+    let Some(id) = memories.row(memories.cursor.at).map(|row| row.id.clone()) else { return };
+    if memories.detail.as_ref().is_none_or(|detail| detail.memory.row.id != id) {
+        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&id));
+    }
+}
+
+/// Takes in an answer.
+pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+    match slot {
+        Slot::Page(number) => take_page(state, number, value),
+        Slot::Search => take_hits(state, value),
+        Slot::Memory => {
+            let memories = &mut state.memories;
+            memories.detail = Some(Detail::read(value, memories.detail.take()));
+        }
+        Slot::Revisions => {
+            let about = value["id"].as_str().unwrap_or_default();
+            let detail = state.memories.detail.as_mut();
+            if let Some(detail) = detail.filter(|detail| detail.memory.row.id == about) {
+                detail.take_revisions(value);
+            }
+        }
+        Slot::Branch => {
+            if let Some(detail) = &mut state.memories.detail {
+                detail.take_branch(value);
+            }
+        }
+        _ => {}
+    }
+    want_preview(state);
+}
+
+fn take_page(state: &mut State, number: usize, value: &Value) {
+    let memories = &mut state.memories;
+    memories.pages.put(number, value);
+    if memories.hits.is_none() {
+        if let Some(at) = memories.pages.position(&memories.chosen).filter(|_| memories.cursor.at > 0) {
+            memories.cursor.at = at;
+        }
+        let total = memories.total();
+        memories.cursor.fit(total);
+        remember(state);
+    }
+}
+
+fn take_hits(state: &mut State, value: &Value) {
+    let memories = &mut state.memories;
+    let query = memories.query.text().to_owned();
+    if memories.query.is_blank() {
+        memories.hits = None;
+        return;
+    }
+    let rows = items(value, "hits").map(Row::read).map(|mut row| {
+        if row.project.is_empty() {
+            row.project = state.project.clone().unwrap_or_default();
+        }
+        row
+    });
+    let rows: Vec<Row> = rows.collect();
+    let cursor = value["next_cursor"].as_str().map(str::to_owned);
+    let memories = &mut state.memories;
+    match &mut memories.hits {
+        Some(hits) if memories.asked_more => {
+            hits.rows.extend(rows);
+            hits.cursor = cursor;
+        }
+        _ => {
+            let matched = super::row::text(value, "match");
+            let relaxed = value["relaxed"] == true;
+            memories.hits = Some(Hits { query, rows, matched, relaxed, cursor });
+            let total = memories.total();
+            memories.cursor.fit(total);
+        }
+    }
+    remember(state);
+}
+
+fn remember(state: &mut State) {
+    let memories = &mut state.memories;
+    if let Some(row) = memories.row(memories.cursor.at) {
+        memories.chosen = row.id.clone();
+    }
+}
+
+/// Does what a key says.
+pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    if state.memories.typing {
+        return typing_key(state, key);
+    }
+    if state.memories.reading {
+        return reading_key(state, key);
+    }
+    let total = state.memories.total();
+    if state.memories.cursor.key(key, total) {
+        moved(state);
+        return true;
+    }
+    match key.code {
+        KeyCode::Char('/') => {
+            state.memories.typing = true;
+            // Only live memories are searched.
+            if std::mem::take(&mut state.memories.deleted) {
+                restart(state);
+            }
+        }
+        KeyCode::Enter | KeyCode::Right => {
+            let Some(id) = state.memories.subject().map(|row| row.id.clone()) else { return false };
+            state.memories.back.clear();
+            open(state, &id);
+        }
+        KeyCode::Esc if !state.memories.query.is_blank() => {
+            state.memories.query.clear();
+            restart(state);
+        }
+        KeyCode::Char('t') => pick_kind(state),
+        KeyCode::Char('s') => {
+            state.memories.scope = match state.memories.scope {
+                None => Some("project"),
+                Some("project") => Some("personal"),
+                Some(_) => None,
+            };
+            restart(state);
+        }
+        KeyCode::Char('x') => {
+            state.memories.deleted = !state.memories.deleted;
+            state.memories.query.clear();
+            restart(state);
+        }
+        _ => return action_key(state, key),
+    }
+    true
+}
+
+fn moved(state: &mut State) {
+    remember(state);
+    want_pages(state);
+    want_hits(state);
+    want_preview(state);
+}
+
+fn typing_key(state: &mut State, key: KeyEvent) -> bool {
+    let before = state.memories.query.text().to_owned();
+    match key.code {
+        KeyCode::Enter => state.memories.typing = false,
+        KeyCode::Esc => {
+            state.memories.typing = false;
+            state.memories.query.clear();
+        }
+        KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
+            let total = state.memories.total();
+            state.memories.cursor.key(key, total);
+            moved(state);
+        }
+        _ => {
+            state.memories.query.key(key);
+        }
+    }
+    if state.memories.query.text() != before {
+        typed(state);
+    }
+    true
+}
+
+/// The query is another one.
+pub fn typed(state: &mut State) {
+    if state.memories.query.is_blank() {
+        restart(state);
+        return;
+    }
+    state.memories.cursor = Cursor::default();
+    search(state);
+}
+
+fn reading_key(state: &mut State, key: KeyEvent) -> bool {
+    if key.code == KeyCode::Esc || key.code == KeyCode::Backspace {
+        back(state);
+        return true;
+    }
+    let wish = match &mut state.memories.detail {
+        Some(detail) => detail.key(key, &mut state.asks),
+        None => Wish::None,
+    };
+    match wish {
+        Wish::Done => true,
+        Wish::Open(id) => {
+            open(state, &id);
+            true
+        }
+        Wish::None => action_key(state, key),
+    }
+}
+
+/// From a memory to the one before it, or to the list.
+fn back(state: &mut State) {
+    state.asks.forget(|slot| slot == Slot::Memory);
+    if let Some(id) = state.memories.back.pop() {
+        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&id));
+        return;
+    }
+    state.memories.reading = false;
+    want_pages(state);
+    want_preview(state);
+}
+
+/// What is done to the memory itself.
+fn action_key(state: &mut State, key: KeyEvent) -> bool {
+    let Some(row) = state.memories.subject().cloned() else { return false };
+    match key.code {
+        KeyCode::Char('*') => {
+            let pinned = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
+            let pinned = pinned.map_or(row.pinned, |detail| detail.memory.row.pinned);
+            let tool = if pinned { "op_unpin" } else { "op_pin" };
+            state.change(Slot::Change, tool, json!({ "id": row.id }));
+        }
+        KeyCode::Char('d') if !row.deleted => {
+            state.overlay = Some(Overlay::Confirm(Confirm {
+                question: "Delete this memory?".to_owned(),
+                detail: format!("{} — it can be restored", row.title),
+                then: Then::Delete(row.id),
+            }));
+        }
+        KeyCode::Char('u') => state.change(Slot::Change, "op_restore", json!({ "id": row.id })),
+        KeyCode::Char('e') => return edit(state, &row),
+        KeyCode::Char('g') => super::graph::open(state, &row.id),
+        _ => return false,
+    }
+    true
+}
+
+fn edit(state: &mut State, row: &Row) -> bool {
+    let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
+    let Some(memory) = detail.map(|detail| &detail.memory) else { return false };
+    if memory.row.deleted || memory.cut {
+        state.complain(if memory.cut { "it is too long to edit here" } else { "restore it first (u)" });
+        return true;
+    }
+    let (title, kind, tags) = memory.raw.clone();
+    let draft = Draft {
+        id: memory.row.id.clone(),
+        revision: memory.row.revision,
+        title,
+        kind,
+        tags,
+        content: memory.content.clone(),
+    };
+    state.commands.push(Command::Edit(draft));
+    true
+}
+
+fn pick_kind(state: &mut State) {
+    let all = std::iter::once(("all types".to_owned(), String::new()));
+    let known = Kind::KNOWN.iter().map(|kind| ((*kind).to_owned(), String::new()));
+    state.overlay = Some(Overlay::Pick(Picker {
+        what: Picked::Kind,
+        title: "Show which type",
+        items: all.chain(known).collect(),
+        input: Input::default(),
+        cursor: Cursor::default(),
+    }));
+}
+
+/// Shows only one type, or all.
+pub fn show_kind(state: &mut State, kind: Option<String>) {
+    state.memories.kind = kind;
+    restart(state);
+}
+
+/// The keys of this screen.
+pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
+    let memories = &state.memories;
+    if memories.typing {
+        return vec![("Enter", "to the hits"), ("↑↓", "choose"), ("Esc", "no search")];
+    }
+    let mut keys = Vec::new();
+    let deleted = memories.subject().is_some_and(|row| row.deleted);
+    if memories.reading {
+        keys.push(("Esc", "back"));
+        keys.extend(memories.detail.iter().flat_map(|detail| detail.keys()));
+    } else {
+        keys.extend([("/", "search"), ("Enter", "read"), ("t", "type"), ("s", "scope")]);
+        keys.push(("x", if memories.deleted { "live" } else { "deleted" }));
+    }
+    keys.extend(if deleted {
+        vec![("u", "restore")]
+    } else {
+        vec![("*", "pin"), ("e", "edit"), ("d", "delete"), ("g", "graph")]
+    });
+    if !memories.reading {
+        keys.push(("p", "project"));
+    }
+    keys
+}
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let memories = &state.memories;
+    if memories.reading {
+        match &memories.detail {
+            Some(detail) => detail::draw(state, detail, area, true, buffer),
+            None => paint::nothing(buffer, area, "reading …", state.theme),
+        }
+        return;
+    }
+    let Some(top) = paint::row(area, 0) else { return };
+    bar(state, top, buffer);
+    let rest = paint::below(area, 2);
+    let (list_area, preview) = if area.width >= WIDE {
+        paint::split_columns(buffer, rest, area.width * 11 / 20, state.theme)
+    } else {
+        let (list, preview) = paint::split_rows(rest, rest.height * 11 / 20);
+        let (rule, preview) = paint::split_rows(preview, 1);
+        paint::rule(buffer, rule, state.theme);
+        (list, preview)
+    };
+    list(state, list_area, buffer);
+    if let Some(detail) = memories.detail.as_ref().filter(|_| memories.total() > 0) {
+        detail::draw(state, detail, preview, false, buffer);
+    }
+}
+
+/// The search, the filters and the count.
+fn bar(state: &State, row: Rect, buffer: &mut Buffer) {
+    let (theme, memories) = (state.theme, &state.memories);
+    let total = fit::count(memories.total() as u64);
+    let mut facts = vec![state.place_name().to_owned()];
+    facts.extend(memories.kind.clone());
+    facts.extend(memories.scope.map(str::to_owned));
+    if memories.deleted {
+        facts.push("deleted".to_owned());
+    }
+    facts.push(match &memories.hits {
+        Some(hits) if hits.rows.is_empty() => "nothing found".to_owned(),
+        Some(hits) => {
+            let more = if hits.cursor.is_some() { "+" } else { "" };
+            let relaxed = if hits.relaxed { ", no hit has every word" } else { "" };
+            format!("{total}{more} hits, {}{relaxed}", hits.matched)
+        }
+        None if memories.total() == 0 => "none".to_owned(),
+        None => format!("{} of {total}", fit::count(memories.cursor.at as u64 + 1)),
+    });
+    let facts = fit::cut(&facts.join(" · "), usize::from(row.width) / 2 + 8);
+    paint::text_right(buffer, row, &facts, theme.dim());
+    let used = u16::try_from(fit::width(&facts) + 2).unwrap_or(row.width).min(row.width);
+    let left = Rect { width: row.width - used, ..row };
+    if memories.typing || !memories.query.is_blank() {
+        super::draw::input(buffer, left, "/ ", &memories.query, memories.typing, theme);
+    } else {
+        paint::text(buffer, left, "/ to search by words, names or a question", theme.dim());
+    }
+}
+
+fn list(state: &State, area: Rect, buffer: &mut Buffer) {
+    let (theme, memories) = (state.theme, &state.memories);
+    let total = memories.total();
+    if total == 0 {
+        let waiting = memories.pages.total().is_none() && memories.hits.is_none();
+        let words = match (waiting, &memories.hits, memories.deleted) {
+            (true, ..) => "reading …",
+            (_, Some(_), _) => "Nothing found. Fewer or other words may find it; p looks in other projects.",
+            (_, None, true) => "No deleted memories here.",
+            _ => "No memories here yet. Agents save what they decide, fix and learn.",
+        };
+        paint::nothing(buffer, area, words, theme);
+        return;
+    }
+    let tall = if memories.hits.is_some() { 2 } else { 1 };
+    let rows = usize::from(area.height) / tall;
+    let top = memories.cursor.top(total, rows);
+    let lines = Rect { width: area.width.saturating_sub(2), ..area };
+    for n in 0..rows.min(total - top) {
+        let Some(first) = paint::row(lines, n * tall) else { break };
+        match memories.row(top + n) {
+            Some(row) => paint::line(buffer, first, &row_line(state, row, usize::from(first.width))),
+            None => paint::text(buffer, first, "  ⋯", theme.dim()),
+        }
+        if tall == 2
+            && let (Some(second), Some(row)) = (paint::row(lines, n * 2 + 1), memories.row(top + n))
+        {
+            paint::text(buffer, second, &format!("    {}", row.preview), theme.dim());
+        }
+        if top + n == memories.cursor.at {
+            paint::chosen(buffer, first, !memories.typing, theme);
+        }
+    }
+    paint::scrollbar(buffer, area, top * tall, total * tall, theme);
+}
+
+fn row_line(state: &State, row: &Row, columns: usize) -> Line<'static> {
+    let theme = state.theme;
+    let mark = match (row.pinned, row.deleted) {
+        (_, true) => Span::styled(" ✗ ", theme.bad()),
+        (true, _) => Span::styled(" ★ ", theme.warning()),
+        _ => Span::raw("   "),
+    };
+    let project = if state.project.is_none() && columns >= 90 { 20 } else { 0 };
+    let kind = if columns >= 70 { 14 } else { 10 };
+    let revision = if row.revision > 1 { format!(" r{}", row.revision) } else { String::new() };
+    let used = 3 + 13 + kind + 1 + project + fit::width(&revision);
+    let title = columns.saturating_sub(used + 1);
+    let mut spans = vec![
+        mark,
+        Span::styled(fit::pad(&date(row.at, state.now, &state.zone), 13), theme.dim()),
+        Span::styled(fit::pad(&row.kind, kind), theme.kind(&row.kind)),
+        Span::raw(format!(" {}", fit::pad(&row.title, title))),
+        Span::styled(revision, theme.dim()),
+    ];
+    if project > 0 {
+        spans.push(Span::styled(format!(" {}", fit::pad(&row.project, project - 1)), theme.dim()));
+    }
+    Line::from(spans)
+}

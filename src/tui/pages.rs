@@ -1,0 +1,107 @@
+//! A long list of which only the pages around the view are held.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::row::{Row, items};
+
+/// Rows of a page.
+pub const PAGE: usize = 100;
+/// Most pages that are held.
+const PAGES_MAX: usize = 10;
+
+/// The pages that are held, by number.
+#[derive(Debug, Default)]
+pub struct Pages {
+    total: Option<usize>,
+    pages: BTreeMap<usize, Vec<Row>>,
+    /// Pages that were read before the last change.
+    stale: Vec<usize>,
+}
+
+impl Pages {
+    /// How many rows the whole list has; `None` before the first answer.
+    pub fn total(&self) -> Option<usize> {
+        self.total
+    }
+
+    /// A row, when its page is held.
+    pub fn get(&self, at: usize) -> Option<&Row> {
+        self.pages.get(&(at / PAGE))?.get(at % PAGE)
+    }
+
+    /// Where a memory stands, among the pages that are held.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        let in_page = |(number, rows): (&usize, &Vec<Row>)| {
+            rows.iter().position(|row| row.id == id).map(|at| number * PAGE + at)
+        };
+        self.pages.iter().find_map(in_page)
+    }
+
+    /// The pages to ask for, so that the view from `top` on and what is near it is held and fresh.
+    pub fn wanted(&self, top: usize, rows: usize) -> Vec<usize> {
+        let last = self.total.map_or(0, |total| total.saturating_sub(1) / PAGE);
+        let first = top.saturating_sub(rows) / PAGE;
+        let end = ((top + 2 * rows) / PAGE).min(last);
+        (first..=end).filter(|page| !self.pages.contains_key(page) || self.stale.contains(page)).collect()
+    }
+
+    /// Takes in a page, and lets go of those far from it.
+    pub fn put(&mut self, number: usize, answer: &Value) {
+        self.total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
+        self.pages.insert(number, items(answer, "memories").map(Row::read).collect());
+        self.stale.retain(|page| *page != number);
+        while self.pages.len() > PAGES_MAX {
+            let farthest = self.pages.keys().copied().max_by_key(|page| page.abs_diff(number));
+            let Some(farthest) = farthest else { break };
+            self.pages.remove(&farthest);
+        }
+    }
+
+    /// What is held may have changed: it is shown until it is read again.
+    pub fn age(&mut self) {
+        self.stale = self.pages.keys().copied().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(page: usize, total: usize) -> Value {
+        let rows: Vec<Value> =
+            (page * PAGE..((page + 1) * PAGE).min(total)).map(|n| json!({ "id": format!("m{n}") })).collect();
+        json!({ "memories": rows, "total": total })
+    }
+
+    fn held(pages: &Pages) -> usize {
+        pages.pages.values().map(Vec::len).sum()
+    }
+
+    #[test]
+    fn a_long_list_is_held_in_part() {
+        let mut pages = Pages::default();
+        assert_eq!(pages.wanted(0, 20), [0]);
+        for page in 0..500 {
+            pages.put(page, &answer(page, 50_000));
+        }
+        assert_eq!(held(&pages), PAGES_MAX * PAGE);
+        assert_eq!(pages.get(49_999).map(|row| row.id.as_str()), Some("m49999"));
+        assert_eq!((pages.get(0), pages.position("m49900")), (None, Some(49_900)));
+        assert_eq!(pages.wanted(49_980, 20), [0; 0]);
+        assert_eq!(pages.wanted(25_090, 20), [250, 251]);
+    }
+
+    #[test]
+    fn an_aged_page_is_shown_and_asked_for_again() {
+        let mut pages = Pages::default();
+        pages.put(0, &answer(0, 10));
+        pages.age();
+        assert_eq!((pages.wanted(0, 20), held(&pages)), (vec![0], 10));
+        pages.put(0, &answer(0, 11));
+        assert_eq!((pages.wanted(0, 20), pages.total()), (vec![], Some(11)));
+    }
+}

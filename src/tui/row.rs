@@ -1,0 +1,317 @@
+//! What the daemon answers, as the screens hold it: every text cleaned of what steers a terminal.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::fit;
+
+/// A text of an answer on one line; empty when it is absent.
+pub fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().map(fit::clean_line).unwrap_or_default()
+}
+
+/// A moment of an answer.
+pub fn moment(value: &Value, name: &str) -> Option<Timestamp> {
+    value[name].as_str().and_then(|text| text.parse().ok())
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_default()
+}
+
+/// The items of a list of an answer.
+pub fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value[name].as_array().into_iter().flatten()
+}
+
+/// A line of a list of memories.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Row {
+    pub id: String,
+    pub title: String,
+    pub kind: String,
+    /// Empty when the answer does not say it.
+    pub project: String,
+    pub agent: String,
+    pub revision: u64,
+    pub pinned: bool,
+    pub deleted: bool,
+    pub at: Option<Timestamp>,
+    /// The best passage of a hit.
+    pub preview: String,
+}
+
+impl Row {
+    /// From `op_browse`, or from a hit of `mem_search`.
+    pub fn read(value: &Value) -> Self {
+        let project = text(value, "project");
+        Self {
+            id: text(value, "id"),
+            title: text(value, "title"),
+            kind: text(value, "type"),
+            project: if value["project"] == "" { "personal".to_owned() } else { project },
+            agent: text(value, "agent"),
+            revision: number(value, "revision"),
+            pinned: value["pinned"] == true,
+            deleted: value["deleted_at"].is_string(),
+            at: moment(value, "updated_at").or_else(|| moment(value, "date")),
+            preview: text(value, "preview"),
+        }
+    }
+}
+
+/// A memory that another is related to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relation {
+    pub id: String,
+    pub title: String,
+    pub kind: String,
+}
+
+/// A memory whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Memory {
+    pub row: Row,
+    /// With its line ends.
+    pub content: String,
+    /// The title, type and tags as they are stored, for editing.
+    pub raw: (String, String, Vec<String>),
+    pub scope: String,
+    pub topic_key: String,
+    pub tags: String,
+    pub session: String,
+    pub created_at: Option<Timestamp>,
+    pub duplicates: u64,
+    pub related: Vec<Relation>,
+    /// The content is longer than what was read.
+    pub cut: bool,
+}
+
+impl Memory {
+    /// From `mem_get_observation`.
+    pub fn read(value: &Value) -> Self {
+        let raw = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let tags: Vec<String> =
+            items(value, "tags").filter_map(Value::as_str).map(str::to_owned).collect();
+        let relation = |near: &Value| Relation {
+            id: text(near, "id"),
+            title: text(near, "title"),
+            kind: text(near, "relation"),
+        };
+        Self {
+            row: Row::read(value),
+            content: raw("content"),
+            tags: fit::clean_line(&tags.join(", ")),
+            raw: (raw("title"), raw("type"), tags),
+            scope: text(value, "scope"),
+            topic_key: text(value, "topic_key"),
+            session: text(value, "session_id"),
+            created_at: moment(value, "created_at"),
+            duplicates: number(value, "duplicate_count"),
+            related: items(value, "related").map(relation).collect(),
+            cut: value["next_offset"].is_u64(),
+        }
+    }
+}
+
+/// What a memory said before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    pub number: u64,
+    pub title: String,
+    pub agent: String,
+    pub at: Option<Timestamp>,
+    pub content: String,
+}
+
+impl Revision {
+    /// From the revisions of `mem_get_observation`.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            number: number(value, "revision"),
+            title: text(value, "title"),
+            agent: text(value, "agent"),
+            at: moment(value, "at"),
+            content: value["content"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// A session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Session {
+    pub id: String,
+    pub project: String,
+    pub agent: String,
+    pub directory: String,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub end_reason: String,
+    /// With its line ends.
+    pub summary: String,
+    pub follows: String,
+}
+
+impl Session {
+    /// From `op_sessions` or `op_story`.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            id: text(value, "id"),
+            project: text(value, "project"),
+            agent: text(value, "agent"),
+            directory: text(value, "directory"),
+            started_at: moment(value, "started_at"),
+            ended_at: moment(value, "ended_at"),
+            end_reason: text(value, "end_reason"),
+            summary: value["summary"].as_str().unwrap_or_default().to_owned(),
+            follows: text(value, "follows"),
+        }
+    }
+
+    /// The first telling line of its summary.
+    pub fn headline(&self) -> String {
+        let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
+        let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
+        fit::clean_line(&self.summary.lines().map(words).find(telling).unwrap_or_default())
+    }
+}
+
+/// Something that happened in a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// `memory`, `prompt`, `session_start` or `session_end`.
+    pub what: String,
+    pub id: String,
+    pub title: String,
+    /// The type of a memory.
+    pub kind: String,
+    pub at: Option<Timestamp>,
+}
+
+impl Entry {
+    /// From `op_story` or `mem_timeline`.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            what: text(value, "kind"),
+            id: text(value, "id"),
+            title: text(value, "title"),
+            kind: text(value, "type"),
+            at: moment(value, "date"),
+        }
+    }
+
+    /// Whether it is a memory.
+    pub fn is_memory(&self) -> bool {
+        self.what == "memory"
+    }
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    pub number: u64,
+    pub at: Option<Timestamp>,
+    pub tool: String,
+    pub agent: String,
+    pub project: String,
+    pub session: String,
+    pub ms: u64,
+    pub failed: bool,
+    pub outcome: String,
+    pub arguments: String,
+}
+
+impl Call {
+    /// From `op_live`.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            number: number(value, "n"),
+            at: moment(value, "at"),
+            tool: text(value, "tool"),
+            agent: text(value, "agent"),
+            project: text(value, "project"),
+            session: text(value, "session_id"),
+            ms: number(value, "ms"),
+            failed: value["failed"] == true,
+            outcome: text(value, "outcome"),
+            arguments: value["arguments"].as_str().map(fit::clean).unwrap_or_default(),
+        }
+    }
+
+    /// Whether it may have changed what is stored.
+    pub fn changes(&self) -> bool {
+        const READS: [&str; 9] = [
+            "mem_search", "mem_context", "mem_get_observation", "mem_timeline", "mem_stats",
+            "mem_suggest_topic_key", "op_list", "op_status", "op_resolve",
+        ];
+        !self.failed && !READS.contains(&self.tool.as_str())
+    }
+}
+
+/// A moment's date and time, of this year without the year.
+pub fn date(at: Option<Timestamp>, now: Timestamp, zone: &TimeZone) -> String {
+    let Some(at) = at else { return String::new() };
+    let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    let form = if at.year() == now.year() { "%b %d %H:%M" } else { "%Y-%m-%d  " };
+    at.strftime(form).to_string()
+}
+
+/// The time of a moment.
+pub fn clock(at: Option<Timestamp>, zone: &TimeZone, form: &str) -> String {
+    at.map(|at| at.to_zoned(zone.clone()).strftime(form).to_string()).unwrap_or_default()
+}
+
+/// How long ago a moment was, in its largest unit.
+pub fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(at) = at else { return "never".to_owned() };
+    format!("{} ago", span(u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0)))
+}
+
+/// A number of seconds in its largest unit.
+pub fn span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A number of bytes in powers of 1,000.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match UNITS.iter().find(|(size, _)| count >= *size) {
+        Some((size, unit)) => format!("{}.{} {unit}", count / size, count % size / (size / 10)),
+        None => format!("{count} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_escapes_are_gone_from_every_line() {
+        let row = Row::read(&json!({ "title": "a\u{1b}[31m\nb", "project": "", "preview": "\u{9b}x" }));
+        assert_eq!((row.title.as_str(), row.project.as_str(), row.preview.as_str()), ("a[31m b", "personal", "x"));
+    }
+
+    #[test]
+    fn moments_are_short() {
+        let now: Timestamp = "2026-11-22T10:00:00Z".parse().unwrap();
+        let at = |text: &str| text.parse::<Timestamp>().ok();
+        assert_eq!(date(at("2026-11-21T09:05:00Z"), now, &TimeZone::UTC), "Nov 21 09:05");
+        assert_eq!(date(at("2025-11-21T09:05:00Z"), now, &TimeZone::UTC), "2025-11-21  ");
+        assert_eq!(ago(at("2026-11-22T07:00:00Z"), now), "3 h ago");
+        assert_eq!(ago(at("2026-11-22T11:00:00Z"), now), "0 s ago");
+    }
+
+    #[test]
+    fn a_session_is_headed_by_what_its_summary_says() {
+        let session = Session::read(&json!({ "summary": "## Goal\n- Mend it\nmore" }));
+        assert_eq!(session.headline(), "Mend it");
+    }
+}

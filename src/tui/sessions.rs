@@ -1,0 +1,454 @@
+//! The sessions in order of time: threads of sessions that follow each other, and what each one left.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::paper::{Cursor, Paper};
+use super::row::{Entry, Session, clock, date, items, span};
+use super::state::State;
+use super::{fit, paint};
+
+/// Sessions of one answer.
+const PAGE: usize = 50;
+/// Most sessions that are held.
+const SESSIONS_MAX: usize = 2_000;
+/// Most threads that are drawn side by side.
+const LANES_MAX: usize = 6;
+/// Most things of a session that are shown.
+const ENTRIES_MAX: usize = 500;
+/// From this width on the session stands beside the list.
+const WIDE: u16 = 110;
+
+/// What a session left.
+#[derive(Debug, Default)]
+struct Story {
+    session: Session,
+    entries: Vec<Entry>,
+    more: bool,
+    cursor: Cursor,
+    summary: Paper,
+}
+
+/// The list, and the session that is looked at.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    rows: Vec<Session>,
+    /// For each row the threads beside it: its own lane, and which lanes go on below it.
+    lanes: Vec<Lanes>,
+    complete: bool,
+    cursor: Cursor,
+    story: Option<Story>,
+    /// Keys go to the session instead of the list.
+    inside: bool,
+}
+
+/// Asks for the latest sessions.
+pub fn refresh(state: &mut State) {
+    let mut question = state.place();
+    question["limit"] = json!(PAGE);
+    state.asks.ask(Slot::Sessions, "op_sessions", question);
+}
+
+/// Begins anew: another project.
+pub fn restart(state: &mut State) {
+    state.sessions = Sessions::default();
+    state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::Story));
+    refresh(state);
+}
+
+/// Shows one session.
+pub fn open(state: &mut State, id: String) {
+    if let Some(at) = state.sessions.rows.iter().position(|session| session.id == id) {
+        state.sessions.cursor.at = at;
+    }
+    state.sessions.inside = true;
+    ask_story(state, &id);
+    if state.sessions.rows.is_empty() {
+        refresh(state);
+    }
+}
+
+fn ask_story(state: &mut State, id: &str) {
+    state.asks.ask(Slot::Story, "op_story", json!({ "session_id": id, "limit": ENTRIES_MAX }));
+}
+
+/// Asks for earlier sessions when the end of those that are held comes near.
+fn want_more(state: &mut State) {
+    let sessions = &state.sessions;
+    let near_end = sessions.cursor.at + 10 >= sessions.rows.len();
+    let room = !sessions.complete && sessions.rows.len() < SESSIONS_MAX;
+    let oldest = sessions.rows.last().and_then(|session| session.started_at);
+    let Some(oldest) = oldest.filter(|_| near_end && room) else { return };
+    if state.asks.is_waiting(Slot::Sessions) {
+        return;
+    }
+    let mut question = state.place();
+    question["limit"] = json!(PAGE);
+    question["before"] = json!(oldest.to_string());
+    state.asks.ask(Slot::Sessions, "op_sessions", question);
+}
+
+fn want_story(state: &mut State) {
+    if state.asks.is_waiting(Slot::Story) {
+        return;
+    }
+    let sessions = &state.sessions;
+    let Some(id) = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone()) else { return };
+    if sessions.story.as_ref().is_none_or(|story| story.session.id != id) {
+        ask_story(state, &id);
+    }
+}
+
+/// Takes in an answer.
+pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+    if slot == Slot::Story {
+        let session = Session::read(&value["session"]);
+        let summary = Paper::new(&session.summary);
+        let entries = items(value, "entries").map(Entry::read).collect();
+        let more = value["more"] == true;
+        state.sessions.story = Some(Story { session, entries, more, cursor: Cursor::default(), summary });
+    } else {
+        take_sessions(&mut state.sessions, value);
+        want_more(state);
+    }
+    if !state.sessions.inside {
+        want_story(state);
+    }
+}
+
+/// Takes in a page: earlier sessions than those that are held, or the latest again.
+fn take_sessions(sessions: &mut Sessions, value: &Value) {
+    let new: Vec<Session> = items(value, "sessions").map(Session::read).collect();
+    let oldest = sessions.rows.last().and_then(|session| session.started_at).unwrap_or(Timestamp::MAX);
+    let continues = new.first().and_then(|session| session.started_at).is_none_or(|at| at < oldest);
+    if continues {
+        sessions.complete = new.len() < PAGE;
+        sessions.rows.extend(new);
+    } else {
+        let chosen = sessions.rows.get(sessions.cursor.at).map(|session| session.id.clone());
+        let end = new.last().and_then(|session| session.started_at);
+        sessions.rows.retain(|session| session.started_at < end);
+        sessions.rows.splice(0..0, new);
+        let same = |session: &Session| chosen.as_ref() == Some(&session.id);
+        if let Some(at) = sessions.rows.iter().position(same).filter(|_| sessions.cursor.at > 0) {
+            sessions.cursor.at = at;
+        }
+    }
+    sessions.rows.truncate(SESSIONS_MAX);
+    sessions.lanes = lanes(&sessions.rows);
+    sessions.cursor.fit(sessions.rows.len());
+}
+
+/// The threads beside one session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Lanes {
+    own: usize,
+    /// The lanes that pass it or begin above it.
+    above: Vec<bool>,
+    /// The lanes that go on below it.
+    below: Vec<bool>,
+}
+
+/// Gives each session a lane, the newest first: that of a later session that follows it, or a free one.
+fn lanes(rows: &[Session]) -> Vec<Lanes> {
+    let mut waiting: Vec<Option<&str>> = Vec::new();
+    let mut lanes = Vec::with_capacity(rows.len());
+    for session in rows {
+        let above: Vec<bool> = waiting.iter().map(Option::is_some).collect();
+        let expected = waiting.iter().position(|id| *id == Some(session.id.as_str()));
+        let own = expected.unwrap_or_else(|| {
+            waiting.iter().position(Option::is_none).unwrap_or_else(|| {
+                waiting.push(None);
+                waiting.len() - 1
+            })
+        });
+        // Others that follow the same session end here too.
+        for lane in &mut waiting {
+            lane.take_if(|id| *id == session.id);
+        }
+        waiting[own] = Some(session.follows.as_str()).filter(|id| !id.is_empty());
+        let below = waiting.iter().map(Option::is_some).collect();
+        lanes.push(Lanes { own, above, below });
+        while waiting.last().is_some_and(Option::is_none) {
+            waiting.pop();
+        }
+    }
+    lanes
+}
+
+/// Does what a key says.
+pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    if state.sessions.inside {
+        return inside_key(state, key);
+    }
+    let total = state.sessions.rows.len();
+    if state.sessions.cursor.key(key, total) {
+        want_more(state);
+        want_story(state);
+        return true;
+    }
+    match key.code {
+        KeyCode::Enter | KeyCode::Right if total > 0 => {
+            state.sessions.inside = true;
+            want_story(state);
+        }
+        KeyCode::Char('f') => follow(state),
+        _ => return false,
+    }
+    true
+}
+
+/// To the session that the chosen one follows.
+fn follow(state: &mut State) {
+    let sessions = &mut state.sessions;
+    let earlier = sessions.rows.get(sessions.cursor.at).map(|session| session.follows.clone());
+    let Some(earlier) = earlier.filter(|id| !id.is_empty()) else {
+        state.tell("this session follows none");
+        return;
+    };
+    match sessions.rows.iter().position(|session| session.id == earlier) {
+        Some(at) => {
+            sessions.cursor.at = at;
+            want_story(state);
+        }
+        None => open(state, earlier),
+    }
+}
+
+fn inside_key(state: &mut State, key: KeyEvent) -> bool {
+    let Some(story) = &mut state.sessions.story else {
+        state.sessions.inside = key.code != KeyCode::Esc;
+        return true;
+    };
+    match key.code {
+        KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => {
+            state.sessions.inside = false;
+            want_story(state);
+        }
+        KeyCode::Enter => {
+            let entry = story.entries.get(story.cursor.at).filter(|entry| entry.is_memory());
+            let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
+            super::memories::open(state, &id);
+        }
+        KeyCode::Char('g') => {
+            let entry = story.entries.get(story.cursor.at).filter(|entry| entry.is_memory());
+            let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
+            super::graph::open(state, &id);
+        }
+        KeyCode::Char(' ') => {
+            story.summary.scroll.key(key);
+        }
+        KeyCode::Char('f') => {
+            let earlier = story.session.follows.clone();
+            if !earlier.is_empty() {
+                open(state, earlier);
+            }
+        }
+        _ => return story.cursor.key(key, story.entries.len()),
+    }
+    true
+}
+
+/// The keys of this screen.
+pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
+    if state.sessions.inside {
+        return &[
+            ("Esc", "back"), ("↑↓", "choose"), ("Enter", "read"), ("g", "graph"), ("f", "what it follows"),
+            ("Space", "scroll"),
+        ];
+    }
+    &[("↑↓", "choose"), ("Enter", "look inside"), ("f", "what it follows"), ("p", "project"), ("r", "read again")]
+}
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let sessions = &state.sessions;
+    if area.width < WIDE {
+        if sessions.inside {
+            story(state, area, buffer);
+        } else {
+            list(state, area, buffer);
+        }
+        return;
+    }
+    let (left, right) = paint::split_columns(buffer, area, area.width / 2, state.theme);
+    list(state, left, buffer);
+    story(state, right, buffer);
+}
+
+fn list(state: &State, area: Rect, buffer: &mut Buffer) {
+    let (theme, sessions) = (state.theme, &state.sessions);
+    let note = format!("{} · {}{}", state.place_name(), fit::count(sessions.rows.len() as u64), if sessions.complete { "" } else { "+" });
+    let area = paint::below(paint::heading(buffer, area, "Sessions", &note, theme), 1);
+    if sessions.rows.is_empty() {
+        let waiting = state.asks.is_waiting(Slot::Sessions);
+        let words = if waiting { "reading …" } else { "No sessions here yet." };
+        paint::nothing(buffer, area, words, theme);
+        return;
+    }
+    let rows = usize::from(area.height) / 2;
+    let top = sessions.cursor.top(sessions.rows.len(), rows);
+    for n in 0..rows.min(sessions.rows.len() - top) {
+        let at = top + n;
+        let session = &sessions.rows[at];
+        let (Some(first), Some(second)) = (paint::row(area, n * 2), paint::row(area, n * 2 + 1)) else { break };
+        let width = first.width.saturating_sub(2);
+        let lanes = &sessions.lanes[at];
+        let used = draw_lanes(state, lanes, session, first, buffer);
+        let cell = |row: Rect| Rect { x: row.x + used, width: width.saturating_sub(used), ..row };
+        paint::line(buffer, cell(first), &head_line(state, session, usize::from(cell(first).width)));
+        let headline = session.headline();
+        let headline = if headline.is_empty() { "no summary".to_owned() } else { headline };
+        paint::text(buffer, cell(second), &headline, theme.dim());
+        if at == sessions.cursor.at {
+            paint::chosen(buffer, cell(first), !sessions.inside, theme);
+        }
+    }
+    paint::scrollbar(buffer, area, top * 2, sessions.rows.len() * 2, theme);
+}
+
+/// Draws the threads before a session's two rows, and gives how many columns they take.
+fn draw_lanes(state: &State, lanes: &Lanes, session: &Session, row: Rect, buffer: &mut Buffer) -> u16 {
+    let theme = state.theme;
+    let count = lanes.above.len().max(lanes.below.len()).min(LANES_MAX);
+    for lane in 0..count {
+        let x = row.x + u16::try_from(lane * 2).unwrap_or(0);
+        let above = lanes.above.get(lane).copied().unwrap_or(false);
+        let below = lanes.below.get(lane).copied().unwrap_or(false);
+        let ends = above && !below && lane != lanes.own;
+        let first = match lane == lanes.own {
+            true if session.ended_at.is_none() => "◉",
+            true => "●",
+            false if ends => "╯",
+            false if above => "│",
+            false => " ",
+        };
+        buffer.set_string(x, row.y, first, theme.lane(lane));
+        if ends && lane > lanes.own {
+            buffer.set_string(x - 1, row.y, "─", theme.lane(lane));
+        }
+        buffer.set_string(x, row.y + 1, if below { "│" } else { " " }, theme.lane(lane));
+    }
+    u16::try_from(count * 2 + 1).unwrap_or(0)
+}
+
+fn head_line(state: &State, session: &Session, columns: usize) -> Line<'static> {
+    let theme = state.theme;
+    let mut spans = vec![
+        Span::styled(date(session.started_at, state.now, &state.zone), theme.plain()),
+        Span::styled(format!(" {}", fit::pad(&lasting(state, session), 8)), theme.dim()),
+        Span::styled(fit::pad(&session.agent, 16), theme.strong()),
+    ];
+    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
+    let project = fit::cut(&session.project, columns.saturating_sub(used + 1));
+    spans.push(Span::styled(format!(" {project}"), theme.dim()));
+    Line::from(spans)
+}
+
+/// How long a session took, or that it goes on.
+fn lasting(state: &State, session: &Session) -> String {
+    let Some(start) = session.started_at else { return String::new() };
+    let end = session.ended_at.unwrap_or(state.now);
+    let seconds = u64::try_from(end.duration_since(start).as_secs()).unwrap_or(0);
+    if session.ended_at.is_none() { "open".to_owned() } else { span(seconds) }
+}
+
+fn story(state: &State, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let Some(story) = &state.sessions.story else { return };
+    let session = &story.session;
+    let columns = usize::from(area.width);
+    let ended = match (session.ended_at, session.end_reason.as_str()) {
+        (Some(at), reason) => format!("{reason} {}", clock(Some(at), &state.zone, "%H:%M")),
+        (None, _) => "open".to_owned(),
+    };
+    let facts = [
+        session.project.clone(),
+        format!("{} – {ended}", date(session.started_at, state.now, &state.zone).trim()),
+        session.directory.clone(),
+    ];
+    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    let mut area = paint::heading(buffer, area, &session.agent, &fit::cut(&session.id, columns / 2), theme);
+    let mut lines = vec![Line::styled(fit::cut(&facts.join(" · "), columns), theme.dim())];
+    if !session.follows.is_empty() {
+        let follows = format!("╰ follows {}", session.follows);
+        lines.push(Line::styled(fit::cut(&follows, columns), theme.dim()));
+    }
+    for line in &lines {
+        paint::line(buffer, area, line);
+        area = paint::below(area, 1);
+    }
+    area = paint::below(area, 1);
+    let summary = story.summary.lines(columns.min(100), theme);
+    let room = usize::from(area.height);
+    if !session.summary.trim().is_empty() {
+        let rows = summary.len().min(room / 2);
+        let top = story.summary.scroll.top(summary.len(), rows);
+        let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
+        for (n, line) in summary.iter().skip(top).take(rows).enumerate() {
+            if let Some(row) = paint::row(above, n) {
+                paint::line(buffer, row, line);
+            }
+        }
+        paint::scrollbar(buffer, above, top, summary.len(), theme);
+        area = paint::below(below, 1);
+    }
+    entries(state, story, area, buffer);
+}
+
+/// What happened, along a line of time.
+fn entries(state: &State, story: &Story, area: Rect, buffer: &mut Buffer) {
+    let theme = state.theme;
+    let more = if story.more { "+" } else { "" };
+    let note = format!("{}{more}", story.entries.len());
+    let area = paint::heading(buffer, area, "What happened", &note, theme);
+    if story.entries.is_empty() {
+        paint::text(buffer, area, "nothing was saved", theme.dim());
+        return;
+    }
+    let rows = usize::from(area.height);
+    let top = story.cursor.top(story.entries.len(), rows);
+    for (n, entry) in story.entries.iter().skip(top).take(rows).enumerate() {
+        let Some(row) = paint::row(area, n) else { break };
+        let (mark, kind) = if entry.is_memory() { ("●", entry.kind.as_str()) } else { ("❯", "prompt") };
+        let title = fit::cut(&entry.title, usize::from(row.width).saturating_sub(26));
+        let spans = vec![
+            Span::styled(clock(entry.at, &state.zone, "%H:%M "), theme.dim()),
+            Span::styled(format!("{mark} "), theme.kind(kind)),
+            Span::styled(fit::pad(kind, 15), theme.kind(kind)),
+            Span::raw(format!(" {title}")),
+        ];
+        paint::line(buffer, row, &Line::from(spans));
+        if top + n == story.cursor.at && state.sessions.inside {
+            paint::chosen(buffer, row, true, theme);
+        }
+    }
+    paint::scrollbar(buffer, area, top, story.entries.len(), theme);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: &str, follows: &str) -> Session {
+        Session { id: id.to_owned(), follows: follows.to_owned(), ..Session::default() }
+    }
+
+    #[test]
+    fn sessions_that_follow_each_other_share_a_lane() {
+        // d follows b, c follows a, b follows a; a begins it all.
+        let rows = [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
+        let lanes = lanes(&rows);
+        assert_eq!(lanes.iter().map(|lane| lane.own).collect::<Vec<_>>(), [0, 1, 0, 0, 0]);
+        assert_eq!(lanes[1].above, [true]);
+        assert_eq!(lanes[1].below, [true, true]);
+        assert_eq!(lanes[3].above, [true, true]);
+        assert_eq!(lanes[3].below, [false, false], "both threads end where they began");
+        assert_eq!(lanes[4].above, [false; 0]);
+    }
+}

@@ -1,0 +1,148 @@
+//! The terminal: taken for the screens, and given back as it was, whatever happens.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+
+use crossterm::cursor::{Hide, Show};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Whether the terminal is taken now.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+/// What cannot show screens, in words; `None` when standard input and output are a terminal that can.
+pub fn obstacle() -> Option<&'static str> {
+    if !io::stdout().is_terminal() {
+        return Some("standard output is no terminal");
+    }
+    if !io::stdin().is_terminal() {
+        return Some("standard input is no terminal");
+    }
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    dumb.then_some("this terminal cannot show screens (TERM is not set, or dumb)")
+}
+
+/// The terminal while it is taken; dropping it gives it back.
+pub struct Screen {
+    pub terminal: Terminal<CrosstermBackend<io::Stdout>>,
+}
+
+impl Screen {
+    /// Takes the terminal. A panic of this thread gives it back before it is told.
+    ///
+    /// # Errors
+    /// When the terminal does not take orders.
+    pub fn take() -> io::Result<Self> {
+        give_back_on_panic(std::thread::current().id());
+        enter()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| leave())?;
+        Ok(Self { terminal })
+    }
+
+    /// Gives the terminal to another program for a while.
+    pub fn lend(&mut self) {
+        leave();
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    /// As [`Self::take`].
+    pub fn take_again(&mut self) -> io::Result<()> {
+        enter()?;
+        self.clear()
+    }
+
+    /// Draws everything anew the next time. (The library's own way asks the terminal where its cursor
+    /// is, and the answer would come among the keys.)
+    ///
+    /// # Errors
+    /// When the terminal does not take orders.
+    pub fn clear(&mut self) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    TAKEN.store(true, Ordering::SeqCst);
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide).inspect_err(|_| leave())
+}
+
+/// Gives the terminal back, once. What fails here fails because the terminal is gone.
+fn leave() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut stdout = io::stdout();
+    let _ = queue!(stdout, DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = stdout.flush();
+    let _ = disable_raw_mode();
+}
+
+/// A panic in another thread is a task's and ends only that task: the screens stay.
+fn give_back_on_panic(owner: ThreadId) {
+    HOOK.call_once(|| {
+        let tell = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if std::thread::current().id() == owner {
+                leave();
+                tell(panic);
+            } else if !TAKEN.load(Ordering::SeqCst) {
+                tell(panic);
+            }
+        }));
+    });
+}
+
+/// The signals that end the screens.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// Begins to watch for them.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn watch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one of them.
+    pub async fn come(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+
+    /// Forgets an interrupt that was meant for the editor, which had the terminal.
+    pub fn forget_interrupt(&mut self) -> io::Result<()> {
+        self.interrupt = signal(SignalKind::interrupt())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,292 @@
+//! What each thing that happens does to the state, and what is to be done because of it. Pure.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::input::Input;
+use super::paper::Cursor;
+use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
+use super::{dashboard, graph, live, memories, sessions};
+
+/// Ticks from a change that somebody made until it is read.
+const SETTLE_TICKS: u64 = 2;
+
+/// Takes in what happened and gives what is to be done.
+pub fn update(state: &mut State, message: Message) -> Vec<Command> {
+    match message {
+        Message::Key(key) if key.kind != KeyEventKind::Release => press(state, key),
+        Message::Key(_) => {}
+        Message::Paste(text) => paste(state, &text),
+        Message::Redraw => state.commands.push(Command::Clear),
+        Message::Tick(now) => {
+            state.now = now;
+            tick(state);
+        }
+        Message::Link(link) => relink(state, link),
+        Message::Answer { slot, number, outcome } => {
+            if state.asks.is_answer(slot, number) {
+                answer(state, slot, outcome);
+            }
+        }
+        Message::Lost { slot, number } => {
+            if state.asks.is_lost(slot, number) {
+                state.complain("the daemon went away during the change: look whether it was made");
+            }
+        }
+        Message::Edited(outcome) => edited(state, outcome),
+    }
+    let asks = state.asks.take().into_iter().map(Command::Ask);
+    state.commands.drain(..).chain(asks).collect()
+}
+
+fn tick(state: &mut State) {
+    state.ticks += 1;
+    state.asks.tick();
+    state.expire_notice();
+    live::tick(state);
+    if state.screen == Screen::Dashboard {
+        dashboard::tick(state);
+    }
+    if state.changed.is_some_and(|since| state.ticks >= since + SETTLE_TICKS) {
+        state.changed = None;
+        refresh(state);
+    }
+}
+
+fn relink(state: &mut State, link: Link) {
+    match &link {
+        Link::Up { .. } => {
+            state.asks.connect();
+            live::restart(state);
+            refresh(state);
+        }
+        Link::Connecting | Link::Down(_) => state.asks.disconnect(),
+    }
+    state.link = link;
+}
+
+/// Reads what the present screen shows.
+fn refresh(state: &mut State) {
+    match state.screen {
+        Screen::Dashboard => dashboard::refresh(state),
+        Screen::Memories => memories::refresh(state),
+        Screen::Sessions => sessions::refresh(state),
+        Screen::Live => live::tick(state),
+        Screen::Graph => graph::refresh(state),
+    }
+}
+
+fn answer(state: &mut State, slot: Slot, outcome: Result<Value, String>) {
+    let value = match outcome {
+        Ok(value) => value,
+        Err(words) => return refused(state, slot, &words),
+    };
+    match slot {
+        Slot::Stats | Slot::Activity | Slot::Clients | Slot::Projects => {
+            dashboard::answer(state, slot, &value);
+        }
+        Slot::Live => live::answer(state, &value),
+        Slot::Page(_) | Slot::Search | Slot::Memory | Slot::Revisions | Slot::Branch => {
+            memories::answer(state, slot, &value);
+        }
+        Slot::Sessions | Slot::Story => sessions::answer(state, slot, &value),
+        Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
+        Slot::Change => {
+            state.tell(super::row::text(&value, "outcome"));
+            refresh(state);
+        }
+        Slot::Save => saved(state, &value),
+    }
+}
+
+/// The daemon said no, and why.
+fn refused(state: &mut State, slot: Slot, words: &str) {
+    if slot == Slot::Save
+        && let Some((draft, file)) = state.memories.draft.take()
+    {
+        let now = state.memories.detail.as_ref().map(|detail| &detail.memory.row);
+        let moved = words.contains("revision");
+        if moved && now.is_some_and(|row| row.id == draft.id) {
+            // What it is now is read first, so that a yes is to something seen.
+            state.asks.ask(Slot::Memory, "mem_get_observation", super::detail::question(&draft.id));
+            state.overlay = Some(Overlay::Confirm(Confirm {
+                question: "Somebody changed it meanwhile. Save yours over it?".to_owned(),
+                detail: "both texts stay, as revisions".to_owned(),
+                then: Then::Overwrite(draft, file),
+            }));
+            return;
+        }
+        state.complain(&format!("not saved: {words}; your text is in {file}"));
+        return;
+    }
+    // A deleted memory has no timeline; its text is shown all the same.
+    if slot != Slot::Around {
+        state.complain(words);
+    }
+}
+
+fn edited(state: &mut State, outcome: Result<Option<(Draft, String)>, String>) {
+    state.commands.push(Command::Clear);
+    match outcome {
+        Ok(None) => state.tell("unchanged"),
+        Ok(Some((draft, file))) => save(state, draft, file),
+        Err(words) => state.complain(&words),
+    }
+}
+
+fn save(state: &mut State, draft: Draft, file: String) {
+    let question = json!({
+        "id": draft.id, "title": draft.title, "content": draft.content, "type": draft.kind, "tags": draft.tags,
+        "expected_revision": draft.revision,
+    });
+    if state.asks.ask(Slot::Save, "mem_update", question) {
+        state.memories.draft = Some((draft, file));
+    } else {
+        state.complain(&format!("not connected: not saved; your text is in {file}"));
+    }
+}
+
+fn saved(state: &mut State, value: &Value) {
+    if let Some((_, file)) = state.memories.draft.take() {
+        state.commands.push(Command::Remove(file));
+    }
+    let revision = value["revision"].as_u64().unwrap_or_default();
+    state.tell(format!("{} (revision {revision})", super::row::text(value, "outcome")));
+    memories::refresh(state);
+}
+
+fn paste(state: &mut State, text: &str) {
+    match &mut state.overlay {
+        Some(Overlay::Pick(picker)) => picker.input.insert(text),
+        Some(_) => {}
+        None if state.screen == Screen::Memories && state.memories.is_typing() => {
+            state.memories.paste(text);
+            memories::typed(state);
+        }
+        None => {}
+    }
+}
+
+fn press(state: &mut State, key: KeyEvent) {
+    if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+        state.commands.push(Command::Quit);
+        return;
+    }
+    if key.code == KeyCode::Char('l') && key.modifiers.contains(KeyModifiers::CONTROL) {
+        state.commands.push(Command::Clear);
+        return;
+    }
+    if state.overlay.is_some() {
+        overlay_key(state, key);
+        return;
+    }
+    let typing = match state.screen {
+        Screen::Memories => state.memories.is_typing(),
+        Screen::Live => state.live.is_typing(),
+        _ => false,
+    };
+    if !typing && global_key(state, key) {
+        return;
+    }
+    match state.screen {
+        Screen::Dashboard => false,
+        Screen::Memories => memories::key(state, key),
+        Screen::Sessions => sessions::key(state, key),
+        Screen::Live => live::key(state, key),
+        Screen::Graph => graph::key(state, key),
+    };
+}
+
+/// The keys that mean the same everywhere.
+fn global_key(state: &mut State, key: KeyEvent) -> bool {
+    match key.code {
+        KeyCode::Char('q') => state.commands.push(Command::Quit),
+        KeyCode::Char('?') => state.overlay = Some(Overlay::Help),
+        KeyCode::Char('r') => {
+            dashboard::refresh(state);
+            refresh(state);
+        }
+        KeyCode::Char('p') => pick_project(state),
+        KeyCode::Char(digit @ '1'..='5') => {
+            state.screen = Screen::ALL[usize::from(digit as u8 - b'1')];
+            refresh(state);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn pick_project(state: &mut State) {
+    state.asks.ask(Slot::Projects, "op_projects", json!({}));
+    let all = std::iter::once(("all projects".to_owned(), String::new()));
+    let known = state.projects.iter().map(|(name, count)| (name.clone(), super::fit::count(*count)));
+    state.overlay = Some(Overlay::Pick(Picker {
+        what: Picked::Project,
+        title: "Look at which project",
+        items: all.chain(known).collect(),
+        input: Input::default(),
+        cursor: Cursor::default(),
+    }));
+}
+
+fn overlay_key(state: &mut State, key: KeyEvent) {
+    match state.overlay.take() {
+        None | Some(Overlay::Help) => {}
+        Some(Overlay::Pick(picker)) => pick_key(state, picker, key),
+        Some(Overlay::Confirm(confirm)) => match key.code {
+            KeyCode::Char('y' | 'Y') => confirmed(state, confirm.then),
+            KeyCode::Char('n' | 'N') | KeyCode::Esc => {
+                if let Then::Overwrite(_, file) = confirm.then {
+                    state.complain(&format!("not saved; your text is in {file}"));
+                }
+            }
+            _ => state.overlay = Some(Overlay::Confirm(confirm)),
+        },
+    }
+}
+
+fn pick_key(state: &mut State, mut picker: Picker, key: KeyEvent) {
+    match key.code {
+        KeyCode::Esc => return,
+        KeyCode::Enter => {
+            let found = picker.found().get(picker.cursor.at).map(|(name, _)| name.clone());
+            let Some(name) = found else { return };
+            let first = picker.items.first().is_some_and(|(all, _)| *all == name);
+            picked(state, picker.what, (!first).then_some(name));
+            return;
+        }
+        // Letters are typed here, so only real cursor keys move.
+        KeyCode::Up | KeyCode::Down | KeyCode::PageUp | KeyCode::PageDown => {
+            let total = picker.found().len();
+            picker.cursor.key(key, total);
+        }
+        _ => {
+            picker.input.key(key);
+            picker.cursor = Cursor::default();
+        }
+    }
+    state.overlay = Some(Overlay::Pick(picker));
+}
+
+fn picked(state: &mut State, what: Picked, name: Option<String>) {
+    if what == Picked::Kind {
+        memories::show_kind(state, name);
+        return;
+    }
+    state.project = name;
+    dashboard::refresh(state);
+    memories::restart(state);
+    sessions::restart(state);
+}
+
+fn confirmed(state: &mut State, then: Then) {
+    match then {
+        Then::Delete(id) => state.change(Slot::Change, "mem_delete", json!({ "id": id })),
+        Then::Overwrite(mut draft, file) => {
+            let now = state.memories.detail.as_ref().map(|detail| detail.memory.row.revision);
+            draft.revision = now.unwrap_or(draft.revision);
+            save(state, draft, file);
+        }
+    }
+}
