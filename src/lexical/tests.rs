@@ -356,7 +356,7 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
         put(&index, Doc { date: at(second), ..doc(id, "title", content) }, 1);
     }
     let page = |offset, limit| {
-        let listing = index.browse(&Query { offset, limit, ..query("") }).unwrap();
+        let listing = index.browse(&Query { limit, offset, ..query("") }).unwrap();
         (listing.ids.iter().map(ToString::to_string).collect::<Vec<_>>(), listing.total)
     };
     assert_eq!(page(0, 2), (vec![A.to_owned(), C.to_owned()], 3));

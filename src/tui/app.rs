@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui::Frame;
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::JoinHandle;
 
 use super::asks::Ask;
 use super::state::{Command, Draft, Message, State};
@@ -136,13 +137,13 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
     let mut signals = Signals::watch()?;
     let mut app = App::new(home, options);
     let mut screen = Screen::take()?;
-    let mut events = EventStream::new();
+    let mut events = Events::read();
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         screen.terminal.draw(|frame| app.draw(frame))?;
         let message = tokio::select! {
-            event = events.next() => match event {
+            event = events.receiver.recv() => match event {
                 Some(event) => message_of(event?),
                 // The terminal is gone.
                 None => return Ok(()),
@@ -157,7 +158,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             if next != Next::Go {
                 break;
             }
-            let waiting = app.heard_already().or_else(|| typed_already(&mut events));
+            let waiting = app.heard_already().or_else(|| events.typed_already());
             let Some(message) = waiting else { break };
             next = app.take(message);
         }
@@ -167,21 +168,48 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             Next::Quit => return Ok(()),
             Next::Edit(draft) => {
                 // The reader of events must not take keys that are the editor's.
-                drop(events);
+                events.stop().await;
                 screen.lend();
                 let edited = tokio::task::block_in_place(|| editor::edit(&app.folder, draft));
                 signals.forget_interrupt()?;
                 screen.take_again()?;
-                events = EventStream::new();
+                events = Events::read();
                 app.take(Message::Edited(edited));
             }
         }
     }
 }
 
-/// An event that is there already.
-fn typed_already(events: &mut EventStream) -> Option<Message> {
-    use futures::FutureExt;
-    let event = events.next().now_or_never()??;
-    event.ok().and_then(message_of)
+/// What the terminal says, read by a task of its own: its stream wakes only the first who waits for it,
+/// so that nobody may glance at it in passing.
+struct Events {
+    receiver: Receiver<io::Result<Event>>,
+    reader: JoinHandle<()>,
+}
+
+impl Events {
+    fn read() -> Self {
+        let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
+        let reader = tokio::spawn(async move {
+            let mut stream = EventStream::new();
+            while let Some(event) = stream.next().await {
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { receiver, reader }
+    }
+
+    /// An event that is there already.
+    fn typed_already(&mut self) -> Option<Message> {
+        self.receiver.try_recv().ok()?.ok().and_then(message_of)
+    }
+
+    /// Ends the reading, before another program gets the terminal.
+    async fn stop(self) {
+        self.reader.abort();
+        // That it was ended is what is waited for.
+        let _ = self.reader.await;
+    }
 }

@@ -106,7 +106,9 @@ impl Detail {
         let room = BRANCHES_MAX.saturating_sub(self.tree.len());
         let new = found.related.into_iter().filter(|to| !path.contains(&to.id)).take(room);
         let new: Vec<Branch> = new.map(|to| Branch { to, depth, open: false }).collect();
-        self.tree.splice(at + 1..at + 1, new);
+        let below = self.tree.split_off(at + 1);
+        self.tree.extend(new);
+        self.tree.extend(below);
     }
 
     /// The memories from the root to a branch: a tree that came back to one of them would have no end.

@@ -289,13 +289,13 @@ fn join(
         let centre = y == middle;
         let (up, down) = (y > top, y < bottom);
         let (left, right) = if outwards { (centre, node) } else { (node, centre) };
-        buffer.set_string(spine, y, corner(up, down, left, right), style);
+        buffer.set_string(spine, y, corner((up, down, left, right)), style);
     }
 }
 
-/// The piece of a line that goes in these directions.
-fn corner(up: bool, down: bool, left: bool, right: bool) -> &'static str {
-    match (up, down, left, right) {
+/// The piece of a line that goes in these directions: up, down, left, right.
+fn corner(directions: (bool, bool, bool, bool)) -> &'static str {
+    match directions {
         (true, true, true, true) => "┼",
         (true, true, true, false) => "┤",
         (true, true, false, true) => "├",

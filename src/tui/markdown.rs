@@ -139,9 +139,8 @@ impl Page {
             }
             Tag::Item => self.item(),
             Tag::Table(_) => self.gap(),
-            Tag::TableHead => self.push_style(self.theme.strong()),
             Tag::Emphasis => self.push_style(Style::new().add_modifier(Modifier::ITALIC)),
-            Tag::Strong => self.push_style(self.theme.strong()),
+            Tag::TableHead | Tag::Strong => self.push_style(self.theme.strong()),
             Tag::Strikethrough => self.push_style(Style::new().add_modifier(Modifier::CROSSED_OUT)),
             Tag::Link { .. } | Tag::Image { .. } => {
                 self.push_style(Style::new().add_modifier(Modifier::UNDERLINED));
@@ -152,8 +151,8 @@ impl Page {
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph => self.flush(),
-            TagEnd::Heading(_) => {
+            TagEnd::Paragraph | TagEnd::TableRow => self.flush(),
+            TagEnd::Heading(_) | TagEnd::TableHead => {
                 self.flush();
                 self.pop_style();
             }
@@ -166,11 +165,6 @@ impl Page {
                 self.lists.pop();
             }
             TagEnd::TableCell => self.text("  "),
-            TagEnd::TableHead => {
-                self.flush();
-                self.pop_style();
-            }
-            TagEnd::TableRow => self.flush(),
             TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image => {
                 self.pop_style();
             }

@@ -33,6 +33,8 @@ struct Hits {
     matched: String,
     relaxed: bool,
     cursor: Option<String>,
+    /// The search under way is for further hits of the same query.
+    asked_more: bool,
 }
 
 /// The list, the search, and the memory that is read.
@@ -42,8 +44,6 @@ pub struct Memories {
     hits: Option<Hits>,
     query: Input,
     typing: bool,
-    /// The search under way is for further hits of the same query.
-    asked_more: bool,
     kind: Option<String>,
     scope: Option<&'static str>,
     deleted: bool,
@@ -159,7 +159,9 @@ fn want_pages(state: &mut State) {
 
 /// Searches by the agent's own tool; the answer to an earlier query is dropped.
 fn search(state: &mut State) {
-    state.memories.asked_more = false;
+    if let Some(hits) = &mut state.memories.hits {
+        hits.asked_more = false;
+    }
     let mut question = conditions(state);
     question["query"] = json!(state.memories.query.text());
     question["limit"] = json!(HITS_PAGE);
@@ -168,17 +170,18 @@ fn search(state: &mut State) {
 
 /// Asks for further hits when the end of those that are held comes near.
 fn want_hits(state: &mut State) {
-    let Some(hits) = &state.memories.hits else { return };
+    let Some(hits) = &mut state.memories.hits else { return };
     let near_end = state.memories.cursor.at + 10 >= hits.rows.len();
     let Some(cursor) = hits.cursor.clone().filter(|_| near_end && hits.rows.len() < HITS_MAX) else { return };
     if state.asks.is_waiting(Slot::Search) {
         return;
     }
+    hits.asked_more = true;
+    let query = hits.query.clone();
     let mut question = conditions(state);
-    question["query"] = json!(hits.query);
+    question["query"] = json!(query);
     question["limit"] = json!(HITS_PAGE);
     question["cursor"] = json!(cursor);
-    state.memories.asked_more = true;
     state.asks.ask(Slot::Search, "mem_search", question);
 }
 
@@ -250,14 +253,14 @@ fn take_hits(state: &mut State, value: &Value) {
     let cursor = value["next_cursor"].as_str().map(str::to_owned);
     let memories = &mut state.memories;
     match &mut memories.hits {
-        Some(hits) if memories.asked_more => {
+        Some(hits) if hits.asked_more => {
             hits.rows.extend(rows);
             hits.cursor = cursor;
         }
         _ => {
             let matched = super::row::text(value, "match");
             let relaxed = value["relaxed"] == true;
-            memories.hits = Some(Hits { query, rows, matched, relaxed, cursor });
+            memories.hits = Some(Hits { query, rows, matched, relaxed, cursor, asked_more: false });
             let total = memories.total();
             memories.cursor.fit(total);
         }
@@ -465,7 +468,7 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
     let deleted = memories.subject().is_some_and(|row| row.deleted);
     if memories.reading {
         keys.push(("Esc", "back"));
-        keys.extend(memories.detail.iter().flat_map(|detail| detail.keys()));
+        keys.extend(memories.detail.iter().flat_map(Detail::keys));
     } else {
         keys.extend([("/", "search"), ("Enter", "read"), ("t", "type"), ("s", "scope")]);
         keys.push(("x", if memories.deleted { "live" } else { "deleted" }));

@@ -15,7 +15,7 @@ const PAGES_MAX: usize = 10;
 #[derive(Debug, Default)]
 pub struct Pages {
     total: Option<usize>,
-    pages: BTreeMap<usize, Vec<Row>>,
+    held: BTreeMap<usize, Vec<Row>>,
     /// Pages that were read before the last change.
     stale: Vec<usize>,
 }
@@ -28,7 +28,7 @@ impl Pages {
 
     /// A row, when its page is held.
     pub fn get(&self, at: usize) -> Option<&Row> {
-        self.pages.get(&(at / PAGE))?.get(at % PAGE)
+        self.held.get(&(at / PAGE))?.get(at % PAGE)
     }
 
     /// Where a memory stands, among the pages that are held.
@@ -36,7 +36,7 @@ impl Pages {
         let in_page = |(number, rows): (&usize, &Vec<Row>)| {
             rows.iter().position(|row| row.id == id).map(|at| number * PAGE + at)
         };
-        self.pages.iter().find_map(in_page)
+        self.held.iter().find_map(in_page)
     }
 
     /// The pages to ask for, so that the view from `top` on and what is near it is held and fresh.
@@ -44,24 +44,24 @@ impl Pages {
         let last = self.total.map_or(0, |total| total.saturating_sub(1) / PAGE);
         let first = top.saturating_sub(rows) / PAGE;
         let end = ((top + 2 * rows) / PAGE).min(last);
-        (first..=end).filter(|page| !self.pages.contains_key(page) || self.stale.contains(page)).collect()
+        (first..=end).filter(|page| !self.held.contains_key(page) || self.stale.contains(page)).collect()
     }
 
     /// Takes in a page, and lets go of those far from it.
     pub fn put(&mut self, number: usize, answer: &Value) {
         self.total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
-        self.pages.insert(number, items(answer, "memories").map(Row::read).collect());
+        self.held.insert(number, items(answer, "memories").map(Row::read).collect());
         self.stale.retain(|page| *page != number);
-        while self.pages.len() > PAGES_MAX {
-            let farthest = self.pages.keys().copied().max_by_key(|page| page.abs_diff(number));
+        while self.held.len() > PAGES_MAX {
+            let farthest = self.held.keys().copied().max_by_key(|page| page.abs_diff(number));
             let Some(farthest) = farthest else { break };
-            self.pages.remove(&farthest);
+            self.held.remove(&farthest);
         }
     }
 
     /// What is held may have changed: it is shown until it is read again.
     pub fn age(&mut self) {
-        self.stale = self.pages.keys().copied().collect();
+        self.stale = self.held.keys().copied().collect();
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     fn held(pages: &Pages) -> usize {
-        pages.pages.values().map(Vec::len).sum()
+        pages.held.values().map(Vec::len).sum()
     }
 
     #[test]

@@ -159,12 +159,11 @@ fn saved(state: &mut State, value: &Value) {
 fn paste(state: &mut State, text: &str) {
     match &mut state.overlay {
         Some(Overlay::Pick(picker)) => picker.input.insert(text),
-        Some(_) => {}
         None if state.screen == Screen::Memories && state.memories.is_typing() => {
             state.memories.paste(text);
             memories::typed(state);
         }
-        None => {}
+        _ => {}
     }
 }
 
