@@ -13,6 +13,7 @@ mod merge;
 mod passage;
 mod preview;
 mod query;
+mod roster;
 mod scan;
 mod schema;
 mod search;
@@ -31,7 +32,7 @@ pub use index::Index;
 pub use query::{Projects, Query};
 pub use search::{Answer, Hit, Match};
 
-use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
+use crate::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp};
 
 /// What the index needs to know of a memory.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct Doc {
     pub agent: String,
     /// When this revision was written.
     pub date: Timestamp,
+    /// The session that wrote it.
+    pub session: Option<SessionId>,
     /// Band keys of the content's MinHash: near-identical contents share one.
     pub near_keys: Vec<u64>,
     /// A hash of the normalised title.

@@ -34,6 +34,8 @@ pub struct Fields {
     pub passage: Field,
     /// Column: microseconds since 1970.
     pub date: Field,
+    /// Column: a hash of the session's id, 0 without one.
+    pub session: Field,
     /// Stored, as are the following.
     pub title: Field,
     pub project: Field,
@@ -94,6 +96,7 @@ pub fn schema() -> (Schema, Fields) {
         memory: schema.add_u64_field("memory", FAST),
         passage: schema.add_u64_field("passage", FAST),
         date: schema.add_i64_field("date", FAST),
+        session: schema.add_u64_field("session", FAST),
         title: schema.add_text_field("title", STORED),
         project: schema.add_text_field("project", STORED),
         scope: schema.add_text_field("scope", STORED),
@@ -124,6 +127,7 @@ impl Fields {
         out.add_u64(self.memory, id_to_number(&doc.id));
         out.add_u64(self.passage, number);
         out.add_i64(self.date, doc.date.as_microsecond());
+        out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
         out.add_text(self.title, &doc.title);
         out.add_text(self.project, doc.project.as_str());
         out.add_text(self.scope, doc.scope.as_str());
@@ -173,10 +177,15 @@ pub fn number_to_id(number: u64) -> Option<MemoryId> {
     MemoryId::parse(&(0..12).rev().map(digit).collect::<String>()).ok()
 }
 
-/// A key that only memories of the same project and scope share (FNV-1a, 64 bits, over all three).
+/// A key that only memories of the same project and scope share.
 fn near_hash(project: &Project, scope: Scope, key: u64) -> u64 {
     let names = project.as_str().bytes().chain([0]).chain(scope.as_str().bytes());
-    names.chain(key.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    fnv(names.chain(key.to_le_bytes()))
+}
+
+/// FNV-1a of 64 bits.
+fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

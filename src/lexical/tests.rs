@@ -16,6 +16,7 @@ fn doc(id: &str, title: &str, content: &str) -> Doc {
         tags: Vec::new(),
         agent: "tester".to_owned(),
         date: Timestamp::from_second(1_700_000_000).unwrap(),
+        session: None,
         near_keys: vec![1, 2],
         title_key: 9,
     }

@@ -240,26 +240,30 @@ impl Segment<'_> {
 
     /// Each passage's number within its memory.
     pub fn numbers(&self) -> Result<Vec<u64>> {
+        self.numbers_of("passage", |fields| fields.passage)
+    }
+
+    fn numbers_of(&self, name: &str, field: fn(&Fields) -> Field) -> Result<Vec<u64>> {
         match self {
             Self::Committed(reader, _) => {
                 let mut numbers = vec![0; reader.max_doc() as usize];
-                reader.fast_fields().u64("passage")?.values.get_range(0, &mut numbers);
+                reader.fast_fields().u64(name)?.values.get_range(0, &mut numbers);
                 Ok(numbers)
             }
             Self::Queued(passages, fields) => {
-                passages.iter().map(|passage| stored(&passage.document, fields.passage)).collect()
+                passages.iter().map(|passage| stored(&passage.document, field(fields))).collect()
             }
         }
     }
 
-    /// The memory of a passage, as a number.
-    pub fn memory(&self, doc: DocId) -> Result<u64> {
-        match self {
-            Self::Committed(reader, _) => {
-                Ok(reader.fast_fields().u64("memory")?.first(doc).unwrap_or_default())
-            }
-            Self::Queued(passages, fields) => stored(&passages[doc as usize].document, fields.memory),
-        }
+    /// Each passage's memory, as a number.
+    pub fn memories(&self) -> Result<Vec<u64>> {
+        self.numbers_of("memory", |fields| fields.memory)
+    }
+
+    /// A hash of each passage's session, 0 for none.
+    pub fn sessions(&self) -> Result<Vec<u64>> {
+        self.numbers_of("session", |fields| fields.session)
     }
 
     /// When each passage was written, in microseconds since 1970.
@@ -271,16 +275,6 @@ impl Segment<'_> {
                 Ok(dates)
             }
             Self::Queued(passages, fields) => passages.iter().map(|passage| passage.date(fields)).collect(),
-        }
-    }
-
-    /// When a passage was written, in microseconds since 1970.
-    pub fn date(&self, doc: DocId) -> Result<i64> {
-        match self {
-            Self::Committed(reader, _) => {
-                Ok(reader.fast_fields().i64("date")?.first(doc).unwrap_or_default())
-            }
-            Self::Queued(passages, fields) => passages[doc as usize].date(fields),
         }
     }
 }
