@@ -7,12 +7,15 @@
 pub mod domain;
 
 pub mod hygiene;
+pub mod pace;
+pub mod passage;
 pub mod redact;
 pub mod text;
 
 pub mod embed;
 pub mod lexical;
 pub mod store;
+pub mod vector;
 
 pub mod service;
 

@@ -134,6 +134,15 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
+/// A number of milliseconds as people say it; nothing for what is no number.
+pub fn milliseconds(value: &Value) -> String {
+    match value.as_u64() {
+        Some(ms) if ms < 10_000 => format!("{ms} ms"),
+        Some(ms) => duration(ms / 1_000),
+        None => String::new(),
+    }
+}
+
 /// A number of bytes as people say it, in powers of 1,000 with one digit after the point.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];

@@ -9,6 +9,7 @@ mod operator;
 mod reply;
 mod server;
 mod tools;
+mod worker;
 
 pub use definition::{INSTRUCTIONS, TOOLS};
 pub use server::Server;

@@ -11,6 +11,7 @@ use super::{
     reply::{Reply, moment},
     server::Server,
     tools::{Answer, Call},
+    worker,
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
@@ -25,6 +26,11 @@ const IMPORT_LINES_MAX: usize = 500;
 const RESOLVED_MAX: usize = 10;
 /// Most memories that a listing shows at once.
 const LIST_MAX: usize = 500;
+
+/// Whether an operation only looks at the worker, as those do that draw its progress.
+pub(super) fn watches(name: &str) -> bool {
+    name == "op_worker"
+}
 
 /// Answers what does not need the store: how the daemon is, and that it should leave.
 pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
@@ -65,6 +71,7 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_events" => events(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
+        name if worker::NAMES.contains(&name) => worker::answer(name, call).await,
         other => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
     }
 }

@@ -37,7 +37,7 @@ use crate::{
     domain::{Project, SessionId, Timestamp},
     home::{Home, user_home},
     project_dir, redact,
-    service::{Caller, Service, Settings},
+    service::{Caller, Embedding, Service, Settings},
     text,
 };
 
@@ -77,7 +77,7 @@ struct Shared {
 
 impl Server {
     /// Begins to open the store and returns at once.
-    pub fn open(home: Home, settings: Settings, control: Control) -> Self {
+    pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
         let server = Self(Arc::new(Shared {
             home,
             control,
@@ -86,14 +86,14 @@ impl Server {
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
         }));
-        tokio::spawn(server.clone().bring_up(settings));
+        tokio::spawn(server.clone().bring_up(settings, embedding));
         server
     }
 
-    async fn bring_up(self, settings: Settings) {
+    async fn bring_up(self, settings: Settings, embedding: Embedding) {
         let begun = Instant::now();
         let home = &self.0.home;
-        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings).await {
+        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
             Ok(service) => {
                 tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
                 Stage::Ready(service)
@@ -190,7 +190,10 @@ impl Serve for Server {
         Activity {
             last_call: *lock(&self.0.last_call),
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
-            runnable_jobs: 0,
+            runnable_jobs: match &*self.0.stage.borrow() {
+                Stage::Ready(service) => service.runnable_jobs(),
+                _ => 0,
+            },
         }
     }
 
@@ -319,6 +322,8 @@ impl Connection {
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
+        // Who looks at the worker does not wait for it to give way.
+        let _busy = (!operator::watches(&name)).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
         let answer = if self.is_person() && name.starts_with(operator::PREFIX) {

@@ -616,6 +616,7 @@ async fn save_prompt(call: &mut Call) -> Answer {
 async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let stats = call.service.stats(project.as_ref()).await?;
+    let worker = super::worker::facts(&call.service).await?;
     let counts = &stats.counts;
     let home = call.server.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());
@@ -629,7 +630,7 @@ async fn stats(call: &mut Call) -> Answer {
     ))
     .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
     .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
-    .line(format!("worker: off, no model; {} jobs wait for one, {} failed", counts.jobs, counts.dead_jobs))
+    .line(super::worker::line(&worker))
     .line(format!(
         "daemon: version {}, up {uptime} s, {} clients, since {}",
         control.version(),
@@ -646,7 +647,7 @@ async fn stats(call: &mut Call) -> Answer {
     .fact("store_bytes", store_bytes)
     .fact("index_bytes", stats.index_bytes)
     .fact("schema_version", stats.schema_version)
-    .fact("worker", json!({ "state": "off", "queue_depth": counts.jobs, "failures": counts.dead_jobs }))
+    .fact("worker", worker)
     .fact("clients", control.clients())
     .fact("version", control.version())
     .fact("uptime_s", uptime))

@@ -11,13 +11,17 @@ mod indexing;
 mod portable;
 mod projects;
 mod prompt;
+mod reindex;
 mod save;
 mod search;
 mod session;
 mod stats;
 mod timeline;
 mod topic;
+mod traffic;
 mod update;
+mod vectors;
+mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -32,18 +36,22 @@ pub use get::{Observation, ObservationRequest};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
+pub use reindex::Reindexing;
 pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session::{StartRequest, Started, Summarised};
 pub use stats::Stats;
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
+pub use traffic::Busy;
 pub use update::{DeleteOutcome, Patch, Updated};
+pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
+pub use worker::{WorkerReport, WorkerState};
 
 use crate::{
     domain::{Project, SessionId, limits},
     lexical::Index,
-    store::{ProjectCount, Store},
+    store::{Committed, ProjectCount, Store},
 };
 
 /// What the user can set.
@@ -81,6 +89,9 @@ pub struct Service(Arc<Inner>);
 struct Inner {
     store: Store,
     index: Arc<indexing::Follower>,
+    vectors: Arc<vectors::Vectors>,
+    worker: Arc<worker::Worker>,
+    traffic: traffic::Traffic,
     settings: Settings,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
@@ -97,23 +108,33 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Service {
     /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
-    /// wait for it, everything else goes on.
+    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`.
     ///
     /// # Errors
     /// When either cannot be opened; a damaged index is not an error but built anew.
-    pub async fn open(store_dir: &Path, index_dir: &Path, settings: Settings) -> Result<Self, ServiceError> {
+    pub async fn open(
+        store_dir: &Path,
+        index_dir: &Path,
+        settings: Settings,
+        embedding: Embedding,
+    ) -> Result<Self, ServiceError> {
         let (index, _) = Index::open(index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, index_dir));
-        let follower = Arc::clone(&index);
-        let store = Store::open(
-            store_dir,
-            jiff::Timestamp::now,
-            Box::new(move |committed| follower.follow(committed)),
-        )
-        .await?;
+        let vectors = Arc::new(vectors::Vectors::new(embedding));
+        let worker = Arc::new(worker::Worker::new());
+        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&worker));
+        let follow = move |committed: &Committed| {
+            followers.0.follow(committed);
+            followers.1.follow(committed);
+            followers.2.wake();
+        };
+        let store = Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
+            vectors,
+            worker,
+            traffic: traffic::Traffic::new(),
             settings,
             live: Mutex::default(),
             connected: Mutex::default(),
@@ -125,6 +146,7 @@ impl Service {
                 tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
             }
         });
+        service.start_worker();
         Ok(service)
     }
 
@@ -133,6 +155,7 @@ impl Service {
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
+        self.0.worker.stop().await;
         self.0.store.drain().await;
         self.0.index.close();
         let mut inner = self.0;

@@ -50,6 +50,8 @@ const SETTINGS: &[(&str, u64)] = &[
     ("rocksdb_wal_size_limit", 8),
     ("rocksdb_shutdown_wait_for_compact_seconds", 3),
     ("hnsw_cache_size", 32 * MIB),
+    // The graph of vectors grows on one task, beside the searches and not in their way.
+    ("hnsw_build_parallelism", 1),
     ("diskann_cache_size", MIB),
     ("graph_resolve_cache_size", 4 * MIB),
 ];

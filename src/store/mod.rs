@@ -6,6 +6,7 @@
 
 mod engine;
 mod error;
+mod job;
 mod migrate;
 mod read;
 mod row;
@@ -13,13 +14,16 @@ mod space;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod vector;
 mod write;
 
 use std::path::Path;
 
 use engine::Engine;
 pub use error::StoreError;
+pub use job::{Job, JobCounts, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use vector::{ModelState, StoredModel, StoredVector};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
 use crate::domain::Timestamp;
@@ -37,6 +41,8 @@ pub struct Store {
     closing: std::sync::atomic::AtomicBool,
     writer: String,
     position: tokio::sync::Mutex<write::Position>,
+    /// Held by whoever changes vectors, so that the order of the changes is known.
+    vectors: tokio::sync::Mutex<()>,
     follower: Follower,
     clock: Clock,
 }
@@ -66,6 +72,7 @@ impl Store {
             closing: false.into(),
             writer: EMBEDDED_WRITER.to_owned(),
             position: tokio::sync::Mutex::new(write::Position { seq: None, at: Timestamp::UNIX_EPOCH }),
+            vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,
         })

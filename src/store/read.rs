@@ -120,23 +120,23 @@ pub struct Edge {
 /// A page of a table: each row with its id.
 type Page<T> = Vec<(String, T)>;
 
-struct Vars(Variables);
+pub(super) struct Vars(pub(super) Variables);
 
 impl Vars {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Variables::new())
     }
 
-    fn with(mut self, name: &str, value: impl SurrealValue) -> Self {
+    pub(super) fn with(mut self, name: &str, value: impl SurrealValue) -> Self {
         self.0.insert(name, value);
         self
     }
 
-    fn limit(self, limit: usize) -> Self {
+    pub(super) fn limit(self, limit: usize) -> Self {
         self.with("limit", i64::try_from(limit).unwrap_or(i64::MAX))
     }
 
-    fn at(self, name: &str, at: Timestamp) -> Self {
+    pub(super) fn at(self, name: &str, at: Timestamp) -> Self {
         self.with(name, datetime(at))
     }
 }
@@ -152,7 +152,7 @@ fn row_key(row: &Value) -> Option<String> {
     Some(key.clone())
 }
 
-fn one<T>(items: Vec<T>) -> Option<T> {
+pub(super) fn one<T>(items: Vec<T>) -> Option<T> {
     items.into_iter().next()
 }
 
@@ -659,7 +659,7 @@ impl Store {
     }
 }
 
-fn take<T: SurrealValue>(
+pub(super) fn take<T: SurrealValue>(
     table: &'static str,
     results: &mut IndexedResults,
     index: usize,

@@ -8,7 +8,7 @@ use super::{Store, StoreError, engine::Engine, migrate};
 use crate::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp};
 
 /// SurrealDB needs deeper stacks than a test's thread has.
-fn run<T>(test: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(16 << 20)
@@ -26,11 +26,11 @@ fn clock_of_1990() -> Timestamp {
     moment(631_152_000_000_000)
 }
 
-async fn open(dir: &Path) -> Store {
+pub(super) async fn open(dir: &Path) -> Store {
     Store::open(dir, Timestamp::now, Box::new(|_| {})).await.unwrap()
 }
 
-fn memory(topic_key: Option<&str>) -> Memory {
+pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     Memory {
         id: MemoryId::random(),
         project: Project::parse("demo").unwrap(),
@@ -54,7 +54,7 @@ fn memory(topic_key: Option<&str>) -> Memory {
     }
 }
 
-async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
+pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
     store
         .transact(move |write| {
             let memory = memory.clone();

@@ -32,6 +32,7 @@ mod handshake;
 mod properties;
 mod tidy;
 mod tools;
+mod worker;
 
 /// A file that is not listed above would never run.
 #[test]

@@ -10,8 +10,8 @@ const TEST_LINES_MAX: usize = 500;
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
 const LAYERS: [&[&str]; 7] = [
     &["domain"],
-    &["text", "redact", "hygiene"],
-    &["store", "lexical", "embed"],
+    &["text", "redact", "hygiene", "pace", "passage"],
+    &["store", "lexical", "vector", "embed"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 4] = ["domain", "text", "redact", "hygiene"];
+const PURE: [&str; 6] = ["domain", "text", "redact", "hygiene", "pace", "passage"];
 
 struct Source {
     /// The path below `src`.

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::daemon::{self, Options, RunError, lock};
 use crate::home::Home;
 use crate::mcp::Server;
+use crate::service::Embedding;
 use crate::text;
 
 /// How long a daemon may take to finish its calls and close its store.
@@ -81,7 +82,9 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
-    let run = daemon::run(&home, options, |control| Server::open(own, config.settings(), control)).await;
+    let embedding = Embedding::none();
+    let run =
+        daemon::run(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await;
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 

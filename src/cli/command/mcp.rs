@@ -6,6 +6,7 @@ use super::{Desk, Leftover, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::config::Config;
 use crate::mcp::Server;
+use crate::service::Embedding;
 use crate::pump::{self, PumpError, PumpOptions};
 
 /// Serve an agent over stdio: the command to give to MCP clients
@@ -32,7 +33,8 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
     let ended = if args.standalone {
         let settings = Config::read(&home.config_file())?.settings();
         let own = home.clone();
-        pump::run_standalone(&home, options, |control| Server::open(own, settings, control)).await
+        let embedding = Embedding::none();
+        pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await
     } else {
         pump::run(&home, options).await
     };

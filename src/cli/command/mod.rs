@@ -10,6 +10,7 @@ mod projects;
 mod prompt;
 mod save;
 mod stats;
+mod worker;
 
 use std::future::Future;
 use std::time::Duration;
@@ -56,6 +57,9 @@ pub enum Command {
     Events(list::EventsArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
+    Worker(worker::WorkerArgs),
+    Jobs(worker::JobsArgs),
+    Reindex(worker::ReindexArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
 }
@@ -96,6 +100,9 @@ impl Command {
             Self::Events(args) => asking(list::events(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),
             Self::Import(args) => asking(portable::import(desk, args)),
+            Self::Worker(args) => asking(worker::worker(desk, args)),
+            Self::Jobs(args) => asking(worker::jobs(desk, args)),
+            Self::Reindex(args) => asking(worker::reindex(desk, args)),
         }
     }
 }

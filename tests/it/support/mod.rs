@@ -4,6 +4,7 @@
 
 mod agent;
 mod home;
+mod provider;
 mod reply;
 mod repository;
 
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
 pub use home::{Finished, Home, finish};
+pub use provider::{Mood, Provider};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
