@@ -6,11 +6,14 @@
 //! acknowledged before it began.
 
 mod directory;
+mod finder;
 mod fold;
 mod index;
 mod mark;
 mod merge;
+mod opening;
 mod passage;
+mod pool;
 mod preview;
 mod query;
 mod roster;
@@ -30,7 +33,7 @@ use tantivy::TantivyError;
 
 pub use index::Index;
 pub use query::{Projects, Query};
-pub use search::{Answer, Hit, Match};
+pub use search::{Answer, Hit};
 
 use crate::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp};
 

@@ -83,6 +83,12 @@ impl Roster {
             .take_while(move |entry| entry.memory == memory)
     }
 
+    /// How many memories a session has here, those that are deleted among them.
+    pub fn size(&self, session: u64) -> usize {
+        let to = |bound: u64| self.by_seat.partition_point(|at| self.entries[*at as usize].session < bound);
+        to(session.saturating_add(1)) - to(session)
+    }
+
     /// The memories of a seat's session before it, the nearest first.
     pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
         let to = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() < seat);

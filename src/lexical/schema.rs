@@ -10,6 +10,7 @@ use tantivy::{
 use super::{
     Doc,
     fold::normal_name,
+    opening::opening,
     passage::passages,
     tokenizer::{WORDS, names, words_analyzer},
 };
@@ -58,6 +59,8 @@ pub enum Key<'a> {
     Called(&'a str),
     /// A near key or the title key, among memories of one project and scope; on the first passage.
     Near(&'a Project, Scope, u64),
+    /// A word that opens the content; on the first passage.
+    Opening(&'a str),
     /// A name in title, topic key, tags or passage, as the tokenizer cuts it.
     Name(&'a str),
 }
@@ -73,6 +76,7 @@ impl fmt::Display for Key<'_> {
             Self::Tag(tag) => write!(f, "t{tag}"),
             Self::Called(name) => write!(f, "c{name}"),
             Self::Near(project, scope, key) => write!(f, "n{:016x}", near_hash(project, *scope, *key)),
+            Self::Opening(word) => write!(f, "o{word}"),
             Self::Name(name) => write!(f, "={name}"),
         }
     }
@@ -144,6 +148,9 @@ impl Fields {
         }
         if number == 0 {
             key(Key::First);
+            for word in opening(passage) {
+                key(Key::Opening(&word));
+            }
             for name in [Some(&doc.title), doc.topic_key.as_ref()].into_iter().flatten() {
                 key(Key::Called(&normal_name(name)));
             }

@@ -3,10 +3,12 @@
 //! Everything here is a pure function over candidates. `docs/recall.md` tells the whole of it with the
 //! measurements; [`rank`] is the way through.
 
+mod fusion;
 mod spread;
 mod verdict;
 
-pub use spread::Link;
+pub use fusion::{Usual, rank};
+pub use spread::{Link, SHARES};
 pub use verdict::{Match, Signs};
 
 /// A memory that may answer.
@@ -18,6 +20,8 @@ pub struct Candidate {
     pub date: i64,
     /// Its session; 0 without one.
     pub session: u64,
+    /// How many memories its session has.
+    pub session_size: usize,
     /// How its words fit, on a scale of its own; 0 when it holds none of them.
     pub words: f32,
     /// How near its meaning is: a cosine. `None` when it was not among the nearest.

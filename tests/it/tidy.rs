@@ -10,7 +10,7 @@ const TEST_LINES_MAX: usize = 500;
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
 const LAYERS: [&[&str]; 7] = [
     &["domain"],
-    &["text", "redact", "hygiene", "pace", "passage"],
+    &["text", "redact", "hygiene", "pace", "passage", "recall"],
     &["store", "lexical", "vector", "embed"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 6] = ["domain", "text", "redact", "hygiene", "pace", "passage"];
+const PURE: [&str; 7] = ["domain", "text", "redact", "hygiene", "pace", "passage", "recall"];
 
 struct Source {
     /// The path below `src`.
