@@ -11,10 +11,12 @@ pub mod pace;
 pub mod passage;
 pub mod recall;
 pub mod redact;
+pub mod relate;
 pub mod text;
 
 pub mod embed;
 pub mod lexical;
+pub mod llm;
 pub mod store;
 pub mod vector;
 
@@ -28,5 +30,7 @@ pub mod mcp;
 pub mod pump;
 
 pub mod config;
+pub mod hook;
+pub mod setup;
 
 pub mod cli;

@@ -106,7 +106,7 @@ pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
     if quiet >= QUIET || held >= YIELD_MAX {
         return None;
     }
-    Some((QUIET - quiet).min(YIELD_MAX - held))
+    Some(QUIET.saturating_sub(quiet).min(YIELD_MAX.saturating_sub(held)))
 }
 
 /// The value below which `per_cent` of the values are, by the nearest rank; `None` of none.

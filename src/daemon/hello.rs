@@ -43,6 +43,8 @@ pub struct Hello {
     pub takes_over: bool,
     pub role: Role,
     pub pid: u32,
+    /// Whether it only looks on: its own calls are left out of the stream of calls.
+    pub watches: bool,
     /// The folder the client was started in.
     pub cwd: Option<PathBuf>,
     /// The project named by the user (`--project`), before any other.
@@ -67,6 +69,7 @@ impl Hello {
             takes_over: false,
             role,
             pid: std::process::id(),
+            watches: false,
             // A name that is not Unicode cannot be sent as it is in JSON.
             cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
             project: None,

@@ -132,7 +132,10 @@ fn family_of(kind: &str) -> Option<&'static str> {
 
 /// The first family one of whose words is in the slug.
 fn family_in(slug: &str) -> Option<&'static str> {
-    let told = |family: &&Family| family.kinds.iter().chain(family.words).any(|word| has_word(slug, word));
+    let words: BTreeSet<&str> = slug.split('-').collect();
+    // The set tells quickly what is not there.
+    let has = |word: &&str| word.split('-').all(|part| words.contains(part)) && has_word(slug, word);
+    let told = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
     FAMILIES.iter().find(told).map(|family| family.name)
 }
 

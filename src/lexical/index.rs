@@ -1,7 +1,7 @@
 //! The index itself: opening, the queue of changes, committing, closing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -16,7 +16,7 @@ use tantivy::{
 };
 
 use super::{
-    Answer, Change, Checkpoint, Doc, LexicalError, Query, Result,
+    Answer, Change, Checkpoint, Doc, LexicalError, Listing, Query, Result, browse,
     directory::LazyDirectory,
     mark::{self, State},
     merge::Doubling,
@@ -27,7 +27,7 @@ use super::{
     view::{Queued, View},
 };
 use crate::{
-    domain::{MemoryId, Project, Scope, limits::INDEX_PENDING_MAX},
+    domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX},
     vector::Near,
 };
 
@@ -40,7 +40,7 @@ const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
 /// Memory from which a new segment takes no further memory's passages.
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Queued changes that are worth a commit: their segment in memory is built anew for a search after a save.
-const DUE: usize = 48;
+const DUE: usize = 128;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
 const ERASE_PAUSE: Duration = Duration::from_millis(20);
@@ -346,7 +346,7 @@ impl Index {
     }
 
     /// A view that holds every change pushed before this call.
-    fn view(&self) -> Result<Arc<View>> {
+    pub(super) fn view(&self) -> Result<Arc<View>> {
         let mut last = lock(&self.view);
         // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
         let (committed, pushes, changes) = {
@@ -376,6 +376,23 @@ impl Index {
             let rosters = self.rosters.of(&view)?;
             search::search(&view, &rosters, &self.fields, query, near)
         })
+    }
+
+    /// A page of the memories that meet a query's conditions, the newest first, after every change pushed
+    /// before it; the query's text is not looked at.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn browse(&self, query: &Query) -> Result<Listing> {
+        guarded(|| browse::browse(&*self.view()?, &self.fields, query))
+    }
+
+    /// When each of the memories was written that meet a query's conditions, in no order.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn moments(&self, query: &Query) -> Result<Vec<Timestamp>> {
+        guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
     /// Live memories of the same project and scope that share a near key or the title key, queued
@@ -446,6 +463,18 @@ impl Index {
         found.sort_unstable();
         found.dedup();
         Ok(found)
+    }
+
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Every memory that the index holds and when it was last changed, the queued ones included.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn held(&self) -> Result<BTreeMap<MemoryId, Timestamp>> {
+        guarded(|| scan::memories(&*self.view()?, &self.fields.term(Key::First)))
     }
 
     /// How many memories the index holds, the queued ones included.

@@ -5,9 +5,11 @@
 //! reads what is committed and, from a segment in memory, what is queued: so it sees every save that was
 //! acknowledged before it began.
 
+mod browse;
 mod directory;
 mod finder;
 mod fold;
+mod holders;
 mod index;
 mod mark;
 mod merge;
@@ -31,6 +33,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tantivy::TantivyError;
 
+pub use browse::Listing;
 pub use index::Index;
 pub use query::{Projects, Query};
 pub use search::{Answer, Hit};

@@ -115,11 +115,11 @@ impl Rosters {
         let mut rosters = Vec::with_capacity(view.len());
         let mut present = HashMap::new();
         for segment in view.segments() {
-            let Segment::Committed(reader, _) = segment else {
+            let Segment::Committed(committed) = segment else {
                 rosters.push(Arc::new(Roster::new(segment)?));
                 continue;
             };
-            let id = reader.segment_id();
+            let id = committed.id();
             let roster = match known.remove(&id) {
                 Some(roster) => roster,
                 None => Arc::new(Roster::new(segment)?),

@@ -1,13 +1,15 @@
 //! What the filters let through, and counts over a whole view.
 
+use std::collections::BTreeMap;
+
 use tantivy::{DocId, Term, schema::Field};
 
 use super::{
     Query, Result,
-    schema::Fields,
+    schema::{Fields, number_to_id},
     view::{Segment, View, bits},
 };
-use crate::domain::Timestamp;
+use crate::domain::{MemoryId, Timestamp};
 
 /// The passages of one segment that the filters let through.
 pub struct Allowed {
@@ -30,6 +32,22 @@ pub fn count(view: &View, term: &Term) -> Result<u64> {
             .scan(term, |doc, _| count += u64::from(alive.as_ref().is_none_or(|alive| has(alive, doc))))?;
     }
     Ok(count)
+}
+
+/// Every live memory of a view, with the moment that it was last changed.
+pub fn memories(view: &View, first: &Term) -> Result<BTreeMap<MemoryId, Timestamp>> {
+    let mut found = BTreeMap::new();
+    for segment in view.segments() {
+        let alive = segment.alive()?;
+        let mut docs = Vec::new();
+        segment.scan(first, |doc, _| docs.push(doc))?;
+        for doc in docs.into_iter().filter(|doc| alive.as_ref().is_none_or(|alive| has(alive, *doc))) {
+            let id = number_to_id(segment.memory(doc)?);
+            let date = Timestamp::from_microsecond(segment.date(doc)?).ok();
+            found.extend(id.zip(date));
+        }
+    }
+    Ok(found)
 }
 
 impl Allowed {

@@ -12,7 +12,9 @@ use std::{
 
 use tantivy::{
     DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term,
+    fastfield::Column,
     fieldnorm::FieldNormReader,
+    index::SegmentId,
     schema::{Field, IndexRecordOption, Value},
 };
 
@@ -81,6 +83,8 @@ impl Passage {
 pub struct View {
     fields: Fields,
     committed: Searcher,
+    /// Of each committed segment.
+    columns: Vec<OnceLock<Columns>>,
     /// The memories of the committed segments that the queue changes.
     changed: Vec<Term>,
     queued: Vec<Arc<Passage>>,
@@ -99,7 +103,8 @@ impl View {
             }
         }
         let queued = changes.iter().flat_map(|queued| queued.passages(fields)).cloned().collect();
-        Ok(Self { fields: *fields, committed, changed, queued, pushes })
+        let columns = committed.segment_readers().iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { fields: *fields, committed, columns, changed, queued, pushes })
     }
 
     /// Whether it is still the present state of an index with these committed segments and pushes.
@@ -116,7 +121,9 @@ impl View {
     /// A segment by its number.
     pub fn segment(&self, ord: usize) -> Segment<'_> {
         match self.committed.segment_readers().get(ord) {
-            Some(reader) => Segment::Committed(reader, &self.changed),
+            Some(reader) => {
+                Segment::Committed(Committed { reader, columns: &self.columns[ord], changed: &self.changed })
+            }
             None => Segment::Queued(&self.queued, &self.fields),
         }
     }
@@ -129,7 +136,7 @@ impl View {
     /// What is stored of a passage.
     pub fn doc(&self, at: DocAddress) -> Result<TantivyDocument> {
         match self.segment(at.segment_ord as usize) {
-            Segment::Committed(..) => Ok(self.committed.doc(at)?),
+            Segment::Committed(_) => Ok(self.committed.doc(at)?),
             Segment::Queued(passages, _) => Ok(passages[at.doc_id as usize].document.clone()),
         }
     }
@@ -138,9 +145,40 @@ impl View {
 /// Passages that are numbered from 0, those of a memory side by side.
 #[derive(Clone, Copy)]
 pub enum Segment<'a> {
-    /// On disk; the passages of some memories count as deleted.
-    Committed(&'a SegmentReader, &'a [Term]),
+    Committed(Committed<'a>),
     Queued(&'a [Arc<Passage>], &'a Fields),
+}
+
+/// A segment on disk.
+#[derive(Clone, Copy)]
+pub struct Committed<'a> {
+    reader: &'a SegmentReader,
+    /// Looked up by name when first needed, which takes longer than to read a value.
+    columns: &'a OnceLock<Columns>,
+    /// Memories whose passages count as deleted.
+    changed: &'a [Term],
+}
+
+struct Columns {
+    memory: Column<u64>,
+    passage: Column<u64>,
+    date: Column<i64>,
+}
+
+impl<'a> Committed<'a> {
+    pub fn id(self) -> SegmentId {
+        self.reader.segment_id()
+    }
+
+    fn columns(self) -> Result<&'a Columns> {
+        if let Some(columns) = self.columns.get() {
+            return Ok(columns);
+        }
+        let fast = self.reader.fast_fields();
+        let columns =
+            Columns { memory: fast.u64("memory")?, passage: fast.u64("passage")?, date: fast.i64("date")? };
+        Ok(self.columns.get_or_init(|| columns))
+    }
 }
 
 /// How long each passage's field is, in a byte ([`FieldNormReader::id_to_fieldnorm`]).
@@ -162,7 +200,7 @@ impl Segment<'_> {
     /// How many passages it has, deleted ones included.
     pub fn max_doc(&self) -> u32 {
         match self {
-            Self::Committed(reader, _) => reader.max_doc(),
+            Self::Committed(segment) => segment.reader.max_doc(),
             Self::Queued(passages, _) => u32::try_from(passages.len()).unwrap_or(u32::MAX),
         }
     }
@@ -170,7 +208,7 @@ impl Segment<'_> {
     /// Calls `each` with every passage that has a term, in order, and the term's frequency there.
     pub fn scan(&self, term: &Term, mut each: impl FnMut(DocId, u32)) -> Result<()> {
         let reader = match self {
-            Self::Committed(reader, _) => reader,
+            Self::Committed(segment) => segment.reader,
             Self::Queued(passages, _) => {
                 let has = |(doc, passage): (u32, &Arc<Passage>)| Some((doc, *passage.terms.get(term)?));
                 (0..).zip(passages.iter()).filter_map(has).for_each(|(doc, freq)| each(doc, freq));
@@ -195,7 +233,7 @@ impl Segment<'_> {
     /// How many passages have a term, deleted ones included.
     pub fn doc_freq(&self, term: &Term) -> Result<u32> {
         match self {
-            Self::Committed(reader, _) => Ok(reader.inverted_index(term.field())?.doc_freq(term)?),
+            Self::Committed(segment) => Ok(segment.reader.inverted_index(term.field())?.doc_freq(term)?),
             Self::Queued(passages, _) => {
                 let count = passages.iter().filter(|passage| passage.terms.contains_key(term)).count();
                 Ok(u32::try_from(count).unwrap_or(u32::MAX))
@@ -205,7 +243,7 @@ impl Segment<'_> {
 
     /// The passages that are neither deleted nor changed by the queue, a bit each; `None` when all are so.
     pub fn alive(&self) -> Result<Option<Vec<u64>>> {
-        let Self::Committed(reader, changed) = self else { return Ok(None) };
+        let Self::Committed(Committed { reader, changed, .. }) = self else { return Ok(None) };
         if changed.is_empty() && !reader.has_deletes() {
             return Ok(None);
         }
@@ -219,7 +257,7 @@ impl Segment<'_> {
     /// The lengths of head or body.
     pub fn lengths(&self, field: Field) -> Result<Lengths> {
         match self {
-            Self::Committed(reader, _) => Ok(Lengths::Committed(reader.get_fieldnorms_reader(field)?)),
+            Self::Committed(segment) => Ok(Lengths::Committed(segment.reader.get_fieldnorms_reader(field)?)),
             Self::Queued(passages, fields) => {
                 let id =
                     |passage: &Arc<Passage>| FieldNormReader::fieldnorm_to_id(passage.length(field, fields));
@@ -231,7 +269,7 @@ impl Segment<'_> {
     /// How many words head or body have in all passages together.
     pub fn words(&self, field: Field) -> Result<u64> {
         match self {
-            Self::Committed(reader, _) => Ok(reader.inverted_index(field)?.total_num_tokens()),
+            Self::Committed(segment) => Ok(segment.reader.inverted_index(field)?.total_num_tokens()),
             Self::Queued(passages, fields) => {
                 Ok(passages.iter().map(|passage| u64::from(passage.length(field, fields))).sum())
             }
@@ -240,14 +278,21 @@ impl Segment<'_> {
 
     /// Each passage's number within its memory.
     pub fn numbers(&self) -> Result<Vec<u64>> {
-        self.numbers_of("passage", |fields| fields.passage)
+        match self {
+            Self::Committed(segment) => {
+                let mut numbers = vec![0; self.max_doc() as usize];
+                segment.columns()?.passage.values.get_range(0, &mut numbers);
+                Ok(numbers)
+            }
+            Self::Queued(..) => self.numbers_of("passage", |fields| fields.passage),
+        }
     }
 
     fn numbers_of(&self, name: &str, field: fn(&Fields) -> Field) -> Result<Vec<u64>> {
         match self {
-            Self::Committed(reader, _) => {
-                let mut numbers = vec![0; reader.max_doc() as usize];
-                reader.fast_fields().u64(name)?.values.get_range(0, &mut numbers);
+            Self::Committed(segment) => {
+                let mut numbers = vec![0; self.max_doc() as usize];
+                segment.reader.fast_fields().u64(name)?.values.get_range(0, &mut numbers);
                 Ok(numbers)
             }
             Self::Queued(passages, fields) => {
@@ -266,15 +311,31 @@ impl Segment<'_> {
         self.numbers_of("session", |fields| fields.session)
     }
 
+    /// The memory of a passage, as a number.
+    pub fn memory(&self, doc: DocId) -> Result<u64> {
+        match self {
+            Self::Committed(segment) => Ok(segment.columns()?.memory.first(doc).unwrap_or_default()),
+            Self::Queued(passages, fields) => stored(&passages[doc as usize].document, fields.memory),
+        }
+    }
+
     /// When each passage was written, in microseconds since 1970.
     pub fn dates(&self) -> Result<Vec<i64>> {
         match self {
-            Self::Committed(reader, _) => {
-                let mut dates = vec![0; reader.max_doc() as usize];
-                reader.fast_fields().i64("date")?.values.get_range(0, &mut dates);
+            Self::Committed(segment) => {
+                let mut dates = vec![0; self.max_doc() as usize];
+                segment.columns()?.date.values.get_range(0, &mut dates);
                 Ok(dates)
             }
             Self::Queued(passages, fields) => passages.iter().map(|passage| passage.date(fields)).collect(),
+        }
+    }
+
+    /// When a passage was written, in microseconds since 1970.
+    pub fn date(&self, doc: DocId) -> Result<i64> {
+        match self {
+            Self::Committed(segment) => Ok(segment.columns()?.date.first(doc).unwrap_or_default()),
+            Self::Queued(passages, fields) => passages[doc as usize].date(fields),
         }
     }
 }

@@ -22,12 +22,16 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
 };
+use tracing::Instrument as _;
 
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
-    operator, reply,
+    hooked,
+    live::{self, Live, Seen},
+    operator, reply, studio,
     tools::{self, Call},
+    view,
 };
 use crate::{
     daemon::{
@@ -38,6 +42,7 @@ use crate::{
     home::{Home, user_home},
     project_dir, redact,
     service::{Caller, Embedding, Service, Settings},
+    store::Lease,
     text,
 };
 
@@ -73,6 +78,9 @@ struct Shared {
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
+    live: Live,
+    /// Orders the openings and closings of the live endpoint.
+    studio: tokio::sync::Mutex<()>,
 }
 
 impl Server {
@@ -85,7 +93,10 @@ impl Server {
             calls: AtomicUsize::new(0),
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
+            live: Live::new(),
+            studio: tokio::sync::Mutex::default(),
         }));
+        studio::forget(&server);
         tokio::spawn(server.clone().bring_up(settings, embedding));
         server
     }
@@ -104,6 +115,9 @@ impl Server {
             }
         };
         let failed = matches!(stage, Stage::Failed(_));
+        if let Stage::Ready(service) = &stage {
+            self.keep_backups(service.clone());
+        }
         self.0.stage.send_replace(stage);
         if failed {
             // Those who wait hear why; the next daemon tries again.
@@ -111,6 +125,22 @@ impl Server {
             self.0.control.stop();
         }
         self.sweep().await;
+    }
+
+    /// Makes backups by the clock, in a task of its own.
+    fn keep_backups(&self, service: Service) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            service.keep_backups(server.0.home.root(), server.0.control.stopping()).await;
+        });
+    }
+
+    /// The use cases, if the store is open now.
+    pub(super) fn opened(&self) -> Option<Service> {
+        match &*self.0.stage.borrow() {
+            Stage::Ready(service) => Some(service.clone()),
+            _ => None,
+        }
     }
 
     /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -151,8 +181,16 @@ impl Server {
         &self.0.control
     }
 
+    pub(super) fn live(&self) -> &Live {
+        &self.0.live
+    }
+
     pub(super) fn home(&self) -> &Home {
         &self.0.home
+    }
+
+    pub(super) fn studio(&self) -> &tokio::sync::Mutex<()> {
+        &self.0.studio
     }
 
     pub(super) fn stage_name(&self) -> String {
@@ -190,10 +228,9 @@ impl Serve for Server {
         Activity {
             last_call: *lock(&self.0.last_call),
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
-            runnable_jobs: match &*self.0.stage.borrow() {
-                Stage::Ready(service) => service.runnable_jobs(),
-                _ => 0,
-            },
+            runnable_jobs: self.opened().map_or(0, |service| {
+                service.runnable_jobs() + usize::from(service.backup_progress().is_some())
+            }),
         }
     }
 
@@ -204,6 +241,7 @@ impl Serve for Server {
         {
             tracing::warn!(%error, "the store did not close cleanly");
         }
+        studio::forget(self);
     }
 }
 
@@ -239,10 +277,14 @@ struct ConnectionState {
     server: Server,
     hello: Hello,
     project: Project,
+    /// Its number among the clients of [`Live`]; none of a client that only looks on.
+    client: Option<u64>,
     /// The last session that was started on this connection.
     bound: Mutex<Option<SessionId>>,
     /// The sessions that calls of this connection belonged to.
     used: Mutex<BTreeSet<SessionId>>,
+    /// The live endpoint that was opened on this connection.
+    lease: Mutex<Option<Lease>>,
 }
 
 impl Connection {
@@ -252,13 +294,16 @@ impl Connection {
             let dir = hello.project_dir.as_ref().or(hello.cwd.as_ref());
             dir.map_or_else(Project::general, |dir| project_dir::project_of(dir, user_home().as_deref()))
         });
+        let client = (!hello.watches).then(|| server.0.live.joined(project.as_str(), hello.pid));
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
         Self(Arc::new(ConnectionState {
             server,
             hello,
             project,
+            client,
             bound: Mutex::new(bound),
             used: Mutex::default(),
+            lease: Mutex::default(),
         }))
     }
 
@@ -291,8 +336,25 @@ impl Connection {
         }
     }
 
+    /// Makes an opening of the live endpoint end with this connection.
+    pub(super) fn holds(&self, lease: Lease) {
+        *lock(&self.0.lease) = Some(lease);
+    }
+
+    /// The opening that ends with this connection.
+    pub(super) fn held(&self) -> Option<Lease> {
+        *lock(&self.0.lease)
+    }
+
     fn leave(&self) {
+        if let Some(client) = self.0.client {
+            self.0.server.0.live.left(client);
+        }
         let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
+        if let Some(lease) = self.held() {
+            let (server, service) = (self.0.server.clone(), service.clone());
+            tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
+        }
         let now = Timestamp::now();
         for session in std::mem::take(&mut *lock(&self.0.used)) {
             service.disconnected(&session);
@@ -304,18 +366,34 @@ impl Connection {
         self.0.hello.role == Role::Operator
     }
 
+    /// What the stream of calls shows of a call; nothing of a client that only looks on.
+    fn seen(&self, tool: &str, agent: &str, session: &SessionId, arguments: &Arguments) -> Option<Seen> {
+        self.0.client?;
+        let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
+        Some(Seen {
+            tool: tool.to_owned(),
+            agent: agent.to_owned(),
+            project: named.as_ref().unwrap_or(&self.0.project).as_str().to_owned(),
+            session: session.as_str().to_owned(),
+            preview: live::preview(arguments.all(), !tool.starts_with(operator::PREFIX)),
+        })
+    }
+
     async fn answer(
         self,
         name: String,
-        arguments: Arguments,
+        mut arguments: Arguments,
         session: SessionId,
         agent: String,
     ) -> CallToolResult {
         let server = self.0.server.clone();
-        if self.is_person()
-            && let Some(result) = operator::control(&server, &name)
-        {
-            return result;
+        if self.is_person() {
+            if let Some(result) = operator::control(&server, &name) {
+                return result;
+            }
+            if let Some(result) = view::watch(&server, &name, &mut arguments).await {
+                return result;
+            }
         }
         let service = match server.service().await {
             Ok(service) => service,
@@ -378,21 +456,29 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
-        let is_operation = request.name.starts_with(operator::PREFIX);
-        let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
-        // To look whether the daemon is idle must not keep it from leaving.
-        let counted = (request.name != "op_status").then(|| Counted::new(&self.0.server));
+        let is_operation =
+            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
+        let tool = tracing::trace_span!("tool", name = %request.name);
+        let arguments =
+            tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
+        // To look on must not keep the daemon from leaving.
+        let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
         let name = request.name.into_owned();
+        let seen = self.seen(&name, &agent, &session, &arguments);
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
         // is an answer instead of the end of the connection.
-        let answer = tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent)).await;
+        let answer =
+            tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {
             let incident = SessionId::random();
             tracing::error!(%incident, %error, tool = name, "a call failed unexpectedly");
             reply::failure(&format!("an internal error (incident {incident}; see `cerebro daemon logs`); nothing was acknowledged, call again"))
         });
         drop(counted);
+        if let (Some(client), Some(seen)) = (self.0.client, seen) {
+            self.0.server.0.live.note(client, seen, begun.elapsed(), &result);
+        }
         tracing::debug!(tool = name, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
         Ok(result.into())
     }

@@ -1,5 +1,7 @@
 //! The 13 tools: arguments in, a use case, an answer out.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{
-        EndReason, Kind, Project, Revision, Scope, SessionId,
+        EndReason, Kind, MemoryId, Project, Revision, Scope, SessionId,
         limits::{
             CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX,
             SEARCH_DEPTH_MAX, TIMELINE_MAX,
@@ -17,7 +19,7 @@ use crate::{
     },
     recall::Match,
     service::{
-        Caller, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
+        Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
         SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
@@ -348,10 +350,12 @@ async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
-    Ok(found_reply(&found, &request))
+    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.clone()).collect();
+    let claimed = call.service.claimed(&ids).await?;
+    Ok(found_reply(&found, &claimed, &request))
 }
 
-fn found_reply(found: &Found, request: &SearchRequest) -> Reply {
+fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &SearchRequest) -> Reply {
     let label = match found.matched {
         Match::Strong => "strong",
         Match::Partial => "partial",
@@ -369,6 +373,7 @@ fn found_reply(found: &Found, request: &SearchRequest) -> Reply {
             preview: &hit.preview,
             score: hit.score,
             project: (several || personal).then(|| shown_project(&hit.project)),
+            claimed: claimed.get(&hit.id),
         })
     };
     let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();
@@ -581,7 +586,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     }
 }
 
-fn entry_json(entry: &Entry) -> Value {
+pub(super) fn entry_json(entry: &Entry) -> Value {
     let title = crate::text::cut_chars(&entry.title, 120);
     let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
     if !title.is_empty() {

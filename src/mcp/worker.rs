@@ -86,29 +86,29 @@ pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
 pub(super) fn line(facts: &Value) -> String {
     let number = |name: &str| facts[name].as_u64().unwrap_or_default();
     let word = |name: &str| facts[name].as_str().unwrap_or_default();
-    let mut line = format!("worker: {}", word("state"));
-    match facts["model"].as_str() {
-        Some(model) => line.push_str(&format!(", model {}/{model}", word("provider"))),
-        None => line.push_str(", no model"),
-    }
-    line.push_str(&format!(
-        "; {} jobs wait, {} attempts failed, {} given up",
-        number("queue_depth"),
-        number("failures"),
-        number("dead")
-    ));
+    let model = match facts["model"].as_str() {
+        Some(model) => format!("model {}/{model}", word("provider")),
+        None => "no model".to_owned(),
+    };
+    let mut parts = vec![
+        format!("worker: {}, {model}", word("state")),
+        format!(
+            "{} jobs wait, {} attempts failed, {} given up",
+            number("queue_depth"),
+            number("failures"),
+            number("dead")
+        ),
+    ];
     if facts["lag_p50_ms"].is_u64() {
         let (half, most) = (number("lag_p50_ms"), number("lag_p99_ms"));
-        line.push_str(&format!("; save to vector p50 {half} ms, p99 {most} ms"));
+        parts.push(format!("save to vector p50 {half} ms, p99 {most} ms"));
     }
     if facts["requests_today"].is_u64() {
         let (tokens, requests) = (number("tokens_today"), number("requests_today"));
-        line.push_str(&format!("; spent today: {tokens} tokens in {requests} requests"));
+        parts.push(format!("spent today: {tokens} tokens in {requests} requests"));
     }
-    if let Some(detail) = facts["detail"].as_str() {
-        line.push_str(&format!("; {detail}"));
-    }
-    line
+    parts.extend(facts["detail"].as_str().map(str::to_owned));
+    parts.join("; ")
 }
 
 async fn jobs(call: &mut Call) -> Answer {

@@ -3,19 +3,29 @@
 //! One file for each. All text is redacted here, before the store, the index or a log sees it; every
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
+mod browse;
+pub mod backup;
+mod claims;
 mod context;
+pub mod doctor;
 mod error;
 mod fields;
 mod get;
+mod hooked;
+mod graph;
 mod indexing;
+mod note;
 mod portable;
 mod projects;
 mod prompt;
+mod query;
+mod relate;
 mod reindex;
 mod save;
 mod search;
 mod session;
 mod stats;
+mod story;
 mod timeline;
 mod topic;
 mod traffic;
@@ -30,9 +40,13 @@ use std::{
     time::Duration,
 };
 
+pub use browse::{BrowseRequest, Browsed};
+pub use claims::{Claimed, Claiming};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
 pub use get::{Observation, ObservationRequest};
+pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub use note::{NoteRequest, Noted};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
@@ -41,6 +55,7 @@ pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session::{StartRequest, Started, Summarised};
 pub use stats::Stats;
+pub use story::Story;
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
 pub use traffic::Busy;
@@ -63,11 +78,18 @@ pub struct Settings {
     pub agent_hard_delete: bool,
     /// How many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// Backups by the clock.
+    pub backup: backup::Plan,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { dedup_window: limits::DEDUP_WINDOW, agent_hard_delete: true, revisions_keep: 0 }
+        Self {
+            dedup_window: limits::DEDUP_WINDOW,
+            agent_hard_delete: true,
+            revisions_keep: 0,
+            backup: backup::Plan::default(),
+        }
     }
 }
 
@@ -93,6 +115,8 @@ struct Inner {
     worker: Arc<worker::Worker>,
     traffic: traffic::Traffic,
     settings: Settings,
+    backups: backup::Desk,
+    claims: Arc<claims::ClaimBook>,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
     /// How many connections each session has now.
@@ -122,11 +146,13 @@ impl Service {
         let index = Arc::new(indexing::Follower::new(index, index_dir));
         let vectors = Arc::new(vectors::Vectors::new(embedding));
         let worker = Arc::new(worker::Worker::new());
-        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&worker));
+        let claims = Arc::new(claims::ClaimBook::default());
+        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&worker));
         let follow = move |committed: &Committed| {
             followers.0.follow(committed);
             followers.1.follow(committed);
-            followers.2.wake();
+            followers.2.follow(committed);
+            followers.3.wake();
         };
         let store = Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?;
         let service = Self(Arc::new(Inner {
@@ -134,8 +160,10 @@ impl Service {
             index,
             vectors,
             worker,
+            claims,
             traffic: traffic::Traffic::new(),
             settings,
+            backups: backup::Desk::default(),
             live: Mutex::default(),
             connected: Mutex::default(),
             projects: tokio::sync::OnceCell::new(),
@@ -147,6 +175,7 @@ impl Service {
             }
         });
         service.start_worker();
+        service.start_claims();
         Ok(service)
     }
 

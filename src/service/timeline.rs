@@ -194,7 +194,7 @@ fn order(entries: &mut Vec<Entry>, focus: Timestamp, forward: bool, count: usize
     }
 }
 
-fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
+pub(super) fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
     Entry {
         kind: EntryKind::Memory,
         id: memory.id.to_string(),
@@ -205,7 +205,7 @@ fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
     }
 }
 
-fn prompt_entry(prompt: &Prompt) -> Entry {
+pub(super) fn prompt_entry(prompt: &Prompt) -> Entry {
     Entry {
         kind: EntryKind::Prompt,
         id: prompt.id.to_string(),

@@ -5,7 +5,7 @@
 //! than [`EXACT_BYTES_MAX`], the database's graph index makes the candidates; their similarities are exact too.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     sync::{
         Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Service, ServiceError, lock};
+use super::{Service, ServiceError, claims::Claiming, lock};
 use crate::{
-    domain::{MemoryId, Project},
+    domain::{Memory, MemoryId, Project},
     embed::{EmbedError, Embedder, Purpose},
     lexical::Projects,
     pace::{Breaker, Budget, Spent},
@@ -35,6 +35,8 @@ const LOAD_WAIT: Duration = Duration::from_secs(3);
 const QUERY_WAIT: Duration = Duration::from_secs(1);
 /// How long it waits after one took too long, until another one comes in time.
 const QUERY_WAIT_SLOW: Duration = Duration::from_millis(30);
+/// How many passages of a memory are compared with all others to relate it.
+const LIKENESS_PASSAGES_MAX: usize = 4;
 /// Questions whose vectors are kept.
 const QUERIES_MAX: usize = 128;
 
@@ -53,6 +55,8 @@ pub struct Embedding {
     pub budget: Budget,
     /// How long an unused model stays in memory; zero is for ever.
     pub unload_after: Duration,
+    /// Who says how memories stand to each other.
+    pub claiming: Claiming,
 }
 
 impl Embedding {
@@ -63,6 +67,7 @@ impl Embedding {
             batch: 0,
             budget: Budget::default(),
             unload_after: Duration::ZERO,
+            claiming: Claiming::nobody(),
         }
     }
 }
@@ -317,7 +322,7 @@ impl Service {
         let now = vectors.begun.elapsed();
         if metered {
             let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            self.note_spent(&ready.model, Spent { tokens, requests: 1 }).await;
+            self.note_spent(&ready.model.name, Spent { tokens, requests: 1 }).await;
         }
         match answer {
             Ok(embedded) => {
@@ -406,6 +411,35 @@ impl Service {
         Ok(true)
     }
 
+    /// How like a memory is to the others of its project, of all of them. Empty where they are too many to be
+    /// compared one by one, or where the model is not the one that searches ask.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn likeness(
+        &self,
+        memory: &Memory,
+        model: &StoredModel,
+        vectors: &[Vec<f32>],
+    ) -> Result<Vec<(MemoryId, f32)>, ServiceError> {
+        let Some(ready) = self.ready().await? else { return Ok(Vec::new()) };
+        let places = [memory.project.clone()];
+        if ready.model.table != model.table || !self.load(&ready, &places).await? {
+            return Ok(Vec::new());
+        }
+        let mut likeness: BTreeMap<MemoryId, f32> = BTreeMap::new();
+        for vector in vectors.iter().take(LIKENESS_PASSAGES_MAX) {
+            let packed = Packed::new(vector);
+            let keep = |other: &MemoryId| *other != memory.id;
+            let near = self.0.vectors.read(|space| space.nearest(&places, &packed, usize::MAX, &keep));
+            for near in near.flatten().unwrap_or_default() {
+                let best = likeness.entry(near.memory).or_insert(near.similarity);
+                *best = best.max(near.similarity);
+            }
+        }
+        Ok(likeness.into_iter().collect())
+    }
+
     /// Candidates by the database's graph index.
     async fn by_graph(
         &self,
@@ -434,7 +468,10 @@ impl Service {
 
     /// Whether today's budget has room for one more request.
     pub(super) async fn may_spend(&self, tokens: u64) -> bool {
-        let budget = self.0.vectors.embedding.budget;
+        self.fits_budget(self.0.vectors.embedding.budget, tokens).await
+    }
+
+    pub(super) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
         if budget == Budget::default() {
             return true;
         }
@@ -447,7 +484,7 @@ impl Service {
         }
     }
 
-    pub(super) async fn note_spent(&self, model: &StoredModel, spent: Spent) {
+    pub(super) async fn note_spent(&self, model: &str, spent: Spent) {
         if let Err(error) = self.store().spend(&today(), model, spent).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }

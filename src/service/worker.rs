@@ -4,32 +4,35 @@
 //! steps on a thread of low priority, gives way to callers before each step, and puts the vectors of a memory
 //! in the transaction that ends its job. What it decides is in [`crate::pace`].
 
+mod thread;
+mod work;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use tokio::sync::{mpsc, oneshot};
+use thread::Thread;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Service, ServiceError, lock, vectors::today};
 use crate::{
-    domain::{Memory, MemoryId, Timestamp},
-    embed::{EmbedError, Embedded, Embedder, Purpose},
+    domain::{MemoryId, Timestamp},
+    embed::Embedder,
     pace::{self, Breaker, Spent},
-    passage::passages,
-    store::{Job, ModelState, StoredModel},
+    store::{JobKind, ModelState, StoredModel},
 };
 
 /// Most jobs that are taken at once.
 const CLAIM: usize = 8;
 /// Most texts of one step on this machine, so that a step is short.
-const STEP: usize = 4;
+const STEP: usize = 2;
 /// How long a lease lasts; it is renewed well before.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often the worker looks by itself: for work of other processes, or a model that was installed.
-const LOOK: Duration = Duration::from_secs(20);
+pub(super) const LOOK: Duration = Duration::from_secs(20);
 /// How long a fault of the store keeps it from trying again.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// How long its own model stays in memory without work, at most.
@@ -106,6 +109,14 @@ pub struct WorkerReport {
     pub lag: Option<(Duration, Duration)>,
 }
 
+/// How far all memories are looked through for missing vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fill {
+    Begin,
+    After(MemoryId),
+    Done,
+}
+
 /// What the loop tells to the outside.
 #[derive(Debug)]
 struct Told {
@@ -114,8 +125,8 @@ struct Told {
     failures: u64,
     done: u64,
     lags: VecDeque<Duration>,
-    /// Look through all memories for missing vectors, on from this one.
-    fill: Option<Option<MemoryId>>,
+    /// How far all memories are looked through for missing vectors.
+    fill: Fill,
     /// There may be work that nobody has looked at yet.
     woken: bool,
     /// A person did something that may let it go on.
@@ -140,7 +151,7 @@ impl Worker {
             failures: 0,
             done: 0,
             lags: VecDeque::new(),
-            fill: None,
+            fill: Fill::Done,
             woken: false,
             poked: false,
         };
@@ -167,13 +178,18 @@ impl Worker {
 
     /// Looks through all memories for missing vectors.
     pub(super) fn fill(&self) {
-        lock(&self.told).fill = Some(None);
+        lock(&self.told).fill = Fill::Begin;
         self.poke();
     }
 
     /// Whether all memories were looked through.
     pub(super) fn is_filling(&self) -> bool {
-        lock(&self.told).fill.is_some()
+        lock(&self.told).fill != Fill::Done
+    }
+
+    /// Cancelled when the daemon closes.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.stop.clone()
     }
 
     /// Ends the loop and waits for it.
@@ -217,6 +233,8 @@ struct Loop {
     target: Option<StoredModel>,
     breaker: Breaker,
     begun: Instant,
+    /// The embedder has given vectors, so that a failure is the text's rather than the model's.
+    proven: bool,
     /// When the embedder was asked last.
     asked: Option<Instant>,
     /// The worker cannot go on before this moment, and why, unless a person did something about it.
@@ -241,6 +259,7 @@ impl Service {
                 };
                 let next = next.unwrap_or_else(|error| {
                     tracing::warn!(%error, "the worker met a fault of the store");
+                    service.0.worker.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
                     Next::In(FAULT_WAIT)
                 });
                 let Next::In(wait) = next else { continue };
@@ -305,6 +324,7 @@ impl Loop {
             target: None,
             breaker: Breaker::default(),
             begun: Instant::now(),
+            proven: false,
             asked: None,
             blocked: None,
         }
@@ -357,7 +377,7 @@ impl Loop {
         }
         self.give_way(service).await;
         let claim = if self.breaker.is_trying() { 1 } else { CLAIM };
-        let jobs = service.store().claim_jobs(&self.owner, claim, lease_end()).await?;
+        let jobs = service.store().claim_jobs(&self.owner, JobKind::Embed, claim, lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do(service, &target).await;
         }
@@ -406,17 +426,22 @@ impl Loop {
         }
         service.look().await?;
         (self.embedder, self.target) = (Some(Arc::clone(&embedder)), Some(target.clone()));
+        self.proven = false;
         Ok(Ok((embedder, target)))
     }
 
     /// Looks through a page of memories for missing vectors, if that was asked for.
     async fn fill(&mut self, service: &Service, target: &StoredModel) -> Result<Option<Next>, ServiceError> {
-        let Some(after) = lock(&service.0.worker.told).fill.clone() else { return Ok(None) };
+        let after = match lock(&service.0.worker.told).fill.clone() {
+            Fill::Done => return Ok(None),
+            Fill::Begin => None,
+            Fill::After(id) => Some(id),
+        };
         service.0.worker.set(WorkerState::Working);
         self.give_way(service).await;
         let (last, queued) = service.store().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
         tracing::debug!(queued, "looked through a page of memories for missing vectors");
-        lock(&service.0.worker.told).fill = last.map(Some);
+        lock(&service.0.worker.told).fill = last.map_or(Fill::Done, Fill::After);
         Ok(Some(Next::Now))
     }
 
@@ -471,243 +496,6 @@ impl Loop {
 
 const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
-fn lease_end() -> Timestamp {
+pub(super) fn lease_end() -> Timestamp {
     Timestamp::now() + LEASE
-}
-
-/// A leased job under way.
-struct Task {
-    job: Job,
-    memory: Memory,
-    texts: Vec<String>,
-    vectors: Vec<Vec<f32>>,
-}
-
-/// What stops the work on the jobs that were taken.
-enum Halt {
-    /// The provider does not answer now.
-    Later(Option<Duration>),
-    /// The model cannot be used.
-    Unusable(String),
-    /// Today's budget is spent.
-    Spent,
-}
-
-impl Loop {
-    /// Does the jobs, or gives back what it could not do.
-    async fn work(
-        &mut self,
-        service: &Service,
-        embedder: &Arc<dyn Embedder>,
-        target: &StoredModel,
-        jobs: Vec<Job>,
-    ) -> Result<(), ServiceError> {
-        let mut tasks = self.tasks(service, embedder, jobs).await?;
-        let mut renewed = Instant::now();
-        while let Some(mut task) = tasks.pop_front() {
-            if renewed.elapsed() >= LEASE / 4 {
-                service.store().renew_jobs(&self.owner, lease_end()).await?;
-                renewed = Instant::now();
-            }
-            match self.embed(service, embedder, target, &mut task).await {
-                Ok(true) if task.vectors.len() < task.texts.len() => tasks.push_front(task),
-                Ok(true) => self.finish(service, target, task).await?,
-                Ok(false) => {}
-                Err(halt) => {
-                    let left: Vec<Job> = tasks.into_iter().map(|task| task.job).collect();
-                    service.store().release_jobs(&self.owner, &left).await?;
-                    return self.halted(service, task.job, halt).await;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The memories of the jobs, cut into passages. Jobs with nothing to do are ended.
-    async fn tasks(
-        &self,
-        service: &Service,
-        embedder: &Arc<dyn Embedder>,
-        jobs: Vec<Job>,
-    ) -> Result<VecDeque<Task>, ServiceError> {
-        let ids: Vec<MemoryId> = jobs.iter().map(|job| job.memory.clone()).collect();
-        let memories = service.store().memories_by_id(&ids).await?;
-        let words = embedder.model().passage_words;
-        let mut tasks = VecDeque::new();
-        for job in jobs {
-            let memory = memories.iter().find(|memory| memory.id == job.memory && memory.is_live());
-            let Some(memory) = memory.cloned() else {
-                service.store().end_job(&self.owner, &job).await?;
-                continue;
-            };
-            if job.attempts > pace::ATTEMPTS_MAX {
-                let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
-                self.failed(service, &job, None, &reason).await?;
-                continue;
-            }
-            tasks.push_back(Task { texts: passages(&memory, words), job, memory, vectors: Vec::new() });
-        }
-        Ok(tasks)
-    }
-
-    /// One step: embeds some of the texts that a task still lacks. `false` when the provider refused them,
-    /// and the job is given up.
-    async fn embed(
-        &mut self,
-        service: &Service,
-        embedder: &Arc<dyn Embedder>,
-        target: &StoredModel,
-        task: &mut Task,
-    ) -> Result<bool, Halt> {
-        self.give_way(service).await;
-        let most = match service.0.vectors.embedding.batch {
-            _ if embedder.is_metered() => embedder.batch_max(),
-            0 => STEP,
-            batch => batch.min(embedder.batch_max()),
-        };
-        let from = task.vectors.len();
-        let texts: Vec<String> = task.texts.iter().skip(from).take(most.max(1)).cloned().collect();
-        let wanted = texts.len();
-        if embedder.is_metered() {
-            let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !service.may_spend(tokens).await {
-                return Err(Halt::Spent);
-            }
-        }
-        self.asked = Some(Instant::now());
-        let answer = self.thread.embed(Arc::clone(embedder), texts).await;
-        if embedder.is_metered() {
-            let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
-            service.note_spent(target, Spent { tokens, requests: 1 }).await;
-        }
-        let embedded = match answer {
-            Ok(embedded) => embedded,
-            Err(EmbedError::Later { reason, after, .. }) => {
-                tracing::debug!(reason, "the provider does not answer now");
-                return Err(Halt::Later(after));
-            }
-            Err(EmbedError::Unusable(reason)) => return Err(Halt::Unusable(reason)),
-            Err(error @ EmbedError::Refused { .. }) => {
-                let failed = self.failed(service, &task.job, None, &error.to_string()).await;
-                return failed.map(|()| false).map_err(|error| Halt::Unusable(error.to_string()));
-            }
-        };
-        let fits = embedded.vectors.len() == wanted
-            && embedded.vectors.iter().all(|vector| vector.len() == target.dimension);
-        if !fits {
-            let words = format!("the provider gave {} vectors of another form than asked", embedded.vectors.len());
-            return Err(Halt::Unusable(words));
-        }
-        self.breaker.succeed();
-        task.vectors.extend(embedded.vectors);
-        Ok(true)
-    }
-
-    async fn finish(&self, service: &Service, target: &StoredModel, task: Task) -> Result<(), ServiceError> {
-        let Task { job, memory, vectors, .. } = task;
-        let put = |project: &crate::domain::Project| {
-            service.0.vectors.put(target, project, &memory.id, &vectors);
-        };
-        let done =
-            service.store().finish_job(&self.owner, &job, target, memory.revision, &vectors, put).await?;
-        if !done {
-            tracing::debug!(memory = %job.memory, "a memory changed while it was embedded; its new job is queued");
-            return Ok(());
-        }
-        let mut told = lock(&service.0.worker.told);
-        told.done += 1;
-        let lag = job.queued_at.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
-        if let Some(lag) = lag {
-            if told.lags.len() >= LAGS_MAX {
-                told.lags.pop_front();
-            }
-            told.lags.push_back(lag);
-        }
-        Ok(())
-    }
-
-    /// The provider stopped the work at a job.
-    async fn halted(&mut self, service: &Service, job: Job, halt: Halt) -> Result<(), ServiceError> {
-        match halt {
-            Halt::Later(after) => {
-                self.breaker.fail(self.begun.elapsed(), after);
-                let again = (job.attempts < pace::ATTEMPTS_MAX)
-                    .then(|| Timestamp::now() + pace::backoff(job.attempts, rand::random()));
-                self.failed(service, &job, again, "the provider did not answer").await
-            }
-            Halt::Unusable(reason) => {
-                self.block(WorkerState::Unusable(reason), LOOK * 3);
-                (self.embedder, self.target) = (None, None);
-                Ok(service.store().release_jobs(&self.owner, &[job]).await?)
-            }
-            Halt::Spent => {
-                self.block(WorkerState::Waiting(SPENT.to_owned()), LOOK * 3);
-                Ok(service.store().release_jobs(&self.owner, &[job]).await?)
-            }
-        }
-    }
-
-    async fn failed(
-        &self,
-        service: &Service,
-        job: &Job,
-        again: Option<Timestamp>,
-        reason: &str,
-    ) -> Result<(), ServiceError> {
-        lock(&service.0.worker.told).failures += 1;
-        tracing::debug!(memory = %job.memory, attempts = job.attempts, dead = again.is_none(), "a job failed");
-        Ok(service.store().fail_job(&self.owner, job, again, reason).await?)
-    }
-}
-
-/// A thread of low priority with a runtime of its own, in which the worker's model computes: whatever it
-/// starts there is of low priority too. It ends when the handle is dropped.
-struct Thread(mpsc::Sender<Asked>);
-
-struct Asked {
-    embedder: Arc<dyn Embedder>,
-    texts: Vec<String>,
-    answer: oneshot::Sender<Result<Embedded, EmbedError>>,
-}
-
-impl Thread {
-    fn start() -> Self {
-        let (sender, mut asked) = mpsc::channel::<Asked>(1);
-        let run = move || {
-            yield_to_others();
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .on_thread_start(yield_to_others)
-                .enable_all()
-                .build();
-            let Ok(runtime) = runtime else { return };
-            runtime.block_on(async {
-                while let Some(Asked { embedder, texts, mut answer }) = asked.recv().await {
-                    let answered = tokio::select! {
-                        answered = embedder.embed(Purpose::Passage, texts) => answered,
-                        () = answer.closed() => continue,
-                    };
-                    let _ = answer.send(answered);
-                }
-            });
-        };
-        if let Err(error) = std::thread::Builder::new().name("worker".to_owned()).spawn(run) {
-            tracing::error!(%error, "the worker's thread cannot be started");
-        }
-        Self(sender)
-    }
-
-    async fn embed(&self, embedder: Arc<dyn Embedder>, texts: Vec<String>) -> Result<Embedded, EmbedError> {
-        let gone = || EmbedError::Unusable("the worker's thread ended; see the daemon's log".to_owned());
-        let (answer, answered) = oneshot::channel();
-        self.0.send(Asked { embedder, texts, answer }).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
-    }
-}
-
-/// Lowers the priority of this thread. Elsewhere than on Linux that would be the whole process's.
-fn yield_to_others() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(15) {
-        tracing::debug!(%error, "the worker's priority could not be lowered");
-    }
 }

@@ -10,16 +10,41 @@ use super::{
     read::{Vars, one, take},
     row::{JobRow, datetime, memory_id, memory_record, timestamp},
     statement::{self, Statement},
-    write::job_record,
 };
 use crate::domain::{MemoryId, Project, Timestamp, limits::WRITE_ATTEMPTS_MAX};
 
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
 
+/// What a job asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// The memory's vectors, and what relates it to others.
+    Embed,
+    /// What a language model says of how it stands to others.
+    Claim,
+}
+
+impl JobKind {
+    /// The stored name, which is also the beginning of the job's id.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Embed => "embed",
+            Self::Claim => "claim",
+        }
+    }
+
+    /// The row of this kind of a memory's jobs.
+    pub(super) fn record(self, memory: &MemoryId) -> RecordId {
+        RecordId::new("job", format!("{}-{memory}", self.as_str()))
+    }
+}
+
 /// A leased job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
+    /// What it asks for.
+    pub kind: JobKind,
     /// The memory that must be looked at.
     pub memory: MemoryId,
     /// The revision for which it was queued.
@@ -148,16 +173,18 @@ impl Store {
     pub async fn claim_jobs(
         &self,
         owner: &str,
+        kind: JobKind,
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
         let vars =
-            Vars::new().with("owner", owner).limit(limit).at("now", self.now()).at("until", until);
+            Vars::new().with("owner", owner).limit(limit).at("now", self.now()).at("until", until).with("kind", kind.as_str());
         let mut results = self.insist(statement::JOB_CLAIM, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter()
             .map(|row| {
                 Ok(Job {
+                    kind,
                     memory: memory_id("job", row.memory)?,
                     revision: small(row.revision),
                     attempts: small(row.attempts),
@@ -195,7 +222,7 @@ impl Store {
         let vars = Vars::new()
             .with("owner", owner)
             .with("claim", job.claim)
-            .with("job", job_record(&job.memory))
+            .with("job", job.kind.record(&job.memory))
             .with("memory", memory_record(&job.memory))
             .with("queued", i64::from(job.revision))
             .with("revision", i64::from(revision))
@@ -213,7 +240,7 @@ impl Store {
 
     /// Ends a job for which there is nothing to do.
     pub async fn end_job(&self, owner: &str, job: &Job) -> Result<(), StoreError> {
-        let vars = Vars::new().with("owner", owner).with("claim", job.claim).with("job", job_record(&job.memory));
+        let vars = Vars::new().with("owner", owner).with("claim", job.claim).with("job", job.kind.record(&job.memory));
         self.insist(statement::JOB_END, vars).await.map(drop)
     }
 
@@ -249,7 +276,7 @@ impl Store {
         forgive: bool,
     ) -> Result<(), StoreError> {
         let jobs: Vec<Held> =
-            jobs.iter().map(|job| Held { job: job_record(&job.memory), claim: job.claim }).collect();
+            jobs.iter().map(|job| Held { job: job.kind.record(&job.memory), claim: job.claim }).collect();
         let vars = Vars::new()
             .with("owner", owner)
             .with("jobs", jobs)
@@ -319,6 +346,21 @@ impl Store {
         Ok(rows.len())
     }
 
+    /// Queues a memory's present revision for a language model. One that waits already is the same row.
+    pub async fn queue_claim(&self, memory: &MemoryId, revision: u32) -> Result<(), StoreError> {
+        let row = JobRow {
+            id: JobKind::Claim.record(memory),
+            memory: memory_record(memory),
+            revision: i64::from(revision),
+            kind: JobKind::Claim.as_str().to_owned(),
+            state: JobState::Queued.as_str().to_owned(),
+            attempts: 0,
+            due_at: datetime(self.now()),
+            queued_at: None,
+        };
+        self.insist(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+    }
+
     /// Looks at a page of memories after an id and queues the live ones that have no vectors of their
     /// revision. Gives where the page ended (`None` behind the last one) and how many were queued.
     pub async fn queue_missing(
@@ -349,10 +391,10 @@ impl Store {
         let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
         let jobs: Vec<JobRow> = missing
             .map(|(id, revision)| JobRow {
-                id: job_record(&id),
+                id: JobKind::Embed.record(&id),
                 memory: memory_record(&id),
                 revision,
-                kind: "embed".to_owned(),
+                kind: JobKind::Embed.as_str().to_owned(),
                 state: JobState::Queued.as_str().to_owned(),
                 attempts: 0,
                 due_at: datetime(self.now()),
@@ -419,10 +461,10 @@ mod tests {
             let model = model(&store).await;
             let saved = memory(None);
             save(&store, &saved).await;
-            let jobs = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
+            let jobs = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].memory), (1, 1, &saved.id));
             assert!(jobs[0].queued_at.is_some());
-            assert!(store.claim_jobs("b/1", 5, later(60)).await.unwrap().is_empty(), "it is leased");
+            assert!(store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(), "it is leased");
             let counts = store.job_counts().await.unwrap();
             assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
@@ -455,23 +497,23 @@ mod tests {
             let model = model(&store).await;
             let mut saved = memory(None);
             save(&store, &saved).await;
-            let old = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
+            let old = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             saved.version = 1;
             saved.revision = 2;
             save(&store, &saved).await;
             let one = [vec![1.0, 0.0, 0.0]];
             assert!(!store.finish_job("a/1", &old[0], &model, 1, &one, |_| ()).await.unwrap());
-            let new = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
+            let new = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!((new[0].revision, new[0].attempts), (2, 1));
             assert!(store.finish_job("a/1", &new[0], &model, 2, &one, |_| ()).await.unwrap());
             // Fewer passages than before leave none of the old ones.
             saved.version = 2;
             save(&store, &saved).await;
-            let again = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
+            let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert!(store.finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ()).await.unwrap());
             saved.version = 3;
             save(&store, &saved).await;
-            let again = store.claim_jobs("a/1", 5, later(60)).await.unwrap();
+            let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
             assert_eq!(places(&store, &model, &saved.project).await, [(saved.id.clone(), 0)]);
             store.close().await.unwrap();
@@ -485,30 +527,30 @@ mod tests {
             let store = open(dir.path()).await;
             let saved = memory(None);
             save(&store, &saved).await;
-            let first = store.claim_jobs("a/1", 5, Timestamp::now()).await.unwrap();
-            let second = store.claim_jobs("b/1", 5, later(60)).await.unwrap();
+            let first = store.claim_jobs("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
+            let second = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!(second[0].attempts, 2, "the lapsed lease is another's");
             store.fail_job("a/1", &first[0], None, "late").await.unwrap();
             assert_eq!(store.job_counts().await.unwrap().leased, 1, "a late word changes nothing");
             store.fail_job("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
-            assert!(store.claim_jobs("b/1", 5, later(60)).await.unwrap().is_empty(), "it is not due");
+            assert!(store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(), "it is not due");
             let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
             assert_eq!(waiting[0].error.as_deref(), Some("again later"));
             assert_eq!(waiting[0].title, saved.title);
             assert!(store.job_counts().await.unwrap().next.is_some());
 
             save(&store, &Memory { version: 1, ..saved.clone() }).await;
-            let third = store.claim_jobs("b/1", 5, later(60)).await.unwrap();
+            let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!(third[0].attempts, 1, "a change begins anew");
             store.release_jobs("b/1", &third).await.unwrap();
-            let third = store.claim_jobs("b/1", 5, later(60)).await.unwrap();
+            let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!(third[0].attempts, 1, "given back is not tried");
             store.fail_job("b/1", &third[0], None, "never").await.unwrap();
             assert_eq!(store.job_counts().await.unwrap().dead, 1);
             assert_eq!(store.retry_jobs().await.unwrap(), 1);
-            assert_eq!(store.claim_jobs("local/2", 5, later(60)).await.unwrap().len(), 1);
+            assert_eq!(store.claim_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
             store.orphaned_jobs().await.unwrap();
-            assert_eq!(store.claim_jobs("local/3", 5, later(60)).await.unwrap().len(), 1, "its process ended");
+            assert_eq!(store.claim_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1, "its process ended");
             store.close().await.unwrap();
         });
     }
@@ -527,7 +569,7 @@ mod tests {
                     let owner = format!("w/{n}");
                     let mut got = Vec::new();
                     loop {
-                        let jobs = store.claim_jobs(&owner, 3, later(60)).await.unwrap();
+                        let jobs = store.claim_jobs(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
                         if jobs.is_empty() {
                             return got;
                         }
@@ -556,7 +598,7 @@ mod tests {
             for saved in [&stays, &goes] {
                 save(&store, saved).await;
             }
-            for job in store.claim_jobs("a/1", 5, later(60)).await.unwrap() {
+            for job in store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
                 store.finish_job("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
             }
             assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
@@ -610,7 +652,7 @@ mod tests {
             let (last, count) = store.queue_missing(&old, None, 10).await.unwrap();
             assert_eq!((last.as_ref(), count), (Some(&saved.id), 1));
             assert_eq!(store.queue_missing(&old, last.as_ref(), 10).await.unwrap(), (None, 0));
-            let job = store.claim_jobs("a/1", 5, later(60)).await.unwrap().remove(0);
+            let job = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
             assert_eq!(job.queued_at, None);
             store.finish_job("a/1", &job, &old, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
             assert_eq!(store.queue_missing(&old, None, 10).await.unwrap().1, 0, "it has its vectors");
@@ -636,9 +678,9 @@ mod tests {
             let model = model(&store).await;
             let one = crate::pace::Spent { tokens: 5, requests: 1 };
             assert_eq!(store.spent("2026-11-22").await.unwrap(), crate::pace::Spent::default());
-            store.spend("2026-11-22", &model, one).await.unwrap();
-            store.spend("2026-11-22", &model, one).await.unwrap();
-            store.spend("2026-11-23", &model, one).await.unwrap();
+            store.spend("2026-11-22", &model.name, one).await.unwrap();
+            store.spend("2026-11-22", &model.name, one).await.unwrap();
+            store.spend("2026-11-23", &model.name, one).await.unwrap();
             let spent = store.spent("2026-11-22").await.unwrap();
             assert_eq!((spent.tokens, spent.requests), (10, 2));
             assert!(!store.worker_is_paused().await.unwrap());

@@ -246,7 +246,7 @@ impl Store {
     }
 
     /// Adds to what was spent on a day (`2026-11-22`) with a model.
-    pub async fn spend(&self, day: &str, model: &StoredModel, spent: Spent) -> Result<(), StoreError> {
+    pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -258,9 +258,9 @@ impl Store {
         }
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let row = Row {
-            id: RecordId::new("spent", format!("{day}-{}", model.table)),
+            id: RecordId::new("spent", format!("{day}-{model}")),
             day: day.to_owned(),
-            model: model.name.clone(),
+            model: model.to_owned(),
             tokens: count(spent.tokens),
             requests: count(spent.requests),
         };
@@ -297,12 +297,171 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
     use super::*;
+    use crate::{
+        domain::{EventKind, Memory, Timestamp},
+        store::{
+            JobKind,
+            tests::{memory, open, run},
+        },
+    };
+
+    const DIMENSION: usize = 48;
+    const K: usize = 10;
 
     #[test]
     fn tables_have_plain_names_and_differ() {
         let table = table_of("local/All-MiniLM'; REMOVE");
         assert!(table.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{table}");
         assert_ne!(table_of("a/b"), table_of("a-b"));
+    }
+
+    /// Vectors in clusters, as texts about some subjects have them; the same for the same seed.
+    fn vector(seed: u64) -> Vec<f32> {
+        let numbers = |seed: u64| {
+            let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+            (0..DIMENSION).map(move |_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                ((state >> 40) as f32) / ((1_u64 << 24) as f32) - 0.5
+            })
+        };
+        let mixed: Vec<f32> =
+            numbers(seed % 17 + 1_000_000).zip(numbers(seed + 1)).map(|(topic, own)| topic + 0.7 * own).collect();
+        let length = mixed.iter().map(|x| x * x).sum::<f32>().sqrt();
+        mixed.into_iter().map(|x| x / length).collect()
+    }
+
+    type Held = BTreeMap<MemoryId, (Memory, Vec<f32>)>;
+
+    /// Puts memories with jobs, or takes them away, in one commit.
+    async fn write(store: &Store, memories: Vec<Memory>) {
+        let written: Result<(), StoreError> = store
+            .transact(move |write| {
+                let memories = memories.clone();
+                Box::pin(async move {
+                    for memory in memories {
+                        if memory.is_live() {
+                            write.tell(EventKind::MemoryUpdated, &memory, None);
+                            write.changes.jobs.push((memory.id.clone(), memory.revision));
+                        } else {
+                            write.tell(EventKind::MemoryDeleted, &memory, None);
+                            write.changes.void_jobs.push(memory.id.clone());
+                        }
+                        write.changes.memories.push(memory);
+                    }
+                    Ok(())
+                })
+            })
+            .await;
+        written.unwrap();
+    }
+
+    /// Does what is queued.
+    async fn work(store: &Store, model: &StoredModel, held: &Held) {
+        loop {
+            let until = Timestamp::now() + Duration::from_secs(60);
+            let jobs = store.claim_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
+            if jobs.is_empty() {
+                return;
+            }
+            for job in jobs {
+                let vectors = [held[&job.memory].1.clone()];
+                assert!(store.finish_job("w/1", &job, model, job.revision, &vectors, |_| ()).await.unwrap());
+            }
+        }
+    }
+
+    /// The share of the truly nearest that the index finds, over some questions.
+    async fn recall(store: &Store, model: &StoredModel, held: &Held, projects: Option<&[Project]>) -> f64 {
+        let (mut found, mut wanted) = (0, 0);
+        for seed in 0..40 {
+            let question = vector(5_000_000 + seed);
+            let inside = |memory: &Memory| projects.is_none_or(|all| all.contains(&memory.project));
+            let mut exact: Vec<(f32, &MemoryId)> = held
+                .values()
+                .filter(|(memory, _)| inside(memory))
+                .map(|(memory, vector)| (vector.iter().zip(&question).map(|(a, b)| a * b).sum(), &memory.id))
+                .collect();
+            exact.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+            let near = store.nearest_vectors(model, projects, &question).await.unwrap();
+            for (memory, ..) in &near {
+                assert!(held.contains_key(memory), "a ghost");
+                assert!(inside(&held[memory].0), "of another project");
+            }
+            wanted += exact.len().min(K);
+            found += exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
+        }
+        found as f64 / wanted as f64
+    }
+
+    async fn assert_recall(store: &Store, model: &StoredModel, held: &Held, when: &str) {
+        let all = recall(store, model, held, None).await;
+        assert!(all >= 0.98, "{when}: {all} of the nearest are found");
+        let one = [Project::parse("p1").unwrap()];
+        let within = recall(store, model, held, Some(&one)).await;
+        assert!(within >= 0.98, "{when}: {within} of the nearest of a project are found");
+    }
+
+    #[test]
+    fn the_index_finds_what_is_near_also_after_churn_and_a_reopen() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let mut store = open(dir.path()).await;
+            let model = StoredModel::new("test/near", DIMENSION, ModelState::Active);
+            store.add_model(&model).await.unwrap();
+            let mut held = Held::new();
+            let mut seed = 0;
+            for round in 0_u64..4 {
+                let mut batch = Vec::new();
+                for n in 0..150 {
+                    seed += 1;
+                    let mut new = memory(None);
+                    new.project = Project::parse(&format!("p{}", n % 3)).unwrap();
+                    held.insert(new.id.clone(), (new.clone(), vector(seed)));
+                    batch.push(new);
+                }
+                // A third of what was there is changed, some of it goes.
+                for id in held.keys().cloned().collect::<Vec<_>>() {
+                    let Some((old, place)) = held.get_mut(&id).filter(|(old, _)| batch.iter().all(|b| b.id != old.id))
+                    else {
+                        continue;
+                    };
+                    seed += 1;
+                    match seed % 6 {
+                        0 => {
+                            old.deleted_at = Some(Timestamp::now());
+                            batch.push(old.clone());
+                            held.remove(&id);
+                        }
+                        1 | 2 => {
+                            old.revision += 1;
+                            *place = vector(seed);
+                            batch.push(old.clone());
+                        }
+                        _ => {}
+                    }
+                }
+                for part in batch.chunks(100) {
+                    write(&store, part.to_vec()).await;
+                }
+                for written in &batch {
+                    if let Some((memory, _)) = held.get_mut(&written.id) {
+                        memory.version += 1;
+                    }
+                }
+                work(&store, &model, &held).await;
+                assert_recall(&store, &model, &held, &format!("round {round}")).await;
+                if round % 2 == 1 {
+                    store.close().await.unwrap();
+                    store = open(dir.path()).await;
+                    assert_recall(&store, &model, &held, &format!("reopened after round {round}")).await;
+                }
+            }
+            store.close().await.unwrap();
+        });
     }
 }

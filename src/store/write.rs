@@ -6,7 +6,7 @@ use surrealdb::types::{RecordId, SurrealValue, Value, Variables};
 use tokio::sync::MutexGuard;
 
 use super::{
-    Store, StoreError,
+    JobKind, Store, StoreError,
     row::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
@@ -272,16 +272,18 @@ impl Write<'_> {
             at: datetime(*at),
         });
         script.part(statement::COMMIT_JOBS, "jobs", &changes.jobs, |(memory, revision)| JobRow {
-            id: job_record(memory),
+            id: JobKind::Embed.record(memory),
             memory: memory_record(memory),
             revision: i64::from(*revision),
-            kind: "embed".to_owned(),
+            kind: JobKind::Embed.as_str().to_owned(),
             state: "queued".to_owned(),
             attempts: 0,
             due_at: at,
             queued_at: Some(at),
         });
-        script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, job_record);
+        script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, |memory| {
+            [JobKind::Embed, JobKind::Claim].map(|kind| kind.record(memory)).to_vec()
+        });
         script.part(statement::COMMIT_GONE_VECTORS, "gone", &changes.void_jobs, memory_record);
         script.part(statement::COMMIT_MOVED_VECTORS, "moved", &changes.moved, |(memory, project)| Move {
             memory: memory_record(memory),
@@ -330,10 +332,6 @@ struct Trim {
 struct Move {
     memory: RecordId,
     project: String,
-}
-
-pub(super) fn job_record(memory: &MemoryId) -> RecordId {
-    RecordId::new("job", format!("embed-{memory}"))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Packed {
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         let scale = if length > f32::EPSILON { ONE / length } else { 0.0 };
         #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and no number is above 1")]
-        Self(vector.iter().map(|x| (x * scale) as i16).collect())
+        Self(vector.iter().map(|x| (x * scale).round() as i16).collect())
     }
 
     /// How many numbers it has.

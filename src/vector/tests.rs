@@ -67,10 +67,10 @@ fn the_nearest_memories_come_once_each_in_order() {
     ];
     let space = space(&p, rows, 2);
     let query = Packed::new(&[1.0, 0.1]);
-    let near = space.nearest(&[p.clone()], &query, 10, ALL).unwrap();
+    let near = space.nearest(std::slice::from_ref(&p), &query, 10, ALL).unwrap();
     let got: Vec<_> = near.iter().map(|near| (near.memory.clone(), near.passage)).collect();
     assert_eq!(got, [(id(1), 1), (id(2), 0), (id(3), 0)], "equal ones by id");
-    let some = space.nearest(&[p.clone()], &query, 1, &|memory| *memory != id(1)).unwrap();
+    let some = space.nearest(std::slice::from_ref(&p), &query, 1, &|memory| *memory != id(1)).unwrap();
     assert_eq!(some[0].memory, id(2));
     assert!(space.nearest(&[project("other")], &query, 1, ALL).is_none(), "it is not loaded");
     assert_eq!(space.nearest(&[p], &Packed::new(&[1.0]), 1, ALL), Some(vec![]), "another dimension");
@@ -99,7 +99,7 @@ fn a_memory_is_found_in_one_project_only() {
     space.settle(&id(1), &p);
     assert!(space.holds(&p) && space.holds(&q), "nothing moved");
     space.settle(&id(1), &q);
-    assert!(space.nearest(&[p.clone()], &vector(), 1, ALL).unwrap().is_empty());
+    assert!(space.nearest(std::slice::from_ref(&p), &vector(), 1, ALL).unwrap().is_empty());
     assert!(!space.holds(&q), "its vectors must be read there");
     space.put(&p, &id(1), vec![vector()]);
     assert_eq!(space.nearest(&[p], &vector(), 1, ALL).unwrap().len(), 1);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::{Agent, Home, Mood, Provider, Value, json, wait_for};
+use crate::support::{Agent, Fickle, Home, Mood, Value, json, wait_for};
 
 fn worker(home: &Home) -> Value {
     home.json(&["worker", "status"])
@@ -29,7 +29,7 @@ fn save(agent: &mut Agent, count: usize) -> Vec<String> {
 
 #[test]
 fn every_save_gets_a_vector_soon_after() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     save(&mut agent, 20);
@@ -64,7 +64,7 @@ fn without_a_provider_jobs_wait_and_nothing_changes() {
 
 #[test]
 fn an_outage_is_waited_out_without_a_storm_of_calls() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     provider.is(Mood::Down);
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
@@ -89,7 +89,7 @@ fn an_outage_is_waited_out_without_a_storm_of_calls() {
 
 #[test]
 fn a_refused_memory_is_given_up_and_can_be_tried_again() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     provider.is(Mood::Picky);
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
@@ -119,7 +119,7 @@ fn a_refused_memory_is_given_up_and_can_be_tried_again() {
 
 #[test]
 fn the_days_budget_holds_and_is_remembered() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config("requests_per_day = 4"));
     let mut agent = home.agent();
     save(&mut agent, 12);
@@ -135,7 +135,7 @@ fn the_days_budget_holds_and_is_remembered() {
 
 #[test]
 fn a_pause_holds_over_a_restart_until_it_is_resumed() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
     home.run(&["worker", "pause"]).success();
@@ -154,7 +154,7 @@ fn a_pause_holds_over_a_restart_until_it_is_resumed() {
 
 #[test]
 fn jobs_that_cannot_run_do_not_keep_the_daemon() {
-    let provider = Provider::start();
+    let provider = Fickle::start();
     provider.is(Mood::Down);
     let home = Home::with_config(&format!("idle_exit = \"2s\"\n{}", provider.config("")));
     let mut agent = home.agent();

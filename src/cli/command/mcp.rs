@@ -6,7 +6,6 @@ use super::{Desk, Leftover, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::config::Config;
 use crate::mcp::Server;
-use crate::service::Embedding;
 use crate::pump::{self, PumpError, PumpOptions};
 
 /// Serve an agent over stdio: the command to give to MCP clients
@@ -31,10 +30,10 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
     let home = desk.home()?;
     let options = PumpOptions { project: args.project };
     let ended = if args.standalone {
-        let settings = Config::read(&home.config_file())?.settings();
+        let config = Config::read(&home.config_file())?;
         let own = home.clone();
-        let embedding = Embedding::none();
-        pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await
+        let embedding = config.embedding(&home);
+        pump::run_standalone(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await
     } else {
         pump::run(&home, options).await
     };

@@ -1,0 +1,226 @@
+//! What agents are doing now: who is connected, and the last calls that were answered.
+//!
+//! Kept in memory only, and bounded. A call shows the beginnings of its arguments, taken after secrets
+//! and private text were taken out of them.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use rmcp::model::CallToolResult;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+
+use super::reply::moment;
+use crate::{domain::Timestamp, text};
+
+/// Most calls that are kept.
+const CALLS_MAX: usize = 1_000;
+/// Most characters of one argument that a call shows.
+const VALUE_CHARS_MAX: usize = 80;
+/// Most characters of all arguments together.
+const PREVIEW_CHARS_MAX: usize = 240;
+/// Bytes of an argument that are looked at: a preview needs only its beginning.
+const LOOKED_AT_BYTES: usize = 1_024;
+/// Most characters of the words of an outcome.
+const OUTCOME_CHARS_MAX: usize = 120;
+
+/// One answered call.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub tool: String,
+    pub agent: String,
+    pub project: String,
+    pub session: String,
+    /// The beginnings of its arguments.
+    pub preview: String,
+}
+
+/// What is known of one connected client.
+#[derive(Debug, Clone)]
+struct Client {
+    agent: String,
+    project: String,
+    pid: u32,
+    since: Timestamp,
+    calls: u64,
+    last_at: Option<Timestamp>,
+}
+
+/// The calls and the clients of this process.
+#[derive(Debug)]
+pub(super) struct Live {
+    calls: Mutex<VecDeque<Value>>,
+    /// The number of the last call; numbers begin at 1.
+    last: watch::Sender<u64>,
+    clients: Mutex<BTreeMap<u64, Client>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Live {
+    pub(super) fn new() -> Self {
+        Self { calls: Mutex::default(), last: watch::channel(0).0, clients: Mutex::default() }
+    }
+
+    /// Notes a new client; the number is for [`Self::left`].
+    pub(super) fn joined(&self, project: &str, pid: u32) -> u64 {
+        let mut clients = lock(&self.clients);
+        let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
+        let since = Timestamp::now();
+        let project = project.to_owned();
+        let client = Client { agent: String::new(), project, pid, since, calls: 0, last_at: None };
+        clients.insert(number, client);
+        number
+    }
+
+    /// Forgets a client.
+    pub(super) fn left(&self, number: u64) {
+        lock(&self.clients).remove(&number);
+    }
+
+    /// Notes an answered call of a client.
+    pub(super) fn note(&self, client: u64, call: Seen, took: Duration, result: &CallToolResult) {
+        let now = Timestamp::now();
+        if let Some(client) = lock(&self.clients).get_mut(&client) {
+            client.agent.clone_from(&call.agent);
+            client.calls += 1;
+            client.last_at = Some(now);
+        }
+        let mut calls = lock(&self.calls);
+        let number = *self.last.borrow() + 1;
+        if calls.len() == CALLS_MAX {
+            calls.pop_front();
+        }
+        calls.push_back(json!({
+            "n": number, "at": now.to_string(), "tool": call.tool, "agent": call.agent, "project": call.project,
+            "session_id": call.session, "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "failed": result.is_error == Some(true), "outcome": outcome(result), "arguments": call.preview,
+        }));
+        self.last.send_replace(number);
+    }
+
+    /// The calls after a number, oldest first, at most `limit` of the latest; and the number of the last.
+    pub(super) fn after(&self, after: u64, limit: usize) -> (Vec<Value>, u64) {
+        let calls = lock(&self.calls);
+        let new = calls.iter().rev().take_while(|call| call["n"].as_u64().is_some_and(|n| n > after));
+        let mut found: Vec<Value> = new.take(limit).cloned().collect();
+        found.reverse();
+        (found, *self.last.borrow())
+    }
+
+    /// Waits until there is a call after a number.
+    pub(super) async fn wait(&self, after: u64) {
+        // The sender lives as long as `self`.
+        let _ = self.last.subscribe().wait_for(|last| *last > after).await;
+    }
+
+    /// The connected clients, the earliest first.
+    pub(super) fn clients(&self) -> Vec<Value> {
+        let clients = lock(&self.clients);
+        let row = |client: &Client| {
+            json!({
+                "agent": client.agent, "project": client.project, "pid": client.pid, "since": moment(client.since),
+                "calls": client.calls, "last_at": client.last_at.map(moment),
+            })
+        };
+        clients.values().map(row).collect()
+    }
+}
+
+/// The beginnings of a call's arguments, on one line. Of a person's operations, whose texts were not
+/// looked through for secrets, only numbers and flags are shown.
+pub(super) fn preview(arguments: &Map<String, Value>, redacted: bool) -> String {
+    let shown = arguments.iter().filter_map(|(name, value)| {
+        let value = match value {
+            Value::Null => return None,
+            // The beginning of a redacted text holds nothing that the whole does not.
+            Value::String(text) if redacted => text::one_line(text::cut_bytes(text, LOOKED_AT_BYTES)),
+            Value::Array(items) if redacted => {
+                let texts = items.iter().filter_map(Value::as_str);
+                let joined = texts.take(16).collect::<Vec<_>>().join(", ");
+                text::one_line(text::cut_bytes(&joined, LOOKED_AT_BYTES))
+            }
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            _ => "…".to_owned(),
+        };
+        Some(format!("{name}={}", text::cut_chars(&value, VALUE_CHARS_MAX)))
+    });
+    let line = text::clean(&shown.collect::<Vec<_>>().join("  ")).into_owned();
+    text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()
+}
+
+/// What came of a call, in a few words.
+fn outcome(result: &CallToolResult) -> String {
+    let facts = result.structured_content.as_ref();
+    let fact = |name: &str| facts.and_then(|facts| facts.get(name));
+    let text = |name: &str| fact(name).and_then(Value::as_str);
+    if let Some(error) = text("error") {
+        let line = text::one_line(&text::clean(error));
+        return text::cut_chars(&line, OUTCOME_CHARS_MAX).into_owned();
+    }
+    if let Some(outcome) = text("outcome") {
+        return outcome.to_owned();
+    }
+    if let Some(hits) = fact("hits").and_then(Value::as_array) {
+        return format!("{} hits, {}", hits.len(), text("match").unwrap_or("none"));
+    }
+    "ok".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::reply::{Reply, failure};
+
+    fn seen(tool: &str) -> Seen {
+        let text = |word: &str| word.to_owned();
+        Seen { tool: text(tool), agent: text("a"), project: text("p"), session: text("s"), preview: text("") }
+    }
+
+    #[test]
+    fn calls_are_numbered_bounded_and_given_after_a_number() {
+        let live = Live::new();
+        let client = live.joined("p", 7);
+        let result = Reply::saying("x").fact("outcome", "created").finish();
+        for n in 0..CALLS_MAX + 5 {
+            live.note(client, seen(&format!("t{n}")), Duration::from_millis(3), &result);
+        }
+        let (calls, last) = live.after(0, usize::MAX);
+        assert_eq!((calls.len(), last), (CALLS_MAX, CALLS_MAX as u64 + 5));
+        assert_eq!(calls[0]["n"], 6);
+        let (calls, _) = live.after(last - 3, 2);
+        assert_eq!(calls.iter().map(|call| call["n"].as_u64().unwrap()).collect::<Vec<_>>(), [last - 1, last]);
+        assert_eq!((calls[0]["outcome"].as_str(), calls[0]["ms"].as_u64()), (Some("created"), Some(3)));
+        assert_eq!(live.clients()[0]["calls"], CALLS_MAX as u64 + 5);
+        live.left(client);
+        assert!(live.clients().is_empty());
+    }
+
+    #[test]
+    fn outcomes_are_words() {
+        assert_eq!(outcome(&failure("no\nmemory")), "no memory");
+        let found = Reply::saying("x").list("hits", vec![json!({})]).fact("match", "strong").finish();
+        assert_eq!(outcome(&found), "1 hits, strong");
+        assert_eq!(outcome(&Reply::saying("x").finish()), "ok");
+    }
+
+    #[test]
+    fn previews_are_short_and_show_no_unredacted_text() {
+        let Value::Object(map) = json!({
+            "title": "A\u{1b}[31m\ntitle", "content": "x".repeat(5_000), "limit": 5, "tags": ["a", "b"], "none": null,
+        }) else {
+            unreachable!()
+        };
+        let line = preview(&map, true);
+        assert!(line.chars().count() <= PREVIEW_CHARS_MAX, "{line}");
+        assert!(line.contains("title=A[31m title") && line.contains("tags=a, b"), "{line}");
+        assert!(line.contains("limit=5") && !line.contains("none") && !line.contains('\u{1b}'), "{line}");
+        let line = preview(&map, false);
+        assert_eq!(line, "content=…  limit=5  tags=…  title=…");
+    }
+}

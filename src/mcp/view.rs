@@ -1,0 +1,117 @@
+//! What the screens of `cerebro tui` ask beyond what the commands do.
+
+use std::time::Duration;
+
+use rmcp::model::CallToolResult;
+use serde_json::{Value, json};
+
+use super::{
+    arguments::{ArgumentError, Arguments},
+    operator::memory_row,
+    reply::{Reply, failure},
+    server::Server,
+    tools::{Answer, Call, entry_json},
+};
+use crate::{
+    domain::Timestamp,
+    service::{BrowseRequest, Story},
+};
+
+/// Most memories of a page.
+const PAGE_MAX: usize = 500;
+/// Most things of a session that are told at once.
+const STORY_MAX: usize = 500;
+/// Most calls that are told at once.
+const CALLS_MAX: usize = 1_000;
+/// Longest wait for a call to tell of, in milliseconds.
+const WAIT_MS_MAX: usize = 20_000;
+
+/// Whether an operation only watches the daemon, which must not keep it from leaving.
+pub(super) fn only_watches(name: &str) -> bool {
+    matches!(name, "op_status" | "op_live" | "op_clients")
+}
+
+/// Answers what does not need the store: who is connected, and the calls as they happen.
+pub(super) async fn watch(
+    server: &Server,
+    name: &str,
+    arguments: &mut Arguments,
+) -> Option<CallToolResult> {
+    let live = server.live();
+    let reply = match name {
+        "op_clients" => {
+            let clients = live.clients();
+            Ok(Reply::saying(format!("{} clients", clients.len())).list("clients", clients))
+        }
+        "op_live" => calls(server, arguments).await,
+        _ => return None,
+    };
+    Some(reply.map_or_else(|error| failure(&error.to_string()), Reply::finish))
+}
+
+/// The calls after a number; waits for one if there is none yet.
+async fn calls(server: &Server, arguments: &mut Arguments) -> Result<Reply, ArgumentError> {
+    let after = arguments.count("after")?.unwrap_or(0) as u64;
+    let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
+    let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
+    tokio::select! {
+        () = server.live().wait(after) => {}
+        () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
+        () = server.control().stopping() => {}
+    }
+    let (calls, last) = server.live().after(after, limit);
+    Ok(Reply::saying(format!("{} calls", calls.len())).list("calls", calls).fact("last", last))
+}
+
+/// Answers an operation on the store; `None` for one of another name.
+pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
+    match name {
+        "op_browse" => Some(browse(call).await),
+        "op_activity" => Some(activity(call).await),
+        "op_story" => Some(story(call).await),
+        _ => None,
+    }
+}
+
+async fn browse(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let request = BrowseRequest {
+        project: arguments.project()?,
+        scope: arguments.scope()?,
+        kind: arguments.kind()?,
+        deleted: arguments.flag(&["deleted"])?,
+        offset: arguments.count("offset")?.unwrap_or(0),
+        limit: arguments.clamped("limit", 100, 1..=PAGE_MAX)?,
+    };
+    let browsed = call.service.browse(request).await?;
+    let rows = browsed.memories.iter().map(memory_row).collect();
+    Ok(Reply::saying(format!("{} of {} memories", browsed.memories.len(), browsed.total))
+        .list("memories", rows)
+        .fact("total", browsed.total))
+}
+
+async fn activity(call: &mut Call) -> Answer {
+    let now = Timestamp::now();
+    let project = call.arguments.project()?;
+    let until = call.arguments.moment("until", now, true)?.unwrap_or(now);
+    let month = jiff::SignedDuration::from_hours(30 * 24);
+    let since = call.arguments.moment("since", now, false)?;
+    let since = since.unwrap_or_else(|| until.saturating_sub(month).unwrap_or(Timestamp::MIN));
+    let days = call.service.activity(project.as_ref(), since, until).await?;
+    let rows: Vec<Value> =
+        days.iter().map(|(day, saves)| json!({ "date": day.to_string(), "saves": saves })).collect();
+    Ok(Reply::saying(format!("{} days", rows.len())).list("days", rows))
+}
+
+async fn story(call: &mut Call) -> Answer {
+    let Some(id) = call.arguments.session_id("session_id")? else {
+        return Err(ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into());
+    };
+    let after = call.arguments.moment("after", Timestamp::now(), false)?.unwrap_or(Timestamp::MIN);
+    let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
+    let Story { session, entries, more } = call.service.story(&id, after, limit).await?;
+    Ok(Reply::saying(format!("{} entries", entries.len()))
+        .fact("session", session.as_ref().map_or(Value::Null, super::operator::session_row))
+        .list("entries", entries.iter().map(entry_json).collect())
+        .fact("more", more))
+}

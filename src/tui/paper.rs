@@ -1,0 +1,171 @@
+//! A long text to scroll through, and a place in a list: what was drawn last is remembered for the keys.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::text::Line;
+
+use super::markdown;
+use super::theme::Theme;
+
+type Rendered = (usize, Rc<Vec<Line<'static>>>);
+
+/// A Markdown text with a place in it.
+#[derive(Debug, Default)]
+pub struct Paper {
+    text: String,
+    /// The lines for the width they were asked for last.
+    rendered: RefCell<Option<Rendered>>,
+    /// Where reading is, and how far it can go.
+    pub scroll: Scroll,
+}
+
+impl Paper {
+    /// A text, at its begin.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// Its lines for a width.
+    pub fn lines(&self, columns: usize, theme: Theme) -> Rc<Vec<Line<'static>>> {
+        if let Some((width, lines)) = &*self.rendered.borrow()
+            && *width == columns
+        {
+            return Rc::clone(lines);
+        }
+        let lines = Rc::new(markdown::render(&self.text, columns, theme));
+        *self.rendered.borrow_mut() = Some((columns, Rc::clone(&lines)));
+        lines
+    }
+}
+
+/// The first line that is shown.
+#[derive(Debug, Default)]
+pub struct Scroll {
+    at: usize,
+    /// Lines and height when it was drawn last.
+    seen: Cell<(usize, usize)>,
+}
+
+impl Scroll {
+    /// The first line to show of so many, in so many rows.
+    pub fn top(&self, lines: usize, rows: usize) -> usize {
+        self.seen.set((lines, rows));
+        self.at.min(lines.saturating_sub(rows))
+    }
+
+    /// Moves by a key, if it is one that moves.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        let (lines, rows) = self.seen.get();
+        let end = lines.saturating_sub(rows);
+        let at = self.at.min(end);
+        let page = rows.saturating_sub(2).max(1);
+        self.at = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => at + 1,
+            KeyCode::PageUp => at.saturating_sub(page),
+            KeyCode::PageDown | KeyCode::Char(' ') => at + page,
+            KeyCode::Home => 0,
+            KeyCode::End => end,
+            _ => return false,
+        }
+        .min(end);
+        true
+    }
+
+    /// Goes to the begin.
+    pub fn reset(&mut self) {
+        self.at = 0;
+    }
+}
+
+/// The chosen line of a list and the part of it that is shown.
+#[derive(Debug, Default)]
+pub struct Cursor {
+    /// The number of the chosen line.
+    pub at: usize,
+    top: Cell<usize>,
+    rows: Cell<usize>,
+}
+
+impl Cursor {
+    /// The first line to show of so many in so many rows, so that the chosen one is among them.
+    pub fn top(&self, total: usize, rows: usize) -> usize {
+        self.rows.set(rows);
+        let lowest = self.at.saturating_sub(rows.saturating_sub(1));
+        let top = self.top.get().clamp(lowest, self.at.max(lowest)).min(total.saturating_sub(rows));
+        self.top.set(top);
+        top
+    }
+
+    /// How many rows were shown last.
+    pub fn rows(&self) -> usize {
+        self.rows.get().max(1)
+    }
+
+    /// Moves by a key among so many lines, if it is one that moves.
+    pub fn key(&mut self, key: KeyEvent, total: usize) -> bool {
+        let page = self.rows().saturating_sub(1).max(1);
+        let at = match key.code {
+            KeyCode::Up | KeyCode::Char('k') => self.at.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.at + 1,
+            KeyCode::PageUp => self.at.saturating_sub(page),
+            KeyCode::PageDown => self.at + page,
+            KeyCode::Home => 0,
+            KeyCode::End => total,
+            _ => return false,
+        };
+        self.at = at;
+        self.fit(total);
+        true
+    }
+
+    /// Stays within so many lines.
+    pub fn fit(&mut self, total: usize) {
+        self.at = self.at.min(total.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyModifiers;
+
+    use super::*;
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn the_chosen_line_is_always_shown() {
+        let mut cursor = Cursor::default();
+        assert_eq!(cursor.top(100, 10), 0);
+        for (code, at, top) in [
+            (KeyCode::Down, 1, 0),
+            (KeyCode::PageDown, 10, 1),
+            (KeyCode::End, 99, 90),
+            (KeyCode::Down, 99, 90),
+            (KeyCode::Up, 98, 90),
+            (KeyCode::PageUp, 89, 89),
+            (KeyCode::Home, 0, 0),
+        ] {
+            assert!(cursor.key(key(code), 100));
+            assert_eq!((cursor.at, cursor.top(100, 10)), (at, top), "{code:?}");
+        }
+        cursor.fit(0);
+        assert_eq!((cursor.at, cursor.top(0, 10)), (0, 0));
+    }
+
+    #[test]
+    fn a_text_scrolls_within_its_ends() {
+        let mut scroll = Scroll::default();
+        assert_eq!(scroll.top(30, 10), 0);
+        for (code, want) in [(KeyCode::End, 20), (KeyCode::Down, 20), (KeyCode::PageUp, 12), (KeyCode::Home, 0)] {
+            scroll.key(key(code));
+            assert_eq!(scroll.top(30, 10), want, "{code:?}");
+        }
+        scroll.key(key(KeyCode::End));
+        assert_eq!(scroll.top(5, 10), 0, "a shorter text is shown from its begin");
+    }
+}
