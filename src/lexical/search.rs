@@ -84,7 +84,12 @@ pub fn search(
 
 fn signs(first: Option<&Ranked>, pool: &Pool, meanings: &Meanings) -> Signs {
     let Some(first) = first else { return Signs::default() };
-    Signs { exact: pool.candidates[first.at].exact, coverage: meanings.coverage(pool.places[first.at].mask) }
+    let nearest = pool.candidates.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
+    Signs {
+        exact: pool.candidates[first.at].exact,
+        coverage: meanings.coverage(pool.places[first.at].mask),
+        meaning: pool.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
+    }
 }
 
 impl Finder<'_> {

@@ -39,6 +39,11 @@ impl Usual {
         Self { mean, deviation: square.sqrt() }
     }
 
+    /// How far a similarity is on the way from the usual one to that of the same text: 0 to 1.
+    pub fn share(self, similarity: f32) -> f32 {
+        ((similarity - self.mean) / (1.0 - self.mean).max(f32::EPSILON)).clamp(0.0, 1.0)
+    }
+
     /// How far a similarity stands out, 0 for the mean and below, 1 at [`DEVIATIONS`].
     fn height(self, similarity: f32) -> f32 {
         if self.deviation <= f32::EPSILON {
@@ -84,4 +89,62 @@ pub fn rank(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> V
             .then(x.memory.cmp(&y.memory))
     });
     ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(memory: u64, words: f32, meaning: Option<f32>) -> Candidate {
+        Candidate {
+            memory,
+            date: 0,
+            session: 1,
+            session_size: 10,
+            words,
+            meaning,
+            exact: false,
+            named: false,
+        }
+    }
+
+    fn order(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> Vec<u64> {
+        rank(candidates, links, usual).iter().map(|ranked| candidates[ranked.at].memory).collect()
+    }
+
+    #[test]
+    fn both_legs_count_and_ties_are_settled() {
+        let usual = Some(Usual { mean: 0.1, deviation: 0.1 });
+        let all = [
+            candidate(3, 9.0, None),
+            candidate(2, 8.0, Some(0.5)),
+            candidate(1, 0.0, Some(0.1)),
+            candidate(5, 0.0, Some(0.1)),
+        ];
+        assert_eq!(order(&all, &[], usual), [2, 3, 1, 5]);
+        let mut named = all;
+        named[2].exact = true;
+        named[3].date = 1;
+        assert_eq!(order(&named, &[], usual), [1, 2, 3, 5]);
+        assert_eq!(order(&[], &[], None), [0; 0]);
+    }
+
+    #[test]
+    fn a_neighbour_of_the_best_comes_before_a_stranger() {
+        let all = [candidate(1, 9.0, None), candidate(2, 1.0, None), candidate(3, 1.5, None)];
+        assert_eq!(order(&all, &[], None), [1, 3, 2]);
+        assert_eq!(order(&all, &[Link { from: 0, to: 1, distance: 1 }], None), [1, 2, 3]);
+        let far = all.map(|candidate| Candidate { session_size: 100_000, ..candidate });
+        assert_eq!(order(&far, &[Link { from: 0, to: 1, distance: 1 }], None), [1, 3, 2]);
+    }
+
+    #[test]
+    fn a_score_is_the_sum_of_its_parts() {
+        let mut all = [candidate(1, 9.0, Some(0.9)), candidate(2, 1.0, None)];
+        all[1].named = true;
+        let links = [Link { from: 0, to: 1, distance: 2 }];
+        for ranked in rank(&all, &links, Some(Usual::of(&[0.9, 0.1, 0.2]))) {
+            assert!((ranked.score - ranked.parts.sum()).abs() < 1e-6 && ranked.score.is_finite());
+        }
+    }
 }
