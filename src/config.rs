@@ -1,10 +1,22 @@
 //! What the user can set, in `config.toml` of the home.
 
-use std::{path::Path, time::Duration};
+pub mod edit;
+mod opener;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde::Deserialize;
 
-use crate::service::Settings;
+use crate::{
+    embed,
+    home::user_home,
+    llm,
+    service::{Settings, backup::Plan},
+    text,
+};
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -20,6 +32,40 @@ pub struct Config {
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// `[backup]`: backups by the clock.
+    pub backup: BackupConfig,
+    /// `[embeddings]`: who turns text into vectors.
+    pub embeddings: embed::Settings,
+    /// `[relations]`: who says how memories stand to each other.
+    pub relations: llm::Settings,
+}
+
+/// `[backup]`: when the daemon makes backups by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackupConfig {
+    /// `every = "6h"`: how often; `"0"`, the default, is never.
+    #[serde(deserialize_with = "duration")]
+    pub every: Duration,
+    /// `keep = 7`: how many are kept; 0 keeps all.
+    pub keep: usize,
+    /// `dir = "backups"`: where they lie; relative to the home, `~/` is the user's own folder.
+    pub dir: PathBuf,
+}
+
+impl Default for BackupConfig {
+    fn default() -> Self {
+        let Plan { every, keep, dir } = Plan::default();
+        Self { every, keep, dir }
+    }
+}
+
+impl BackupConfig {
+    fn plan(&self) -> Plan {
+        let below_user = self.dir.strip_prefix("~").ok().zip(user_home());
+        let dir = below_user.map_or_else(|| self.dir.clone(), |(rest, user)| user.join(rest));
+        Plan { every: self.every, keep: self.keep, dir }
+    }
 }
 
 impl Default for Config {
@@ -30,6 +76,9 @@ impl Default for Config {
             agent_hard_delete: settings.agent_hard_delete,
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
+            backup: BackupConfig::default(),
+            embeddings: embed::Settings::default(),
+            relations: llm::Settings::default(),
         }
     }
 }
@@ -40,6 +89,14 @@ pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable {
         /// The file.
         path: std::path::PathBuf,
         /// Why.
@@ -76,34 +133,18 @@ impl Config {
             dedup_window: self.dedup_window,
             agent_hard_delete: self.agent_hard_delete,
             revisions_keep: self.revisions_keep,
+            backup: self.backup.plan(),
         }
     }
 }
 
 fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_duration(&text).ok_or_else(|| {
+    let written = String::deserialize(deserializer)?;
+    text::duration(&written).ok_or_else(|| {
         serde::de::Error::custom(format!(
-            "`{text}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
+            "`{written}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
         ))
     })
-}
-
-fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let unit = text.chars().last()?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -117,9 +158,27 @@ mod tests {
             toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
         assert_eq!(config.idle_exit, Duration::from_secs(1));
         assert!(!config.settings().agent_hard_delete);
+        let config: Config = toml::from_str("[backup]\nevery = \"6h\"\ndir = \"/srv/b\"").unwrap();
+        let plan = config.settings().backup;
+        assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, 7));
+        assert_eq!(plan.dir_in(Path::new("/h")), Path::new("/srv/b"));
+        assert_eq!(Plan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
+        let config: Config =
+            toml::from_str("[embeddings]\nprovider = \"openai\"\nunload_after = \"1m\"\nthreads = 1")
+                .unwrap();
+        assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
+        assert_eq!(config.embeddings.provider.name(), "openai");
         for bad in [
-            "idle_exit = 5", "idle_exit = \"5\"", "idle_exit = \"-1s\"", "idel_exit = \"1s\"",
+            "idle_exit = 5",
+            "idle_exit = \"5\"",
+            "idle_exit = \"-1s\"",
+            "idel_exit = \"1s\"",
             "revisions_keep = -1",
+            "[embeddings]\nprovider = \"nobody\"",
+            "[embeddings]\nthread = 1",
+            "[backup]\nevery = 6",
+            "[backup]\nkeep = -1",
+            "[backup]\nevry = \"6h\"",
         ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

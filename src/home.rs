@@ -73,6 +73,16 @@ impl Home {
         self.root.join("index")
     }
 
+    /// The models that are installed, a folder each.
+    pub fn models_dir(&self) -> PathBuf {
+        self.root.join("models")
+    }
+
+    /// ONNX Runtime, which runs them.
+    pub fn runtime_dir(&self) -> PathBuf {
+        self.root.join("runtime")
+    }
+
     /// The user's settings; need not exist.
     pub fn config_file(&self) -> PathBuf {
         self.root.join("config.toml")
@@ -81,6 +91,11 @@ impl Home {
     /// The file whose lock means "I own this home"; see `daemon::lock`.
     pub fn lock_file(&self) -> PathBuf {
         self.root.join("daemon.lock")
+    }
+
+    /// How to connect to the live endpoint, while one is open.
+    pub fn studio_file(&self) -> PathBuf {
+        self.root.join("studio.json")
     }
 
     /// What the daemon writes to its standard error.

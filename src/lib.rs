@@ -7,12 +7,17 @@
 pub mod domain;
 
 pub mod hygiene;
+pub mod pace;
+pub mod passage;
 pub mod redact;
+pub mod relate;
 pub mod text;
 
 pub mod embed;
 pub mod lexical;
+pub mod llm;
 pub mod store;
+pub mod vector;
 
 pub mod service;
 
@@ -24,6 +29,8 @@ pub mod mcp;
 pub mod pump;
 
 pub mod config;
+pub mod hook;
+pub mod setup;
 
 pub mod tui;
 

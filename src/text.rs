@@ -2,6 +2,7 @@
 //! character, whatever the text.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
@@ -267,6 +268,24 @@ fn escaped_unit(bytes: &[u8]) -> Option<u16> {
         let value = u16::try_from(char::from(digit).to_digit(16)?).ok()?;
         Some(unit << 4 | value)
     })
+}
+
+/// A span of time as settings write it, a whole number and a unit: `"30s"`, `"15m"`, `"2h"`, `"7d"`, or `"0"`.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let unit = text.chars().last()?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 #[cfg(test)]

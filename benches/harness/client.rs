@@ -73,6 +73,15 @@ impl Home {
         Ok(())
     }
 
+    /// Runs a command of the program that has no reason to fail.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn run(&self, args: &[&str]) -> Result<()> {
+        let output = self.command().args(args).output()?;
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        ensure!(output.status.success(), "{}: {words}", args.join(" "));
+        Ok(())
+    }
+
     /// Starts a client whose connection has had its handshake.
     pub fn connect(&self) -> Result<Client> {
         let mut client = self.spawn()?;

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
+use crate::embed::EmbedError;
 use crate::home::HomeError;
+use crate::setup::SetupError;
 
 /// Whose fault it is; scripts tell it by the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +117,18 @@ impl From<HomeError> for Error {
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::user(error).hint("mend the file, or remove it for the defaults")
+    }
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        Self::user(error)
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
+        Self::user(error)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, fmt::format::FmtSpan};
 
 /// The environment's variable for what is logged: a level, or directives such as `cerebro=debug`.
 const VARIABLE: &str = "CEREBRO_LOG";
@@ -15,6 +15,8 @@ pub fn begin(level: &str, plain: bool) {
     let (filter, fault) = filter(wanted.as_deref(), level);
     let begun = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        // Spans are the stages of a call, at `trace`; each tells how long it took.
+        .with_span_events(FmtSpan::CLOSE)
         .with_writer(io::stderr)
         .with_ansi(!plain && io::stderr().is_terminal())
         .try_init();

@@ -3,7 +3,10 @@
 
 mod command;
 mod error;
+mod foreign;
+mod front;
 mod logging;
+mod note;
 mod output;
 mod request;
 mod table;
@@ -139,7 +142,17 @@ mod tests {
             "projects",
             "projects merge a b --yes",
             "export",
+            "export --format markdown notes",
             "import -",
+            "import --from server-memory memory.json --dry-run --project p",
+            "backup --to /b --keep 3 --verify",
+            "backup verify /b/x",
+            "restore /b/x.surql.zst",
+            "doctor --fix",
+            "sql SELECT --set a=b --limit 5",
+            "sql --file q.surql",
+            "studio --port 8000 --origin https://a --origin https://b",
+            "studio --stop",
             "help save",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
@@ -156,6 +169,11 @@ mod tests {
             "timeline k --within day",
             "update k",
             "projects merge a",
+            "backup --keep 0",
+            "import f --project p",
+            "sql x --file y",
+            "studio --stop --port 1",
+            "studio --port 65536",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             assert_eq!(parsed.map_err(|error| error.exit_code()).err(), Some(2), "{line}");

@@ -23,19 +23,20 @@ pub enum Layout {
 /// A table under way.
 #[derive(Debug, Clone)]
 pub struct Table {
-    columns: &'static [(&'static str, Layout)],
+    columns: Vec<(String, Layout)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table of the columns with these headings.
-    pub fn new(columns: &'static [(&'static str, Layout)]) -> Self {
+    pub fn new(columns: &[(&str, Layout)]) -> Self {
+        let columns = columns.iter().map(|(heading, layout)| ((*heading).to_owned(), *layout)).collect();
         Self { columns, rows: Vec::new() }
     }
 
     /// A table of the objects in `list`; each column shows the field that `fields` names at its
     /// place.
-    pub fn of(columns: &'static [(&'static str, Layout)], fields: &[&str], list: &Value) -> Self {
+    pub fn of(columns: &[(&str, Layout)], fields: &[&str], list: &Value) -> Self {
         let mut table = Self::new(columns);
         for item in list.as_array().into_iter().flatten() {
             table.add(fields.iter().map(|field| shown(&item[*field])).collect());
@@ -76,7 +77,7 @@ impl Table {
         if let Some(width) = width {
             table.set_width(width);
         }
-        table.set_header(places.iter().map(|at| self.columns[*at].0));
+        table.set_header(places.iter().map(|at| &self.columns[*at].0));
         for row in &self.rows {
             let mut drawn: Row = places.iter().map(|at| cell(&row[*at], self.columns[*at].1, zone)).into();
             drawn.max_height(1);
@@ -131,6 +132,15 @@ pub fn duration(seconds: u64) -> String {
         60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
         3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
+/// A number of milliseconds as people say it; nothing for what is no number.
+pub fn milliseconds(value: &Value) -> String {
+    match value.as_u64() {
+        Some(ms) if ms < 10_000 => format!("{ms} ms"),
+        Some(ms) => duration(ms / 1_000),
+        None => String::new(),
     }
 }
 

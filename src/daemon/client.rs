@@ -163,7 +163,7 @@ impl Start {
         if lock::is_held(home) {
             // A daemon between its lock and its socket, in either direction: it will be done soon.
             return match lock::owner(home) {
-                Some(owner) if owner.used_as == Use::Standalone => Err(ConnectError::Standalone(owner)),
+                Some(owner) if owner.used_as != Use::Daemon => Err(ConnectError::Standalone(owner)),
                 _ => Ok(()),
             };
         }

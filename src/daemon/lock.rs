@@ -24,6 +24,8 @@ pub enum Use {
     Daemon,
     /// Serves one client by itself; nobody can connect.
     Standalone,
+    /// Makes its database from a backup.
+    Restore,
 }
 
 /// The process that holds, or held, the lock.
@@ -40,6 +42,7 @@ impl fmt::Display for Owner {
         let name = match self.used_as {
             Use::Daemon => "cerebro daemon",
             Use::Standalone => "cerebro mcp --standalone",
+            Use::Restore => "cerebro restore",
         };
         write!(f, "{name} {} (process {})", self.version, self.pid)
     }

@@ -66,9 +66,15 @@ pub fn orphan(home: &Home) -> Result<(), SpawnError> {
 }
 
 /// Settings that the engine and the C library read from the environment only, and that keep a daemon which
-/// is mostly idle small: fewer threads for blocking work, fewer heaps. What the user has set stays.
+/// is mostly idle small: fewer threads for blocking work, fewer heaps, and short messages on the live
+/// endpoint, which are read before anybody has signed in. What the user has set stays.
 fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lean = [("SURREAL_KVS_THREADPOOL_SIZE", "4"), ("MALLOC_ARENA_MAX", "2")];
+    let lean = [
+        ("SURREAL_KVS_THREADPOOL_SIZE", "4"),
+        ("MALLOC_ARENA_MAX", "2"),
+        ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576"),
+        ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576"),
+    ];
     lean.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
 }
 

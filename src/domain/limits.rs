@@ -48,6 +48,14 @@ pub const GET_BYTES_DEFAULT: usize = 32_768;
 pub const GET_BYTES_MAX: usize = CONTENT_BYTES_MAX;
 /// Most neighbours on either side in `mem_timeline`.
 pub const TIMELINE_MAX: usize = 50;
+/// Longest last message of an agent that stands in for a session's summary.
+pub const HOOK_MESSAGE_CHARS_MAX: usize = 4_000;
+/// Most that a hook reads of what its agent tells it.
+pub const HOOK_INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most that a hook says to its agent. Some agents move longer output into a file.
+pub const HOOK_OUTPUT_BYTES_MAX: usize = 9_000;
+/// How long a hook may take in all.
+pub const HOOK_TIME_MAX: Duration = Duration::from_millis(900);
 /// Window in which an equal save or prompt counts as a repetition, by default.
 pub const DEDUP_WINDOW: Duration = Duration::from_secs(15 * 60);
 /// How long a session's connection may be gone before it is ended as `disconnected`.

@@ -1,3 +1,5 @@
+//! Why there is no vector.
+
 use std::time::Duration;
 
 /// Why there is no vector.
@@ -27,6 +29,11 @@ pub enum EmbedError {
 }
 
 impl EmbedError {
+    /// Something that a person has to mend.
+    pub fn unusable(reason: impl Into<String>) -> Self {
+        Self::Unusable(reason.into())
+    }
+
     /// Whether the same call may succeed later.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Later { .. })

@@ -1,10 +1,30 @@
 //! Turning text into vectors: one small trait, and a provider for each way to do it.
 
+pub mod catalogue;
+mod download;
 mod error;
+pub mod install;
+mod local;
+mod manifest;
+mod ollama;
+mod openai;
+mod remote;
+mod runtime;
+mod settings;
+mod shelf;
+mod vector;
 
+use std::sync::Arc;
 use std::{future::Future, pin::Pin};
 
+pub use download::{Addresses, HUB, INDEX};
 pub use error::EmbedError;
+pub use openai::key_of_file;
+use local::Local;
+pub use manifest::{Manifest, Pooling, RuntimeManifest};
+use remote::Remote;
+pub use settings::{Provider, Settings};
+pub use shelf::Shelf;
 
 /// What the text is to the model: some models want to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,4 +74,72 @@ pub trait Embedder: Send + Sync {
 
     /// Gives memory back when it was not used for some time; the next call takes it again.
     fn rest(&self) {}
+}
+
+/// The provider that the settings name, if any: what makes the vectors from now on. It is cheap: a
+/// model of this machine is loaded when the first text comes.
+///
+/// # Errors
+/// The settings name a model that is not there or lack what the provider needs.
+pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
+    Ok(match settings.provider {
+        Provider::None => None,
+        Provider::Auto if settings.model.is_empty() && shelf.names()?.is_empty() => None,
+        Provider::Auto | Provider::Local => Some(Arc::new(open_local(settings, shelf)?)),
+        Provider::OpenAi | Provider::Ollama => Some(Arc::new(open_remote(settings, dimension(settings)?)?)),
+    })
+}
+
+/// The dimension that the settings name, or that of a model everybody knows.
+fn dimension(settings: &Settings) -> Result<usize, EmbedError> {
+    match (settings.dimension, settings.provider) {
+        (0, Provider::OpenAi) => openai::known(&settings.model),
+        (0, _) => None,
+        (named, _) => Some(named),
+    }
+    .ok_or_else(|| {
+        let (provider, model) = (settings.provider.name(), &settings.model);
+        EmbedError::unusable(format!(
+            "the dimension of {provider}/{model} is not known; `cerebro model use {provider} --model {model}` asks \
+             for it"
+        ))
+    })
+}
+
+fn open_remote(settings: &Settings, dimension: usize) -> Result<Remote, EmbedError> {
+    match settings.provider {
+        Provider::Ollama => ollama::open(settings, dimension),
+        _ => openai::open(settings, dimension),
+    }
+}
+
+/// Asks a provider elsewhere for one vector; gives its dimension. For a model whose dimension
+/// nobody knows beforehand, and to learn of a wrong key or name at once.
+///
+/// # Errors
+/// The provider does not answer, or not with a vector.
+pub async fn probe(settings: &Settings) -> Result<usize, EmbedError> {
+    // What is not known is not asked for.
+    let dimension = openai::known(&settings.model).unwrap_or_default();
+    open_remote(settings, dimension)?.probe().await
+}
+
+fn open_local(settings: &Settings, shelf: &Shelf) -> Result<Local, EmbedError> {
+    let names = shelf.names()?;
+    let name = match (settings.model.as_str(), names.as_slice()) {
+        ("", [only]) => only.as_str(),
+        ("", []) => {
+            return Err(EmbedError::unusable(
+                "no model is installed; `cerebro model install all-minilm-l6-v2` installs one",
+            ));
+        }
+        ("", several) => {
+            return Err(EmbedError::unusable(format!(
+                "several models are installed ({}); choose one with `cerebro model use NAME`",
+                several.join(", ")
+            )));
+        }
+        (name, _) => name,
+    };
+    Local::open(shelf, name, settings.threads(), settings.batch())
 }

@@ -9,7 +9,7 @@ pub use identity::{identity, same_content, title_key};
 pub use similar::{Shingles, jaccard, near_keys};
 pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
 
-use crate::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, limits::SIMILAR_MAX};
+use crate::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
 
 /// A memory as it is asked for: validated, redacted and normalised, not stored yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,15 +64,15 @@ pub enum Decision {
     Revise { id: MemoryId },
     /// The same content was saved a moment ago: counted, not stored again.
     Repeat { id: MemoryId },
-    /// A memory of its own; `similar` names the recent ones of the same identity, newest first.
-    Create { similar: Vec<MemoryId> },
+    /// A memory of its own.
+    Create,
 }
 
 /// Decides what a save does. The topic key comes first; then a recent twin with the same content
 /// is repeated; different content is never dropped.
 ///
 /// A draft whose topic key no live memory holds is no repetition of a twin without it: the old id
-/// would not answer to the new key. It is created, and the twin named as similar.
+/// would not answer to the new key. It is created.
 pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
     if let Some(holder) = standing.topic_holder {
         let id = holder.id.clone();
@@ -85,8 +85,7 @@ pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
     if let Some(twin) = standing.recent_twins.iter().find(repeats) {
         return Decision::Repeat { id: twin.id.clone() };
     }
-    let twins = standing.recent_twins.iter().take(SIMILAR_MAX);
-    Decision::Create { similar: twins.map(|twin| twin.id.clone()).collect() }
+    Decision::Create
 }
 
 #[cfg(test)]
@@ -156,31 +155,21 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_repeated_or_named_never_dropped() {
+    fn twins_are_repeated_never_dropped() {
         let twins = [stored("first", None), stored("second", Some("bug/x")), stored("second", None)];
         let ids: Vec<_> = twins.iter().map(|twin| twin.id.clone()).collect();
         let standing = Standing { topic_holder: None, recent_twins: &twins };
         let repeat = |i: usize| Decision::Repeat { id: ids[i].clone() };
-        let create = Decision::Create { similar: ids.clone() };
         for (content, key, want) in [
             ("first", None, repeat(0)),
             ("first \n", None, repeat(0)),
             ("second", None, repeat(1)),
-            ("third", None, create.clone()),
-            ("First", None, create.clone()),
-            ("first", Some("bug/new"), create),
+            ("third", None, Decision::Create),
+            ("First", None, Decision::Create),
+            ("first", Some("bug/new"), Decision::Create),
         ] {
             assert_eq!(decide(&draft(content, key), &standing), want, "{content} {key:?}");
         }
-        let empty = Decision::Create { similar: vec![] };
-        assert_eq!(decide(&draft("x", Some("bug/x")), &Standing::default()), empty);
-    }
-
-    #[test]
-    fn similar_twins_are_bounded() {
-        let twins: Vec<_> = (0..9).map(|i| stored(&i.to_string(), None)).collect();
-        let standing = Standing { topic_holder: None, recent_twins: &twins };
-        let Decision::Create { similar } = decide(&draft("x", None), &standing) else { panic!("created") };
-        assert_eq!(similar.len(), SIMILAR_MAX);
+        assert_eq!(decide(&draft("x", Some("bug/x")), &Standing::default()), Decision::Create);
     }
 }

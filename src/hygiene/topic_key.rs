@@ -132,12 +132,19 @@ fn family_of(kind: &str) -> Option<&'static str> {
 
 /// The first family one of whose words is in the slug.
 fn family_in(slug: &str) -> Option<&'static str> {
-    let text = format!("-{slug}-");
-    let told = |family: &&Family| {
-        let mut words = family.kinds.iter().chain(family.words);
-        words.any(|word| text.contains(&format!("-{word}-")))
-    };
+    let words: BTreeSet<&str> = slug.split('-').collect();
+    // The set tells quickly what is not there.
+    let has = |word: &&str| word.split('-').all(|part| words.contains(part)) && has_word(slug, word);
+    let told = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
     FAMILIES.iter().find(told).map(|family| family.name)
+}
+
+/// Whether a word, or several with hyphens between them, is in the slug as a whole.
+fn has_word(slug: &str, word: &str) -> bool {
+    slug.match_indices(word).any(|(at, _)| {
+        let (before, after) = (&slug[..at], &slug[at + word.len()..]);
+        (before.is_empty() || before.ends_with('-')) && (after.is_empty() || after.starts_with('-'))
+    })
 }
 
 fn segment(family: &str, slug: &str) -> String {

@@ -1,7 +1,7 @@
 //! The index itself: opening, the queue of changes, committing, closing.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -23,6 +23,7 @@ use super::{
     scan,
     schema::{Fields, Key, number_to_id, register_analyzer, schema},
     search,
+    view::{Queued, View},
 };
 use crate::domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX};
 
@@ -34,6 +35,8 @@ const STORE_BLOCKS_CACHED: usize = 8;
 const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
 /// Memory from which a new segment takes no further memory's passages.
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
+/// Queued changes that are worth a commit: their segment in memory is built anew for a search after a save.
+const DUE: usize = 128;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
 const ERASE_PAUSE: Duration = Duration::from_millis(20);
@@ -45,15 +48,17 @@ pub struct Index {
     tantivy: tantivy::Index,
     reader: IndexReader,
     queue: Mutex<Queue>,
-    /// `None` once closed. Held during a flush; taken before `queue`, never after it.
+    /// `None` once closed. Held during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
+    /// What the last search read. Taken before `queue`, never after it.
+    view: Mutex<Option<Arc<View>>>,
 }
 
 /// Changes that are not in the reader's view yet.
 #[derive(Default)]
 struct Queue {
     /// The last change of each memory, with the number of its push.
-    changes: HashMap<MemoryId, (u64, Arc<Change>)>,
+    changes: HashMap<MemoryId, (u64, Arc<Queued>)>,
     pushes: u64,
     checkpoint: Checkpoint,
     committed: Checkpoint,
@@ -141,6 +146,7 @@ impl Index {
             reader,
             queue: Mutex::default(),
             writer: Mutex::new(Some(writer)),
+            view: Mutex::default(),
         })
     }
 
@@ -156,16 +162,36 @@ impl Index {
             let pushes = queue.pushes;
             let last = queue.checkpoint.0.entry(writer.to_owned()).or_default();
             *last = seq.max(*last);
-            let erased = queue.changes.get(change.id()).is_some_and(|(_, c)| matches!(**c, Change::Erase(_)));
+            let erased =
+                queue.changes.get(change.id()).is_some_and(|(_, c)| matches!(c.change, Change::Erase(_)));
             let change = match change {
                 // What was to be erased stays so, whatever comes after.
                 Change::Remove(id) if erased => Change::Erase(id),
                 change => change,
             };
-            queue.changes.insert(change.id().clone(), (pushes, Arc::new(change)));
+            queue.changes.insert(change.id().clone(), (pushes, Arc::new(Queued::new(change))));
             queue.changes.len() >= INDEX_PENDING_MAX
         };
         if full { self.flush() } else { Ok(()) }
+    }
+
+    /// Whether so much is queued that it should be committed soon, or a text that must go.
+    pub fn is_due(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.changes.len() >= DUE
+            || queue.changes.values().any(|(_, queued)| matches!(queued.change, Change::Erase(_)))
+    }
+
+    /// Flushes if it is due and nobody else does it already.
+    ///
+    /// # Errors
+    /// Those of [`Index::flush`].
+    pub fn flush_if_due(&self) -> Result<()> {
+        let Ok(mut writer) = self.writer.try_lock() else { return Ok(()) };
+        match writer.as_mut() {
+            Some(writer) if self.is_due() => self.flush_with(writer),
+            _ => Ok(()),
+        }
     }
 
     /// Commits what is queued and makes it visible; lets go of files that merges replaced.
@@ -181,12 +207,12 @@ impl Index {
     fn flush_with(&self, writer: &mut IndexWriter) -> Result<()> {
         let (changes, checkpoint, pushes) = {
             let queue = lock(&self.queue);
-            let changes: Vec<Arc<Change>> =
-                queue.changes.values().map(|(_, change)| change.clone()).collect();
+            let changes: Vec<Arc<Queued>> =
+                queue.changes.values().map(|(_, queued)| queued.clone()).collect();
             (changes, queue.checkpoint.clone(), queue.pushes)
         };
         if changes.is_empty() {
-            return Ok(self.reader.reload()?);
+            return self.reload();
         }
         guarded(|| {
             let outcome = self.commit(writer, &changes, &checkpoint);
@@ -204,19 +230,19 @@ impl Index {
     fn commit(
         &self,
         writer: &mut IndexWriter,
-        changes: &[Arc<Change>],
+        changes: &[Arc<Queued>],
         checkpoint: &Checkpoint,
     ) -> Result<()> {
         let searcher = self.reader.searcher();
         let mut new = Vec::new();
-        for change in changes {
+        for Queued { change, .. } in changes.iter().map(|queued| &**queued) {
             let memory = self.fields.term(Key::Memory(change.id()));
             // A deletion makes the commit look into every segment, so spare it for new memories.
             let known = searcher.doc_freq(&memory)? > 0;
             if known {
                 writer.delete_term(memory);
             }
-            match &**change {
+            match change {
                 // Through the writer, which knows that this comes after the deletion.
                 Change::Put(doc) if known => {
                     writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
@@ -230,8 +256,8 @@ impl Index {
         let mut commit = writer.prepare_commit()?;
         commit.set_payload(&checkpoint.to_json());
         commit.commit()?;
-        self.reader.reload()?;
-        if changes.iter().any(|change| matches!(**change, Change::Erase(_))) {
+        self.reload()?;
+        if changes.iter().any(|queued| matches!(queued.change, Change::Erase(_))) {
             self.erase(writer)?;
         }
         Ok(())
@@ -261,6 +287,13 @@ impl Index {
         Ok(())
     }
 
+    /// Makes the last commit visible, and lets go of the files that it or a merge replaced.
+    fn reload(&self) -> Result<()> {
+        self.reader.reload()?;
+        *lock(&self.view) = None;
+        Ok(())
+    }
+
     /// Rewrites every segment with deleted passages, then waits until the old files are gone.
     fn erase(&self, writer: &mut IndexWriter) -> Result<()> {
         for _ in 0..ERASE_ATTEMPTS_MAX {
@@ -277,7 +310,7 @@ impl Index {
                     tracing::debug!(%error, "a segment is still being merged");
                 }
             }
-            self.reader.reload()?;
+            self.reload()?;
             writer.garbage_collect_files().wait()?;
             waiting |= self.has_old_files()?;
             if !waiting {
@@ -307,16 +340,23 @@ impl Index {
     }
 
     /// A view that holds every change pushed before this call.
-    fn fresh(&self) -> Result<Searcher> {
-        let pending = || !lock(&self.queue).changes.is_empty();
-        if pending() {
-            let mut writer = lock(&self.writer);
-            // Another search may have flushed while this one waited for the lock.
-            if pending() {
-                self.flush_with(writer.as_mut().ok_or(LexicalError::Closed)?)?;
+    pub(super) fn view(&self) -> Result<Arc<View>> {
+        let mut last = lock(&self.view);
+        // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
+        let (committed, pushes, changes) = {
+            let queue = lock(&self.queue);
+            let committed = self.reader.searcher();
+            if let Some(view) = last.as_ref().filter(|view| view.is_current(&committed, queue.pushes)) {
+                return Ok(Arc::clone(view));
             }
-        }
-        Ok(self.reader.searcher())
+            (
+                committed,
+                queue.pushes,
+                queue.changes.values().map(|(_, queued)| queued.clone()).collect::<Vec<_>>(),
+            )
+        };
+        let view = guarded(|| View::new(committed, &self.fields, &changes, pushes))?;
+        Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
     /// Answers a query, after every change pushed before it.
@@ -324,8 +364,8 @@ impl Index {
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
     pub fn search(&self, query: &Query) -> Result<Answer> {
-        let searcher = self.fresh()?;
-        guarded(|| search::search(&searcher, &self.fields, query))
+        let view = self.view()?;
+        guarded(|| search::search(&view, &self.fields, query))
     }
 
     /// A page of the memories that meet a query's conditions, the newest first, after every change pushed
@@ -334,8 +374,7 @@ impl Index {
     /// # Errors
     /// As [`Self::search`].
     pub fn browse(&self, query: &Query) -> Result<Listing> {
-        let searcher = self.fresh()?;
-        guarded(|| browse::browse(&searcher, &self.fields, query))
+        guarded(|| browse::browse(&*self.view()?, &self.fields, query))
     }
 
     /// When each of the memories was written that meet a query's conditions, in no order.
@@ -343,8 +382,7 @@ impl Index {
     /// # Errors
     /// As [`Self::search`].
     pub fn moments(&self, query: &Query) -> Result<Vec<Timestamp>> {
-        let searcher = self.fresh()?;
-        guarded(|| browse::moments(&searcher, &self.fields, query))
+        guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
     /// Live memories of the same project and scope that share a near key or the title key, queued
@@ -368,22 +406,22 @@ impl Index {
             same_place
                 && doc.near_keys.iter().chain([&doc.title_key]).any(|key| keys.binary_search(key).is_ok())
         };
-        // The view is taken under the lock: a flush forgets changes only after they are visible.
-        let (mut found, searcher, changed) = {
+        // Under the queue's lock: a flush forgets changes only after they are visible to the reader.
+        let (mut found, committed) = {
             let queue = lock(&self.queue);
-            let found: Vec<MemoryId> = queue
-                .changes
-                .values()
-                .filter_map(|(_, change)| match &**change {
-                    Change::Put(doc) if shares(doc) => Some(doc.id.clone()),
-                    _ => None,
-                })
-                .collect();
-            (found, self.reader.searcher(), queue.changes.keys().cloned().collect::<HashSet<_>>())
+            let found = queue.changes.values().filter_map(|(_, queued)| match &queued.change {
+                Change::Put(doc) if shares(doc) => Some(doc.id.clone()),
+                _ => None,
+            });
+            (found.collect::<Vec<_>>(), self.reader.searcher())
         };
         found.sort_unstable();
-        let committed = guarded(|| self.near_committed(&searcher, project, scope, &keys))?;
-        found.extend(committed.into_iter().filter(|id| !changed.contains(id)));
+        let committed = guarded(|| self.near_committed(&committed, project, scope, &keys))?;
+        let queue = lock(&self.queue);
+        // What was flushed meanwhile may be in both.
+        let unchanged = |id: &MemoryId| !queue.changes.contains_key(id) && !found.contains(id);
+        let committed: Vec<MemoryId> = committed.into_iter().filter(unchanged).collect();
+        found.extend(committed);
         found.truncate(limit);
         Ok(found)
     }
@@ -417,14 +455,25 @@ impl Index {
         Ok(found)
     }
 
-    /// How many memories the committed index holds.
-    pub fn len(&self) -> u64 {
-        let searcher = self.reader.searcher();
-        let first = self.fields.term(Key::First);
-        guarded(|| scan::count(&searcher, &first)).unwrap_or(0)
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
-    /// Whether the committed index holds no memory.
+    /// Every memory that the index holds and when it was last changed, the queued ones included.
+    ///
+    /// # Errors
+    /// Any; [`LexicalError::Damaged`] asks for a rebuild.
+    pub fn held(&self) -> Result<BTreeMap<MemoryId, Timestamp>> {
+        guarded(|| scan::memories(&*self.view()?, &self.fields.term(Key::First)))
+    }
+
+    /// How many memories the index holds, the queued ones included.
+    pub fn len(&self) -> u64 {
+        let count = || scan::count(&*self.view()?, &self.fields.term(Key::First));
+        guarded(count).unwrap_or(0)
+    }
+
+    /// Whether the index holds no memory.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

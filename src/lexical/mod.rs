@@ -1,12 +1,14 @@
 //! The lexical leg of search: a tantivy index that is derived from the store and may be thrown away
 //! and built anew at any time.
 //!
-//! Saves queue their changes in memory; a search first commits what is queued, so that it sees every
-//! save that was acknowledged before it began.
+//! Saves queue their changes in memory, and a few at a time are committed in the background. A search
+//! reads what is committed and, from a segment in memory, what is queued: so it sees every save that was
+//! acknowledged before it began.
 
 mod browse;
 mod directory;
 mod fold;
+mod holders;
 mod index;
 mod mark;
 mod merge;
@@ -17,6 +19,7 @@ mod scan;
 mod schema;
 mod search;
 mod tokenizer;
+mod view;
 
 #[cfg(test)]
 mod tests;

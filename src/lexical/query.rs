@@ -38,6 +38,23 @@ pub struct Query {
     pub offset: usize,
 }
 
+impl Query {
+    /// No words, and only the conditions of a place.
+    pub(super) fn everything_in(project: &Project, scope: Scope) -> Self {
+        Self {
+            text: String::new(),
+            projects: Projects::Of { project: project.clone(), with_personal: false },
+            scope: Some(scope),
+            kind: None,
+            tags: Vec::new(),
+            since: None,
+            until: None,
+            limit: 0,
+            offset: 0,
+        }
+    }
+}
+
 /// Whose memories are searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projects {

@@ -5,9 +5,13 @@
 //! frequencies are counted within what the filters let through: a project's ranking does not depend
 //! on its neighbours.
 
+use std::collections::HashMap;
+
 use tantivy::{
-    DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term, fieldnorm::FieldNormReader,
-    schema::Value, tokenizer::TokenStream,
+    DocAddress, DocId, Term,
+    fieldnorm::FieldNormReader,
+    schema::Value,
+    tokenizer::{TextAnalyzer, TokenStream},
 };
 
 use super::{
@@ -15,9 +19,10 @@ use super::{
     fold::normal_name,
     preview::preview,
     query::{Clue, Form},
-    scan::{Allowed, mean_length, scan},
+    scan::{Allowed, mean_length},
     schema::{Fields, Key, number_to_id},
     tokenizer::{runs, words_analyzer},
+    view::{Segment, View},
 };
 use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
 
@@ -91,9 +96,11 @@ pub struct Hit {
 type Found = Vec<(DocId, f32)>;
 
 struct Finder<'a> {
-    searcher: &'a Searcher,
+    view: &'a View,
     fields: &'a Fields,
     clues: Vec<Clue>,
+    /// The clue that looks for a term, the first if several do.
+    clue_of: HashMap<Term, usize>,
     /// The first letters of the clues' words.
     starts: Vec<Vec<u8>>,
     allowed: Vec<Allowed>,
@@ -110,45 +117,46 @@ fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32;
 }
 
 impl<'a> Finder<'a> {
-    fn new(searcher: &'a Searcher, fields: &'a Fields, query: &Query) -> Result<Self> {
+    fn new(view: &'a View, fields: &'a Fields, query: &Query) -> Result<Self> {
         let clues = query.clues(fields);
-        let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(searcher, fields.head)?);
-        let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(searcher, fields.body)?);
+        let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(view, fields.head)?);
+        let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(view, fields.body)?);
         let words = clues.iter().flat_map(|clue| &clue.terms).filter(|term| term.field() == fields.body);
         let start = |term: &Term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect();
         let starts = words.map(start).collect();
-        let mut finder = Self { searcher, fields, clues, starts, allowed: Vec::new(), found: Vec::new() };
-        for segment in searcher.segment_readers() {
-            finder.find(segment, query, &heads, &bodies)?;
+        let mut clue_of = HashMap::new();
+        for (i, term) in clues.iter().enumerate().flat_map(|(i, clue)| clue.terms.iter().map(move |t| (i, t)))
+        {
+            clue_of.entry(term.clone()).or_insert(i);
+        }
+        let mut finder =
+            Self { view, fields, clues, clue_of, starts, allowed: Vec::new(), found: Vec::new() };
+        for ord in 0..view.len() {
+            finder.find(ord, query, &heads, &bodies)?;
         }
         Ok(finder)
     }
 
     /// Looks for every clue in one segment.
-    fn find(
-        &mut self,
-        segment: &SegmentReader,
-        query: &Query,
-        heads: &[f32; 256],
-        bodies: &[f32; 256],
-    ) -> Result<()> {
+    fn find(&mut self, ord: usize, query: &Query, heads: &[f32; 256], bodies: &[f32; 256]) -> Result<()> {
+        let segment = self.view.segment(ord);
         let allowed = Allowed::new(segment, self.fields, query)?;
-        let head_lengths = segment.get_fieldnorms_reader(self.fields.head)?;
-        let body_lengths = segment.get_fieldnorms_reader(self.fields.body)?;
+        let head_lengths = segment.lengths(self.fields.head)?;
+        let body_lengths = segment.lengths(self.fields.body)?;
         let mut sums = vec![0.0f32; segment.max_doc() as usize];
         let mut found = Vec::with_capacity(self.clues.len());
         for clue in &self.clues {
             let mut touched = Vec::new();
             for term in &clue.terms {
                 let field = term.field();
-                scan(segment, term, |doc, freq| {
+                segment.scan(term, |doc, freq| {
                     if !allowed.has(doc) {
                         return;
                     }
                     let weight = if field == self.fields.head {
-                        heads[usize::from(head_lengths.fieldnorm_id(doc))]
+                        heads[usize::from(head_lengths.id(doc))]
                     } else if field == self.fields.body {
-                        bodies[usize::from(body_lengths.fieldnorm_id(doc))]
+                        bodies[usize::from(body_lengths.id(doc))]
                     } else {
                         1.0
                     };
@@ -238,19 +246,20 @@ struct Candidate {
 }
 
 /// Answers a query from one view of the index.
-pub fn search(searcher: &Searcher, fields: &Fields, query: &Query) -> Result<Answer> {
-    let finder = Finder::new(searcher, fields, query)?;
+pub fn search(view: &View, fields: &Fields, query: &Query) -> Result<Answer> {
+    let finder = Finder::new(view, fields, query)?;
     let meanings = Meanings::new(&finder);
     let mut candidates = Vec::new();
-    for segment in 0..searcher.segment_readers().len() {
+    for segment in 0..view.len() {
         finder.collect(segment, query, &meanings, &mut candidates)?;
     }
     let total = candidates.len();
     let relaxed = !candidates.iter().any(|c| meanings.is_full(c.mask));
-    let ranked = rank(searcher, candidates, query.offset + query.limit)?;
+    let ranked = rank(view, candidates, query.offset + query.limit)?;
     let matched = judge(ranked.first(), &meanings);
     let page = ranked.iter().skip(query.offset).take(query.limit);
-    let hits = page.map(|candidate| finder.hit(candidate, &meanings)).collect::<Result<_>>()?;
+    let mut words = words_analyzer();
+    let hits = page.map(|candidate| finder.hit(candidate, &meanings, &mut words)).collect::<Result<_>>()?;
     Ok(Answer { hits, total, relaxed, matched })
 }
 
@@ -263,7 +272,7 @@ impl Finder<'_> {
         meanings: &Meanings,
         out: &mut Vec<Candidate>,
     ) -> Result<()> {
-        let segment = &self.searcher.segment_readers()[ord];
+        let segment = self.view.segment(ord);
         let mut scores = vec![0.0f32; segment.max_doc() as usize];
         let mut masks = vec![0u64; segment.max_doc() as usize];
         for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
@@ -276,8 +285,7 @@ impl Finder<'_> {
         for doc in &exact {
             scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
         }
-        let mut numbers = vec![0; scores.len()];
-        segment.fast_fields().u64("passage")?.values.get_range(0, &mut numbers);
+        let numbers = segment.numbers()?;
         let mut doc = 0;
         while (doc as usize) < scores.len() {
             let first = doc;
@@ -304,12 +312,12 @@ impl Finder<'_> {
     }
 
     /// First passages of memories whose title or topic key is the whole query.
-    fn exact(&self, segment: &SegmentReader, allowed: &Allowed, query: &Query) -> Result<Vec<DocId>> {
+    fn exact(&self, segment: Segment<'_>, allowed: &Allowed, query: &Query) -> Result<Vec<DocId>> {
         let name = normal_name(query.bounded_text());
         let mut docs = Vec::new();
         if !name.is_empty() {
             let term = self.fields.term(Key::Called(&name));
-            scan(segment, &term, |doc, _| {
+            segment.scan(&term, |doc, _| {
                 if allowed.has(doc) {
                     docs.push(doc);
                 }
@@ -318,11 +326,11 @@ impl Finder<'_> {
         Ok(docs)
     }
 
-    fn hit(&self, candidate: &Candidate, meanings: &Meanings) -> Result<Hit> {
+    fn hit(&self, candidate: &Candidate, meanings: &Meanings, words: &mut TextAnalyzer) -> Result<Hit> {
         let damaged = || LexicalError::Damaged("a stored passage lacks a field".to_owned());
-        let stored: TantivyDocument = self.searcher.doc(candidate.best)?;
+        let stored = self.view.doc(candidate.best)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
-        let (number, micros) = number_and_date(self.searcher, candidate.best)?;
+        let (number, micros) = number_and_date(self.view, candidate.best)?;
         let passage = text(self.fields.body).ok_or_else(damaged)?;
         Ok(Hit {
             id: number_to_id(number).ok_or_else(damaged)?,
@@ -332,7 +340,7 @@ impl Finder<'_> {
             scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
             date: Timestamp::from_microsecond(micros).map_err(|_| damaged())?,
-            preview: preview(passage, &self.places(passage, &meanings.rarities)),
+            preview: preview(passage, &self.places(passage, &meanings.rarities, words)),
             score: candidate.score,
             exact: candidate.exact,
             coverage: meanings.coverage(candidate.mask),
@@ -341,13 +349,12 @@ impl Finder<'_> {
     }
 
     /// Where a passage holds clues: place, meaning, rarity.
-    fn places(&self, passage: &str, rarities: &[f32]) -> Vec<(usize, usize, f32)> {
-        let mut words = words_analyzer();
+    fn places(&self, passage: &str, rarities: &[f32], words: &mut TextAnalyzer) -> Vec<(usize, usize, f32)> {
         let mut places = Vec::new();
         for run in runs(passage).filter(|run| self.may_hold(run.text)) {
             let mut note = |term: &Term| {
-                if let Some(i) = self.clues.iter().position(|clue| clue.terms.contains(term)) {
-                    places.push((run.start, self.clues[i].meaning, rarities[i]));
+                if let Some(i) = self.clue_of.get(term) {
+                    places.push((run.start, self.clues[*i].meaning, rarities[*i]));
                 }
             };
             run.names().iter().for_each(|name| note(&self.fields.term(Key::Name(name))));
@@ -373,15 +380,14 @@ impl Finder<'_> {
     }
 }
 
-fn number_and_date(searcher: &Searcher, at: DocAddress) -> Result<(u64, i64)> {
-    let fast = searcher.segment_reader(at.segment_ord).fast_fields();
-    let number = fast.u64("memory")?.first(at.doc_id).unwrap_or_default();
-    Ok((number, fast.i64("date")?.first(at.doc_id).unwrap_or_default()))
+fn number_and_date(view: &View, at: DocAddress) -> Result<(u64, i64)> {
+    let segment = view.segment(at.segment_ord as usize);
+    Ok((segment.memory(at.doc_id)?, segment.date(at.doc_id)?))
 }
 
 /// The first `depth` candidates in order: exact before others, then by score, the newer first, then
 /// by id.
-fn rank(searcher: &Searcher, mut candidates: Vec<Candidate>, depth: usize) -> Result<Vec<Candidate>> {
+fn rank(view: &View, mut candidates: Vec<Candidate>, depth: usize) -> Result<Vec<Candidate>> {
     let by_score = |a: &Candidate, b: &Candidate| b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score));
     if depth == 0 {
         return Ok(Vec::new());
@@ -394,7 +400,7 @@ fn rank(searcher: &Searcher, mut candidates: Vec<Candidate>, depth: usize) -> Re
     }
     let mut keyed = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let (number, date) = number_and_date(searcher, candidate.best)?;
+        let (number, date) = number_and_date(view, candidate.best)?;
         keyed.push((candidate, date, number));
     }
     keyed.sort_unstable_by(|(a, a_date, a_id), (b, b_date, b_id)| {

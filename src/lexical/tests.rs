@@ -68,6 +68,54 @@ fn a_search_sees_every_push_before_it() {
 }
 
 #[test]
+fn what_is_queued_is_found_as_if_it_were_committed() {
+    let (_dir, index) = new_index();
+    let long = "A walrus sleeps on the ice. ".repeat(120);
+    for (seq, id, title, content) in
+        [(1, A, "walrus", "one walrus"), (2, B, "sea", long.as_str()), (3, C, "src/ice.rs", "ice")]
+    {
+        put(&index, doc(id, title, content), seq);
+    }
+    let asked = ["walrus", "ice", "src/ice.rs", "the sleeping walrus on the ice", "nothing of it"].map(query);
+    let queued: Vec<Answer> = asked.iter().map(|query| index.search(query).unwrap()).collect();
+    assert_eq!(index.checkpoint(), Checkpoint::default(), "nothing is committed yet");
+    index.flush().unwrap();
+    for (query, queued) in asked.iter().zip(&queued) {
+        assert_eq!(index.search(query).unwrap(), *queued, "{}", query.text);
+    }
+}
+
+#[test]
+fn a_change_in_the_queue_hides_what_is_committed() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "a", "walrus"), 1);
+    put(&index, doc(B, "b", "walrus"), 2);
+    index.flush().unwrap();
+    put(&index, doc(A, "a", "giraffe"), 3);
+    index.push(Change::Remove(MemoryId::parse(B).unwrap()), "w", 4).unwrap();
+    assert_eq!(ids(&index, &query("walrus")), [""; 0]);
+    assert_eq!(ids(&index, &query("giraffe")), [A]);
+    assert_eq!(index.len(), 1);
+}
+
+#[test]
+fn many_changes_and_erasures_are_due() {
+    let (_dir, index) = new_index();
+    let mut seq = 0;
+    while !index.is_due() {
+        seq += 1;
+        put(&index, doc(MemoryId::random().as_str(), "n", "number"), seq);
+    }
+    index.flush_if_due().unwrap();
+    assert_eq!(index.checkpoint().0.get("w"), Some(&seq));
+    put(&index, doc(A, "a", "walrus"), seq + 1);
+    index.flush_if_due().unwrap();
+    assert_eq!(index.checkpoint().0.get("w"), Some(&seq), "one more is not due");
+    index.push(Change::Erase(MemoryId::parse(A).unwrap()), "w", seq + 2).unwrap();
+    assert!(index.is_due());
+}
+
+#[test]
 fn a_memory_may_change_leave_and_come_back_in_any_order() {
     let (_dir, index) = new_index();
     for round in 0..12 {

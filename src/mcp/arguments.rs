@@ -67,6 +67,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Takes the arguments as they came and takes the secrets out of them: of texts, names and ids alike.
+    #[tracing::instrument(name = "arguments", level = "trace", skip_all)]
     pub fn new(mut map: Map<String, Value>) -> Self {
         let redacted = map.values_mut().map(redact_value).sum();
         Self { map, read: BTreeSet::new(), redacted }
@@ -113,6 +114,17 @@ impl Arguments {
     /// A text; numbers and booleans are read as one.
     pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         self.text_of(&[name])
+    }
+
+    /// An object; none is empty.
+    pub fn object(&mut self, name: &'static str) -> Result<Map<String, Value>> {
+        match self.any(&[name]) {
+            None => Ok(Map::new()),
+            Some((_, Value::Object(map))) => Ok(map.clone()),
+            Some((_, value)) => {
+                Err(ArgumentError::new(name, Some(&value.to_string()), "it must be an object"))
+            }
+        }
     }
 
     /// A text that must be there.

@@ -6,11 +6,15 @@
 mod arguments;
 mod definition;
 mod live;
+mod hooked;
+mod keep;
 mod operator;
 mod reply;
 mod server;
+mod studio;
 mod tools;
 mod view;
+mod worker;
 
 pub use definition::{INSTRUCTIONS, TOOLS};
 pub use server::Server;

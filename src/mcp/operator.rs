@@ -8,14 +8,18 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
+    hooked,
+    keep,
     reply::{Reply, moment},
     server::Server,
+    studio,
     tools::{Answer, Call},
     view,
+    worker,
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
-    service::Updated,
+    service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated},
 };
 
 /// What the names of these operations begin with.
@@ -26,6 +30,11 @@ const IMPORT_LINES_MAX: usize = 500;
 const RESOLVED_MAX: usize = 10;
 /// Most memories that a listing shows at once.
 const LIST_MAX: usize = 500;
+
+/// Whether an operation only looks at the worker, as those do that draw its progress.
+pub(super) fn watches(name: &str) -> bool {
+    name == "op_worker"
+}
 
 /// Answers what does not need the store: how the daemon is, and that it should leave.
 pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
@@ -38,7 +47,8 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
             .fact("clients", control.clients())
             .fact("started_at", moment(control.started_at()))
             .fact("store", server.stage_name())
-            .fact("home", server.home().root().display().to_string()),
+            .fact("home", server.home().root().display().to_string())
+            .fact("backup", keep::backup_facts(server)),
         "op_stop" => {
             control.stop();
             Reply::saying("leaving").fact("pid", control.pid())
@@ -50,6 +60,12 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
 
 /// Answers an operation on the store.
 pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    if let Some(answer) = studio::answer(name, call).await {
+        return answer;
+    }
+    if let Some(step) = name.strip_prefix(hooked::PREFIX) {
+        return hooked::answer(step, call).await;
+    }
     match name {
         "op_resolve" => resolve(call).await,
         "op_restore" => {
@@ -64,8 +80,16 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_merge_projects" => merge_projects(call).await,
         "op_prompts" => prompts(call).await,
         "op_events" => events(call).await,
+        "op_graph" => graph(call).await,
         "op_export" => export(call).await,
         "op_import" => import(call).await,
+        "op_known" => keep::known(call).await,
+        "op_note" => keep::note(call).await,
+        "op_relations" => keep::relations(call).await,
+        "op_backup" => keep::backup(call).await,
+        "op_examine" => keep::examine(call).await,
+        "op_backup_progress" => Ok(keep::backup_progress(call)),
+        name if worker::NAMES.contains(&name) => worker::answer(name, call).await,
         other => match view::answer(other, call).await {
             Some(answer) => answer,
             None => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
@@ -208,6 +232,38 @@ async fn events(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} events", events.len())).list("events", rows))
 }
 
+async fn graph(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
+    let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
+    let graph = call.service.graph(&id, depth, limit).await?;
+    let nodes: Vec<Value> = graph
+        .nodes
+        .iter()
+        .map(|node| {
+            json!({
+                "id": node.memory.id.as_str(), "title": node.memory.title, "type": node.memory.kind.as_str(),
+                "project": node.memory.project.as_str(), "updated_at": node.memory.updated_at.to_string(),
+                "distance": node.distance,
+            })
+        })
+        .collect();
+    let relations: Vec<Value> = graph
+        .relations
+        .iter()
+        .map(|one| {
+            json!({
+                "from": one.from.as_str(), "to": one.to.as_str(), "kind": one.kind, "weight": one.weight,
+                "evidence": one.evidence, "method": one.method, "model": one.model, "at": one.at.to_string(),
+            })
+        })
+        .collect();
+    Ok(Reply::saying(format!("{} memories, {} relations", nodes.len(), relations.len()))
+        .list("nodes", nodes)
+        .list("relations", relations)
+        .fact("truncated", graph.truncated))
+}
+
 async fn export(call: &mut Call) -> Answer {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
@@ -221,7 +277,8 @@ async fn import(call: &mut Call) -> Answer {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());
         return Err(ArgumentError::new("lines", None, problem).into());
     }
-    let imported = call.service.import(&call.caller, lines).await?;
+    let dry_run = call.arguments.flag(&["dry_run"])?;
+    let imported = call.service.import(&call.caller, lines, dry_run).await?;
     let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
     Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
         .fact("created", imported.created)

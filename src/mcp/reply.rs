@@ -7,8 +7,9 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    domain::Timestamp,
     domain::limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
+    domain::{MemoryId, Timestamp},
+    service::Claimed,
     text,
 };
 
@@ -131,9 +132,11 @@ pub struct HitParts<'a> {
     pub score: f32,
     /// Its project, where hits come from several.
     pub project: Option<&'a str>,
+    /// What is claimed against it, if anything is.
+    pub claimed: Option<&'a Claimed>,
 }
 
-impl HitParts<'_> {
+impl<'a> HitParts<'a> {
     /// The structured half.
     pub fn json(&self) -> Value {
         self.fitting(|title, preview| {
@@ -143,6 +146,9 @@ impl HitParts<'_> {
             });
             if let Some(project) = self.project {
                 hit["project"] = json!(text::cut_chars(project, HIT_TITLE_CHARS_MAX));
+            }
+            for (name, ids) in self.claims() {
+                hit[name] = json!(ids);
             }
             let bytes = hit.to_string().len();
             (hit, bytes)
@@ -157,10 +163,25 @@ impl HitParts<'_> {
             if let Some(project) = self.project {
                 let _ = write!(line, ", {}", text::cut_chars(project, HIT_TITLE_CHARS_MAX));
             }
+            for (name, ids) in self.claims() {
+                let _ = write!(line, ", {name} {}", ids.join(" "));
+            }
             let _ = write!(line, ", score {}): {preview}", rounded(self.score));
             let bytes = line.len();
             (line, bytes)
         })
+    }
+
+    /// What is claimed against it, by the names under which it is told.
+    fn claims(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+        let told = |ids: &'a [MemoryId]| ids.iter().map(MemoryId::as_str).collect::<Vec<&'a str>>();
+        let lists = self.claimed.map(|claimed| {
+            [
+                ("superseded_by", told(&claimed.superseded_by)),
+                ("conflicts_with", told(&claimed.conflicts_with)),
+            ]
+        });
+        lists.into_iter().flatten().filter(|(_, ids)| !ids.is_empty())
     }
 
     /// Shortens first the preview, then the title, until the hit fits.
@@ -199,6 +220,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_hit_fits_in_either_half(title in "\\PC{0,300}", preview in "\\PC{0,200}", project in proptest::option::of("\\PC{1,200}")) {
+            let two = || vec![MemoryId::random(), MemoryId::random()];
+            let claimed = Claimed { superseded_by: two(), conflicts_with: two() };
             let hit = HitParts {
                 id: "abcdefghij27",
                 title: &title,
@@ -208,6 +231,7 @@ mod tests {
                 preview: &preview,
                 score: 12.345_678,
                 project: project.as_deref(),
+                claimed: Some(&claimed),
             };
             prop_assert!(hit.line().len() <= HIT_BYTES_MAX, "{}", hit.line());
             prop_assert!(hit.json().to_string().len() <= HIT_BYTES_MAX, "{}", hit.json());

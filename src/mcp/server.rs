@@ -22,12 +22,14 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
 };
+use tracing::Instrument as _;
 
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
+    hooked,
     live::{self, Live, Seen},
-    operator, reply,
+    operator, reply, studio,
     tools::{self, Call},
     view,
 };
@@ -39,7 +41,8 @@ use crate::{
     domain::{Project, SessionId, Timestamp},
     home::{Home, user_home},
     project_dir, redact,
-    service::{Caller, Service, Settings},
+    service::{Caller, Embedding, Service, Settings},
+    store::Lease,
     text,
 };
 
@@ -76,11 +79,13 @@ struct Shared {
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
     live: Live,
+    /// Orders the openings and closings of the live endpoint.
+    studio: tokio::sync::Mutex<()>,
 }
 
 impl Server {
     /// Begins to open the store and returns at once.
-    pub fn open(home: Home, settings: Settings, control: Control) -> Self {
+    pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
         let server = Self(Arc::new(Shared {
             home,
             control,
@@ -89,15 +94,17 @@ impl Server {
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
             live: Live::new(),
+            studio: tokio::sync::Mutex::default(),
         }));
-        tokio::spawn(server.clone().bring_up(settings));
+        studio::forget(&server);
+        tokio::spawn(server.clone().bring_up(settings, embedding));
         server
     }
 
-    async fn bring_up(self, settings: Settings) {
+    async fn bring_up(self, settings: Settings, embedding: Embedding) {
         let begun = Instant::now();
         let home = &self.0.home;
-        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings).await {
+        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
             Ok(service) => {
                 tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
                 Stage::Ready(service)
@@ -108,6 +115,9 @@ impl Server {
             }
         };
         let failed = matches!(stage, Stage::Failed(_));
+        if let Stage::Ready(service) = &stage {
+            self.keep_backups(service.clone());
+        }
         self.0.stage.send_replace(stage);
         if failed {
             // Those who wait hear why; the next daemon tries again.
@@ -115,6 +125,22 @@ impl Server {
             self.0.control.stop();
         }
         self.sweep().await;
+    }
+
+    /// Makes backups by the clock, in a task of its own.
+    fn keep_backups(&self, service: Service) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            service.keep_backups(server.0.home.root(), server.0.control.stopping()).await;
+        });
+    }
+
+    /// The use cases, if the store is open now.
+    pub(super) fn opened(&self) -> Option<Service> {
+        match &*self.0.stage.borrow() {
+            Stage::Ready(service) => Some(service.clone()),
+            _ => None,
+        }
     }
 
     /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -163,6 +189,10 @@ impl Server {
         &self.0.home
     }
 
+    pub(super) fn studio(&self) -> &tokio::sync::Mutex<()> {
+        &self.0.studio
+    }
+
     pub(super) fn stage_name(&self) -> String {
         match &*self.0.stage.borrow() {
             Stage::Opening => "opening".to_owned(),
@@ -198,7 +228,9 @@ impl Serve for Server {
         Activity {
             last_call: *lock(&self.0.last_call),
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
-            runnable_jobs: 0,
+            runnable_jobs: self.opened().map_or(0, |service| {
+                service.runnable_jobs() + usize::from(service.backup_progress().is_some())
+            }),
         }
     }
 
@@ -209,6 +241,7 @@ impl Serve for Server {
         {
             tracing::warn!(%error, "the store did not close cleanly");
         }
+        studio::forget(self);
     }
 }
 
@@ -250,6 +283,8 @@ struct ConnectionState {
     bound: Mutex<Option<SessionId>>,
     /// The sessions that calls of this connection belonged to.
     used: Mutex<BTreeSet<SessionId>>,
+    /// The live endpoint that was opened on this connection.
+    lease: Mutex<Option<Lease>>,
 }
 
 impl Connection {
@@ -268,6 +303,7 @@ impl Connection {
             client,
             bound: Mutex::new(bound),
             used: Mutex::default(),
+            lease: Mutex::default(),
         }))
     }
 
@@ -300,11 +336,25 @@ impl Connection {
         }
     }
 
+    /// Makes an opening of the live endpoint end with this connection.
+    pub(super) fn holds(&self, lease: Lease) {
+        *lock(&self.0.lease) = Some(lease);
+    }
+
+    /// The opening that ends with this connection.
+    pub(super) fn held(&self) -> Option<Lease> {
+        *lock(&self.0.lease)
+    }
+
     fn leave(&self) {
         if let Some(client) = self.0.client {
             self.0.server.0.live.left(client);
         }
         let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
+        if let Some(lease) = self.held() {
+            let (server, service) = (self.0.server.clone(), service.clone());
+            tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
+        }
         let now = Timestamp::now();
         for session in std::mem::take(&mut *lock(&self.0.used)) {
             service.disconnected(&session);
@@ -350,6 +400,8 @@ impl Connection {
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
+        // Who looks at the worker does not wait for it to give way.
+        let _busy = (!operator::watches(&name)).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
         let answer = if self.is_person() && name.starts_with(operator::PREFIX) {
@@ -404,8 +456,11 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
-        let is_operation = request.name.starts_with(operator::PREFIX);
-        let arguments = if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) };
+        let is_operation =
+            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
+        let tool = tracing::trace_span!("tool", name = %request.name);
+        let arguments =
+            tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
         // To look on must not keep the daemon from leaving.
         let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
@@ -413,7 +468,8 @@ impl ServerHandler for Connection {
         let seen = self.seen(&name, &agent, &session, &arguments);
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
         // is an answer instead of the end of the connection.
-        let answer = tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent)).await;
+        let answer =
+            tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {
             let incident = SessionId::random();
             tracing::error!(%incident, %error, tool = name, "a call failed unexpectedly");

@@ -1,5 +1,7 @@
 //! The 13 tools: arguments in, a use case, an answer out.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{
-        EndReason, Kind, Project, Revision, Scope, SessionId,
+        EndReason, Kind, MemoryId, Project, Revision, Scope, SessionId,
         limits::{
             CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX,
             SEARCH_DEPTH_MAX, TIMELINE_MAX,
@@ -17,7 +19,7 @@ use crate::{
     },
     lexical::Match,
     service::{
-        Caller, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
+        Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
         SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
@@ -348,10 +350,12 @@ async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
-    Ok(found_reply(&found, &request))
+    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.clone()).collect();
+    let claimed = call.service.claimed(&ids).await?;
+    Ok(found_reply(&found, &claimed, &request))
 }
 
-fn found_reply(found: &Found, request: &SearchRequest) -> Reply {
+fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &SearchRequest) -> Reply {
     let label = match found.matched {
         Match::Strong => "strong",
         Match::Partial => "partial",
@@ -369,6 +373,7 @@ fn found_reply(found: &Found, request: &SearchRequest) -> Reply {
             preview: &hit.preview,
             score: hit.score,
             project: (several || personal).then(|| shown_project(&hit.project)),
+            claimed: claimed.get(&hit.id),
         })
     };
     let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();
@@ -616,6 +621,7 @@ async fn save_prompt(call: &mut Call) -> Answer {
 async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let stats = call.service.stats(project.as_ref()).await?;
+    let worker = super::worker::facts(&call.service).await?;
     let counts = &stats.counts;
     let home = call.server.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());
@@ -629,7 +635,7 @@ async fn stats(call: &mut Call) -> Answer {
     ))
     .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
     .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
-    .line(format!("worker: off, no model; {} jobs wait for one, {} failed", counts.jobs, counts.dead_jobs))
+    .line(super::worker::line(&worker))
     .line(format!(
         "daemon: version {}, up {uptime} s, {} clients, since {}",
         control.version(),
@@ -646,7 +652,7 @@ async fn stats(call: &mut Call) -> Answer {
     .fact("store_bytes", store_bytes)
     .fact("index_bytes", stats.index_bytes)
     .fact("schema_version", stats.schema_version)
-    .fact("worker", json!({ "state": "off", "queue_depth": counts.jobs, "failures": counts.dead_jobs }))
+    .fact("worker", worker)
     .fact("clients", control.clients())
     .fact("version", control.version())
     .fact("uptime_s", uptime))

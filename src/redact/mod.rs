@@ -195,7 +195,7 @@ mod tests {
         for prefix in ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] {
             add("github-token", prefix, letters(36));
         }
-        add("github-token", "github_pat_", letters(22) + "_" + &letters(59));
+        add("github-token", "github_pat_", letters(22) + "_" + letters(59).as_str());
         add("gitlab-token", "glpat-", letters(20));
         add("gitlab-token", "glrt-", letters(20));
         for prefix in ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-"] {
@@ -204,25 +204,25 @@ mod tests {
         for prefix in ["sk_live_", "rk_live_", "sk_test_", "whsec_"] {
             add("stripe-key", prefix, letters(24));
         }
-        add("anthropic-key", "sk-ant-", "api03-".to_owned() + &letters(90) + "-AA");
+        add("anthropic-key", "sk-ant-", "api03-".to_owned() + letters(90).as_str() + "-AA");
         add("openai-key", "sk-", letters(48));
-        add("openai-key", "sk-proj-", letters(60) + "_-" + &letters(20));
+        add("openai-key", "sk-proj-", letters(60) + "_-" + letters(20).as_str());
         add("openai-key", "sk-svcacct-", letters(60));
         add("google-key", "AIza", letters(35));
-        add("google-key", "ya29.", "a0".to_owned() + &letters(60));
+        add("google-key", "ya29.", "a0".to_owned() + letters(60).as_str());
         add("google-key", "GOCSPX-", letters(28));
         add("npm-token", "npm_", letters(36));
-        add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + &letters(100));
+        add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + letters(100).as_str());
         add("crates-token", "cio", letters(32));
         add("huggingface-token", "hf_", letters(34));
         add("twilio-key", "SK", hex(32));
-        add("sendgrid-key", "SG.", letters(22) + "." + &letters(43));
+        add("sendgrid-key", "SG.", letters(22) + "." + letters(43).as_str());
         add("digitalocean-token", "dop_v1_", hex(64));
         add("databricks-token", "dapi", hex(32));
-        add("telegram-token", "1234567890", ":AA".to_owned() + &letters(33));
+        add("telegram-token", "1234567890", ":AA".to_owned() + letters(33).as_str());
         add("shopify-token", "shpat_", hex(32));
         add("vault-token", "hvs.", letters(24));
-        add("grafana-token", "glsa_", letters(32) + "_" + &hex(8));
+        add("grafana-token", "glsa_", letters(32) + "_" + hex(8).as_str());
         add("linear-key", "lin_api_", letters(40));
         for prefix in ["dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_"] {
             add("api-key", prefix, letters(48));
@@ -242,7 +242,7 @@ mod tests {
         let mut add = |kind, before: &str, secret: String, behind: &str| {
             all.push((kind, before.to_owned(), secret, behind.to_owned()));
         };
-        let aws = letters(19) + "/" + &letters(20);
+        let aws = letters(19) + "/" + letters(20).as_str();
         add("aws-key", "aws_secret_access_key = ", aws.clone(), "\n");
         add("aws-key", "\"SecretAccessKey\": \"", aws.clone(), "\"");
         add("aws-key", "AWS_SECRET_KEY=", aws, "");
@@ -523,7 +523,11 @@ mod tests {
         .into();
         pieces.extend([letters(20), letters(40), hex(32), capitals(16), letters(3)]);
         pieces.extend(tokens().into_iter().map(|(_, token)| token));
-        pieces.extend(beside().into_iter().map(|(_, before, secret, behind)| before + &secret + &behind));
+        pieces.extend(
+            beside()
+                .into_iter()
+                .map(|(_, before, secret, behind)| before + secret.as_str() + behind.as_str()),
+        );
         prop::collection::vec(prop::sample::select(pieces), 0..14).prop_map(|pieces| pieces.concat())
     }
 

@@ -69,6 +69,9 @@ pub enum ServiceError {
         "the search index is still being built, which takes a while for a large store; nothing is lost, call again in a minute"
     )]
     IndexBusy,
+    /// There is no backup.
+    #[error("{0}")]
+    Backup(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

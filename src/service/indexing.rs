@@ -55,7 +55,8 @@ impl Follower {
     }
 
     /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
-    pub(super) fn follow(&self, committed: &Committed) {
+    #[tracing::instrument(level = "trace", skip_all)]
+    pub(super) fn follow(self: &Arc<Self>, committed: &Committed) {
         if self.behind.load(Ordering::SeqCst) {
             return;
         }
@@ -68,6 +69,21 @@ impl Follower {
                 self.behind.store(true, Ordering::SeqCst);
                 return;
             }
+        }
+        if index.is_due() {
+            // Nobody waits for it: a search sees what is queued, too.
+            let follower = Arc::clone(self);
+            tokio::task::spawn_blocking(move || follower.commit(&index));
+        }
+    }
+
+    fn commit(&self, index: &Index) {
+        let Err(error) = index.flush_if_due() else { return };
+        tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
+        if matches!(error, LexicalError::Damaged(_)) {
+            // The next search builds it anew.
+            self.damaged.store(true, Ordering::SeqCst);
+            self.behind.store(true, Ordering::SeqCst);
         }
     }
 
@@ -209,6 +225,13 @@ impl Service {
         }
         self.follow_log(index, seq).await?;
         Ok(index.flush()?)
+    }
+
+    /// Throws the index away and builds it anew from the store.
+    pub(super) async fn rebuild_index(&self) -> Result<(), ServiceError> {
+        self.0.index.damaged.store(true, Ordering::SeqCst);
+        self.0.index.behind.store(true, Ordering::SeqCst);
+        self.at_the_end().await
     }
 
     /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.

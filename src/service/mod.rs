@@ -4,14 +4,23 @@
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
 mod browse;
+pub mod backup;
+mod claims;
 mod context;
+pub mod doctor;
 mod error;
 mod fields;
 mod get;
+mod hooked;
+mod graph;
 mod indexing;
+mod note;
 mod portable;
 mod projects;
 mod prompt;
+mod query;
+mod relate;
+mod reindex;
 mod save;
 mod search;
 mod session;
@@ -19,7 +28,10 @@ mod stats;
 mod story;
 mod timeline;
 mod topic;
+mod traffic;
 mod update;
+mod vectors;
+mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -29,12 +41,16 @@ use std::{
 };
 
 pub use browse::{BrowseRequest, Browsed};
+pub use claims::{Claimed, Claiming};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
 pub use get::{Observation, ObservationRequest};
+pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub use note::{NoteRequest, Noted};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
+pub use reindex::Reindexing;
 pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
 pub use search::{Elsewhere, Found, SearchRequest};
 pub use session::{StartRequest, Started, Summarised};
@@ -42,12 +58,15 @@ pub use stats::Stats;
 pub use story::Story;
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
+pub use traffic::Busy;
 pub use update::{DeleteOutcome, Patch, Updated};
+pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
+pub use worker::{WorkerReport, WorkerState};
 
 use crate::{
     domain::{Project, SessionId, limits},
     lexical::Index,
-    store::{ProjectCount, Store},
+    store::{Committed, ProjectCount, Store},
 };
 
 /// What the user can set.
@@ -59,11 +78,18 @@ pub struct Settings {
     pub agent_hard_delete: bool,
     /// How many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// Backups by the clock.
+    pub backup: backup::Plan,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { dedup_window: limits::DEDUP_WINDOW, agent_hard_delete: true, revisions_keep: 0 }
+        Self {
+            dedup_window: limits::DEDUP_WINDOW,
+            agent_hard_delete: true,
+            revisions_keep: 0,
+            backup: backup::Plan::default(),
+        }
     }
 }
 
@@ -85,7 +111,12 @@ pub struct Service(Arc<Inner>);
 struct Inner {
     store: Store,
     index: Arc<indexing::Follower>,
+    vectors: Arc<vectors::Vectors>,
+    worker: Arc<worker::Worker>,
+    traffic: traffic::Traffic,
     settings: Settings,
+    backups: backup::Desk,
+    claims: Arc<claims::ClaimBook>,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
     /// How many connections each session has now.
@@ -101,24 +132,38 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Service {
     /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
-    /// wait for it, everything else goes on.
+    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`.
     ///
     /// # Errors
     /// When either cannot be opened; a damaged index is not an error but built anew.
-    pub async fn open(store_dir: &Path, index_dir: &Path, settings: Settings) -> Result<Self, ServiceError> {
+    pub async fn open(
+        store_dir: &Path,
+        index_dir: &Path,
+        settings: Settings,
+        embedding: Embedding,
+    ) -> Result<Self, ServiceError> {
         let (index, _) = Index::open(index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, index_dir));
-        let follower = Arc::clone(&index);
-        let store = Store::open(
-            store_dir,
-            jiff::Timestamp::now,
-            Box::new(move |committed| follower.follow(committed)),
-        )
-        .await?;
+        let vectors = Arc::new(vectors::Vectors::new(embedding));
+        let worker = Arc::new(worker::Worker::new());
+        let claims = Arc::new(claims::ClaimBook::default());
+        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&worker));
+        let follow = move |committed: &Committed| {
+            followers.0.follow(committed);
+            followers.1.follow(committed);
+            followers.2.follow(committed);
+            followers.3.wake();
+        };
+        let store = Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
+            vectors,
+            worker,
+            claims,
+            traffic: traffic::Traffic::new(),
             settings,
+            backups: backup::Desk::default(),
             live: Mutex::default(),
             connected: Mutex::default(),
             projects: tokio::sync::OnceCell::new(),
@@ -129,6 +174,8 @@ impl Service {
                 tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
             }
         });
+        service.start_worker();
+        service.start_claims();
         Ok(service)
     }
 
@@ -137,6 +184,7 @@ impl Service {
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
+        self.0.worker.stop().await;
         self.0.store.drain().await;
         self.0.index.close();
         let mut inner = self.0;

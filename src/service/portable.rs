@@ -13,7 +13,7 @@ use crate::{
         EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
         SessionId, Timestamp,
     },
-    store::{Edge, Happened, Table, Write},
+    store::{Changes, Edge, Happened, Table, Write},
 };
 
 /// The version of the format.
@@ -204,11 +204,17 @@ impl Service {
         })
     }
 
-    /// Takes in a batch of lines, all in one transaction. What is here already stays as it is.
+    /// Takes in a batch of lines, all in one transaction. What is here already stays as it is. With
+    /// `dry_run` nothing is written: a line that needs one of an earlier batch is then refused.
     ///
     /// # Errors
     /// A failing store; a line that cannot be taken is named in the answer instead.
-    pub async fn import(&self, caller: &Caller, lines: Vec<String>) -> Result<Imported, ServiceError> {
+    pub async fn import(
+        &self,
+        caller: &Caller,
+        lines: Vec<String>,
+        dry_run: bool,
+    ) -> Result<Imported, ServiceError> {
         let job = Arc::new((self.clone(), caller.clone(), lines));
         self.store()
             .transact(move |write| {
@@ -221,6 +227,9 @@ impl Service {
                             Taken::Unchanged => imported.unchanged += 1,
                             Taken::Skipped(why) => imported.skipped.push((number, why)),
                         }
+                    }
+                    if dry_run {
+                        write.changes = Changes::default();
                     }
                     Ok(imported)
                 })
@@ -293,7 +302,15 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
         && let Some(holder) = write.store().topic_holder(&memory.project, memory.scope, key).await?
     {
-        return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
+        return Ok(Err(held(&memory, key, &holder)));
+    }
+    let rival = |other: &&Memory| {
+        (&other.project, other.scope, &other.topic_key) == (&memory.project, memory.scope, &memory.topic_key)
+    };
+    if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
+        && let Some(holder) = write.changes.memories.iter().filter(|other| other.is_live()).find(rival)
+    {
+        return Ok(Err(held(&memory, key, holder)));
     }
     write.tell(EventKind::MemoryImported, &memory, None);
     if memory.is_live() {
@@ -301,6 +318,10 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     }
     write.changes.memories.push(memory);
     Ok(Ok(Taken::Created))
+}
+
+fn held(memory: &Memory, key: &str, holder: &Memory) -> String {
+    format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)
 }
 
 async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {

@@ -103,6 +103,9 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
             merged.kept.push((memory.id.clone(), holder.id));
             memory.topic_key = None;
         }
+        if memory.is_live() {
+            write.changes.moved.push((memory.id.clone(), into.clone()));
+        }
         write.tell(EventKind::ProjectMerged, &memory, None);
         write.changes.memories.push(memory);
         merged.memories += 1;

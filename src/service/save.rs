@@ -119,24 +119,12 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a field, or a failing store.
+    #[tracing::instrument(level = "trace", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let draft = Draft {
-            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
-            scope: request.scope,
-            kind: request.kind,
-            title: fields::title(&request.title)?,
-            content: fields::content(&request.content)?,
-            topic_key: request.topic_key.as_deref().map(fields::topic_key).transpose()?.flatten(),
-            tags: fields::tags(&request.tags)?,
-            agent: caller.agent.clone(),
-            session: request.session,
-        };
+        let draft = draft(caller, &home, request)?;
         let new_project = self.meet_project(&draft.project, caller).await?;
-        let suggested_topic_key = draft
-            .topic_key
-            .is_none()
-            .then(|| hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content)));
+        let suggested_topic_key = draft.topic_key.is_none().then(|| suggest(&draft));
 
         let Written { memory, outcome, replaced, near } = self.write_draft(caller, draft, home).await?;
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
@@ -213,7 +201,7 @@ impl Service {
                 });
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
-            Decision::Create { .. } => {
+            Decision::Create => {
                 self.ensure_session(write, &draft.session, home, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
@@ -245,6 +233,7 @@ impl Service {
     }
 
     /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    #[tracing::instrument(level = "trace", skip_all)]
     fn near(&self, draft: &Draft) -> Option<Vec<MemoryId>> {
         if !self.index_is_current() {
             return None;
@@ -261,6 +250,7 @@ impl Service {
     }
 
     /// Those of the candidates that nearly say the same as a memory, or have its title; the nearest first.
+    #[tracing::instrument(name = "similar", level = "trace", skip_all)]
     async fn similar_to(
         &self,
         memory: &Memory,
@@ -283,6 +273,27 @@ impl Service {
         near.truncate(SIMILAR_MAX);
         Ok(near.into_iter().map(|(_, other)| Similar { id: other.id, title: other.title }).collect())
     }
+}
+
+/// The request validated, redacted and normalised.
+#[tracing::instrument(name = "fields", level = "trace", skip_all)]
+fn draft(caller: &Caller, home: &Project, request: SaveRequest) -> Result<Draft, ServiceError> {
+    Ok(Draft {
+        project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
+        scope: request.scope,
+        kind: request.kind,
+        title: fields::title(&request.title)?,
+        content: fields::content(&request.content)?,
+        topic_key: request.topic_key.as_deref().map(fields::topic_key).transpose()?.flatten(),
+        tags: fields::tags(&request.tags)?,
+        agent: caller.agent.clone(),
+        session: request.session,
+    })
+}
+
+#[tracing::instrument(level = "trace", skip_all)]
+fn suggest(draft: &Draft) -> String {
+    hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content))
 }
 
 fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {

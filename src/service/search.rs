@@ -85,14 +85,13 @@ impl Service {
             tags: request.tags.clone(),
             since: request.since,
             until: request.until,
-            // One more than asked for tells whether there is a next page.
-            limit: request.limit + 1,
+            limit: request.limit,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
         };
         let asked = query.clone();
-        let mut answer = self.ask(move |index| index.search(&asked)).await?;
-        let more = answer.hits.len() > request.limit && request.offset + request.limit < SEARCH_DEPTH_MAX;
-        answer.hits.truncate(request.limit);
+        let answer = self.ask(move |index| index.search(&asked)).await?;
+        let shown = request.offset + request.limit;
+        let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
         let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
         let elsewhere = if weak { self.elsewhere(query, &project, &answer).await? } else { Vec::new() };
         Ok(Found {

@@ -114,19 +114,21 @@ impl Service {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
                     let (service, caller, id, summary) = &*job;
-                    service.put_summary(write, caller, id, summary).await
+                    service.put_summary(write, caller, id, summary, Vec::new()).await
                 })
             })
             .await?;
         Ok(Summarised { memory, outcome })
     }
 
-    async fn put_summary(
+    /// Puts a summary on the session and into its one memory, within a write's transaction.
+    pub(super) async fn put_summary(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         id: &SessionId,
         summary: &str,
+        tags: Vec<String>,
     ) -> Result<(MemoryId, SaveOutcome), ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
@@ -139,7 +141,7 @@ impl Service {
             title: summary_title(summary),
             content: summary.to_owned(),
             topic_key: Some(summary_key(id)),
-            tags: Vec::new(),
+            tags,
             agent: caller.agent.clone(),
             session: id.clone(),
         };
@@ -337,7 +339,7 @@ async fn fresh(
 }
 
 /// The topic key of a session's summary, which makes a second summary a revision of the first.
-fn summary_key(id: &SessionId) -> String {
+pub(super) fn summary_key(id: &SessionId) -> String {
     use sha2::{Digest, Sha256};
     let digest: String =
         Sha256::digest(id.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();

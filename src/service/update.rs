@@ -209,6 +209,9 @@ impl Service {
             return Ok((old, false));
         }
         topic_is_free(write, &wanted).await?;
+        if wanted.project != old.project {
+            write.changes.moved.push((wanted.id.clone(), wanted.project.clone()));
+        }
         self.ensure_session(write, session, &caller.project, caller).await?;
         let memory = self.revise(write, old, |memory| {
             *memory = wanted;

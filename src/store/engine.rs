@@ -7,16 +7,20 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
 use surrealdb_cnf::ConfigMap;
-use surrealdb_core::kvs::Datastore;
-
-use super::{
-    StoreError,
-    error::{classify, classify_open},
-    statement::Statement,
+use surrealdb_core::{
+    dbs::{MessageBroker, Session},
+    kvs::Datastore,
 };
 
-const NAMESPACE: &str = "cerebro";
-const DATABASE: &str = "main";
+use super::{
+    StoreError, access,
+    error::{classify, classify_open},
+    live::News,
+    statement::{self, Statement},
+};
+
+pub(super) const NAMESPACE: &str = "cerebro";
+pub(super) const DATABASE: &str = "main";
 /// The longest that one statement or transaction may take.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -50,14 +54,19 @@ const SETTINGS: &[(&str, u64)] = &[
     ("rocksdb_wal_size_limit", 8),
     ("rocksdb_shutdown_wait_for_compact_seconds", 3),
     ("hnsw_cache_size", 32 * MIB),
+    // The graph of vectors grows on one task, beside the searches and not in their way.
+    ("hnsw_build_parallelism", 1),
     ("diskann_cache_size", MIB),
     ("graph_resolve_cache_size", 4 * MIB),
+    // Rows of one statement of a backup: each is read, parsed and committed whole, and texts may be long.
+    ("export_batch_size", 200),
 ];
 
 /// The open database. A clone is another handle to the same one.
 pub(super) struct Engine {
     db: Surreal<Db>,
     datastore: Arc<Datastore>,
+    news: Arc<News>,
 }
 
 impl Engine {
@@ -67,10 +76,14 @@ impl Engine {
         let config = SETTINGS
             .iter()
             .fold(ConfigMap::empty(), |config, (key, value)| config.with_key_value(*key, value.to_string()));
+        let news = Arc::new(News::default());
         let datastore = Datastore::builder()
             .with_config(config)
             .with_query_timeout(Some(STATEMENT_TIMEOUT))
             .with_transaction_timeout(Some(STATEMENT_TIMEOUT))
+            .with_auth(true)
+            .with_capabilities(access::capabilities())
+            .with_live_query_broker(Arc::clone(&news) as Arc<dyn MessageBroker>)
             .without_maintenance_tasks()
             .build_with_path(&format!("rocksdb://{}?sync=every", dir.display()))
             .await
@@ -83,12 +96,28 @@ impl Engine {
         let db = Surreal::<Db>::unstable_from_datastore(Arc::clone(&datastore), None)
             .await
             .map_err(|error| failed(error.to_string()))?;
+        access::sign_in(&datastore, &db).await.map_err(failed)?;
+        // Strict, so that a table exists only if the schema has it: else a write to an unknown one makes it,
+        // even a reader's, whose row is then refused. What is in a database stays when it is defined again.
         let define = format!(
-            "DEFINE NAMESPACE IF NOT EXISTS {NAMESPACE}; USE NS {NAMESPACE}; DEFINE DATABASE IF NOT EXISTS {DATABASE};"
+            "DEFINE NAMESPACE IF NOT EXISTS {NAMESPACE}; USE NS {NAMESPACE}; DEFINE DATABASE OVERWRITE {DATABASE} STRICT;"
         );
         db.query(define).await.and_then(IndexedResults::check).map_err(|error| failed(error.to_string()))?;
         db.use_ns(NAMESPACE).use_db(DATABASE).await.map_err(|error| failed(error.to_string()))?;
-        Ok(Self { db, datastore })
+        let engine = Self { db, datastore, news };
+        // A process that was killed may have left its guest behind.
+        engine.run(statement::STUDIO_USER_REMOVE, Variables::new()).await?;
+        Ok(engine)
+    }
+
+    /// The database under the handle, for those who are not this program.
+    pub(super) fn datastore(&self) -> &Arc<Datastore> {
+        &self.datastore
+    }
+
+    /// What live queries are told.
+    pub(super) fn news(&self) -> &Arc<News> {
+        &self.news
     }
 
     /// Runs a named statement.
@@ -104,6 +133,7 @@ impl Engine {
     }
 
     /// Runs a text that is part of this program, under a name for messages.
+    #[tracing::instrument(name = "statement", level = "trace", skip_all, fields(name))]
     pub(super) async fn script(
         &self,
         name: &'static str,
@@ -127,6 +157,15 @@ impl Engine {
             Some(at) => told.swap_remove(at),
             None => told.pop().unwrap_or_else(|| unexplained("the transaction failed".to_owned())),
         })
+    }
+
+    pub(super) fn db(&self) -> &Surreal<Db> {
+        &self.db
+    }
+
+    /// A session below the SDK that may do everything in the database.
+    pub(super) fn owner() -> Session {
+        Session::owner().with_ns(NAMESPACE).with_db(DATABASE)
     }
 
     /// Flushes, closes and releases the lock on the folder.

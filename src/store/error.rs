@@ -61,6 +61,12 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A person's query cannot be run.
+    #[error("the query was refused: {0}")]
+    Refused(String),
+    /// The live endpoint cannot be opened.
+    #[error("cannot open the endpoint: {0}")]
+    Studio(String),
     /// The store is closing.
     #[error("the store is closing; call again")]
     Closed,

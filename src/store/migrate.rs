@@ -12,8 +12,12 @@ struct Migration {
 }
 
 /// Every file of `schema/`, in order.
-const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "init", text: include_str!("../../schema/0001_init.surql") }];
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "init", text: include_str!("../../schema/0001_init.surql") },
+    Migration { version: 2, name: "worker", text: include_str!("../../schema/0002_worker.surql") },
+    Migration { version: 3, name: "functions", text: include_str!("../../schema/0003_functions.surql") },
+    Migration { version: 4, name: "entity", text: include_str!("../../schema/0004_entity.surql") },
+];
 
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]

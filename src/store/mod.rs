@@ -4,24 +4,44 @@
 //! writer of this process from the reads of a decision to its commit, and commits everything with the
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
+mod access;
 mod browse;
+mod drawn;
+mod dump;
 mod engine;
 mod error;
+mod examine;
+mod guard;
+mod job;
+mod listener;
+mod live;
 mod migrate;
 mod read;
+mod relation;
 mod row;
 mod space;
 mod statement;
+mod studio;
 #[cfg(test)]
 mod tests;
+mod vector;
+mod viewer;
 mod write;
 
 use std::path::Path;
 
-use engine::Engine;
 pub use browse::DeletedFilter;
+pub use drawn::Drawn;
+pub use dump::{Dump, Pieces, RowCounts, Script, script};
+use engine::Engine;
 pub use error::StoreError;
+pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
+pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use relation::{Provenance, StoredRelation};
+pub use studio::{Lease, StudioAccess, StudioOptions};
+pub use vector::{ModelState, StoredModel, StoredVector};
+pub use viewer::{Answer, Query};
 pub use write::{Changes, Committed, Happened, Step, Write};
 
 use crate::domain::Timestamp;
@@ -39,8 +59,12 @@ pub struct Store {
     closing: std::sync::atomic::AtomicBool,
     writer: String,
     position: tokio::sync::Mutex<write::Position>,
+    /// Held by whoever changes vectors, so that the order of the changes is known.
+    vectors: tokio::sync::Mutex<()>,
     follower: Follower,
     clock: Clock,
+    /// The live endpoint, while one is open.
+    studio: tokio::sync::Mutex<Option<studio::Studio>>,
 }
 
 impl Store {
@@ -68,8 +92,10 @@ impl Store {
             closing: false.into(),
             writer: EMBEDDED_WRITER.to_owned(),
             position: tokio::sync::Mutex::new(write::Position { seq: None, at: Timestamp::UNIX_EPOCH }),
+            vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,
+            studio: tokio::sync::Mutex::new(None),
         })
     }
 
@@ -104,6 +130,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), StoreError> {
+        // Its connections hold the database open.
+        self.close_studio(None).await;
         self.engine.close().await
     }
 

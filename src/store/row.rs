@@ -468,6 +468,7 @@ pub(super) struct JobRow {
     pub state: String,
     pub attempts: i64,
     pub due_at: Datetime,
+    pub queued_at: Option<Datetime>,
 }
 
 /// Parses every row or says which table has a malformed one.

@@ -6,7 +6,7 @@ use surrealdb::types::{RecordId, SurrealValue, Value, Variables};
 use tokio::sync::MutexGuard;
 
 use super::{
-    Store, StoreError,
+    JobKind, Store, StoreError,
     row::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
@@ -40,8 +40,10 @@ pub struct Changes {
     pub follows: Vec<(SessionId, SessionId, Timestamp)>,
     /// Memories whose present revision the worker must look at.
     pub jobs: Vec<(MemoryId, u32)>,
-    /// Memories for which there is nothing left to do.
+    /// Memories that are no longer live: their jobs and vectors go.
     pub void_jobs: Vec<MemoryId>,
+    /// Memories that belong to another project now.
+    pub moved: Vec<(MemoryId, Project)>,
     /// What to tell the log, in order.
     pub events: Vec<Happened>,
 }
@@ -193,6 +195,9 @@ impl Write<'_> {
         let changes = std::mem::take(&mut self.changes);
         let events = self.number(&changes.events);
         let (script, vars) = self.script(&changes, &events);
+        // Followers hear of vectors that go or move in the order of the commits that did it.
+        let touches_vectors = !changes.void_jobs.is_empty() || !changes.moved.is_empty();
+        let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
         self.store.engine()?.script("commit", &script, vars).await?;
@@ -267,15 +272,23 @@ impl Write<'_> {
             at: datetime(*at),
         });
         script.part(statement::COMMIT_JOBS, "jobs", &changes.jobs, |(memory, revision)| JobRow {
-            id: job_record(memory),
+            id: JobKind::Embed.record(memory),
             memory: memory_record(memory),
             revision: i64::from(*revision),
-            kind: "embed".to_owned(),
+            kind: JobKind::Embed.as_str().to_owned(),
             state: "queued".to_owned(),
             attempts: 0,
             due_at: at,
+            queued_at: Some(at),
         });
-        script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, job_record);
+        script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, |memory| {
+            [JobKind::Embed, JobKind::Claim].map(|kind| kind.record(memory)).to_vec()
+        });
+        script.part(statement::COMMIT_GONE_VECTORS, "gone", &changes.void_jobs, memory_record);
+        script.part(statement::COMMIT_MOVED_VECTORS, "moved", &changes.moved, |(memory, project)| Move {
+            memory: memory_record(memory),
+            project: project.as_str().to_owned(),
+        });
         script.part(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
         script.commit()
     }
@@ -314,8 +327,11 @@ struct Trim {
     upto: i64,
 }
 
-fn job_record(memory: &MemoryId) -> RecordId {
-    RecordId::new("job", format!("embed-{memory}"))
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Move {
+    memory: RecordId,
+    project: String,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
-use futures_util::StreamExt;
+use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui::Frame;

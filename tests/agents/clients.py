@@ -1,4 +1,7 @@
-"""The agents: their pinned packages, how each is told of `cerebro mcp`, and how one turn is run."""
+"""The agents: their pinned packages, what their users have configured before Cerebro, how one turn is run.
+
+Of Cerebro nothing is configured here: `cerebro setup` does that.
+"""
 
 import json
 from dataclasses import dataclass
@@ -9,16 +12,15 @@ PROMPT = "Remember what we decided about the harbour cranes, then look it up."
 
 @dataclass
 class Place:
-    """Where one run happens: a home and a working folder of its own, the model, the server's command."""
+    """Where one run happens: a home and a working folder of its own, and the model."""
 
     home: Path
     work: Path
     model: str  # base address of the model server
-    server: list  # the command that serves MCP, with its arguments
     session: str  # a session id, for the agents that can be told one
 
     def write(self, path, value):
-        """Writes a configuration file below the home: JSON, or text as it is."""
+        """Writes a user's file below the home: JSON, or text as it is."""
         file = self.home / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(value if isinstance(value, str) else json.dumps(value, indent=2))
@@ -27,19 +29,20 @@ class Place:
 class Claude:
     name = "Claude Code"
     package = ("@anthropic-ai/claude-code", "2.1.330")
+    setup = "claude-code"
     agent = "claude-code"
     half = "structured"
     stripped = False
 
     def configure(self, place):
-        command, *arguments = place.server
-        server = {"type": "stdio", "command": command, "args": arguments, "env": {}}
-        place.write(".claude.json", {"hasCompletedOnboarding": True, "mcpServers": {"cerebro": server}})
+        place.write(".claude.json", {"hasCompletedOnboarding": True})
+        place.write(".claude/settings.json", {"permissions": {"allow": ["WebSearch"]}})
+        place.write(".claude/CLAUDE.md", "# My own rules\n\nBe brief.\n")
 
     def command(self, program, place):
         return [
             program, "-p", PROMPT, "--session-id", place.session,
-            "--allowedTools", "mcp__cerebro", "--output-format", "stream-json", "--verbose",
+            "--output-format", "stream-json", "--verbose",
         ]
 
     def environment(self, place):
@@ -57,13 +60,14 @@ class Claude:
 class Codex:
     name = "Codex"
     package = ("@openai/codex", "0.169.0")
+    setup = "codex"
     agent = "codex-mcp-client"
     half = "structured"
     stripped = True
 
     def configure(self, place):
-        command, *arguments = place.server
         place.write(".codex/config.toml", f"""\
+# The user's own.
 model = "mock"
 model_provider = "mock"
 check_for_update_on_startup = false
@@ -72,15 +76,12 @@ check_for_update_on_startup = false
 name = "mock"
 base_url = {json.dumps(place.model + "/v1")}
 wire_api = "responses"
-
-[mcp_servers.cerebro]
-command = {json.dumps(command)}
-args = {json.dumps(arguments)}
-default_tools_approval_mode = "approve"
 """)
 
     def command(self, program, place):
-        return [program, "exec", "--json", "--sandbox", "read-only", PROMPT]
+        # A person is asked once whether hooks are trusted; nobody is here.
+        trust = "--dangerously-bypass-hook-trust"
+        return [program, "exec", "--json", "--sandbox", "read-only", trust, PROMPT]
 
     def environment(self, place):
         return {"CODEX_HOME": str(place.home / ".codex")}
@@ -96,21 +97,20 @@ default_tools_approval_mode = "approve"
 class Gemini:
     name = "Gemini CLI"
     package = ("@google/gemini-cli", "0.61.0")
+    setup = "gemini-cli"
     agent = "gemini-cli-mcp-client"
     half = "text"
     stripped = False
 
     def configure(self, place):
-        command, *arguments = place.server
         place.write(".gemini/settings.json", {
-            "mcpServers": {"cerebro": {"command": command, "args": arguments}},
             "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
             "privacy": {"usageStatisticsEnabled": False},
             "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
         })
 
     def command(self, program, place):
-        return [program, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", PROMPT]
+        return [program, "-m", "gemini-2.5-flash", "-p", PROMPT]
 
     def environment(self, place):
         return {"GEMINI_API_KEY": "mock", "GOOGLE_GEMINI_BASE_URL": place.model}
@@ -122,6 +122,7 @@ class Gemini:
 class OpenCode:
     name = "OpenCode"
     package = ("opencode-ai", "1.18.33")
+    setup = "opencode"
     agent = "opencode"
     half = "text"
     stripped = False
@@ -135,7 +136,7 @@ class OpenCode:
         place.write(".config/opencode/opencode.json", {
             "$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled",
             "model": "mock/mock", "small_model": "mock/mock", "provider": {"mock": provider},
-            "mcp": {"cerebro": {"type": "local", "command": place.server, "enabled": True}},
+            "permission": {"*": "ask", "bash": "ask"},
         })
 
     def command(self, program, place):

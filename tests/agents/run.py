@@ -4,17 +4,18 @@
     tests/agents/run.py [--cerebro FILE] [--keep] [AGENT...]     (claude codex gemini opencode inspector)
 
 Each agent, at its pinned version, is installed from npm into a cache folder ($CEREBRO_AGENTS, by
-default ~/.cache/cerebro/agents), told of `cerebro mcp` in its own configuration, and given one turn
-in a throw-away home. There its model
+default ~/.cache/cerebro/agents), set up by `cerebro setup AGENT --allow` in a throw-away home that has
+some configuration already, and given one turn there. Its model
 
     1. saves a memory,
     2. searches, after the daemon was killed with SIGKILL,
     3. searches for nothing at all, which is an error it must be told of,
     4. saves a second memory.
 
-Checked: the tools the agent listed, the results that came back to the model and in which half, and
-what Cerebro holds afterwards. All agents share one memory, so each must also find what those before
-it saved.
+Checked: that the setup says of itself that it connects; the tools the agent listed, the results that
+came back to the model and in which half; that the hooks gave the model the stored context, and kept the
+prompt and the last message; what Cerebro holds afterwards; and that `cerebro unsetup` leaves every file
+as it was. All agents share one memory, so each must also find what those before it saved.
 
 Exit code 0 when every check held; each failed check is named with what was seen instead.
 """
@@ -22,6 +23,7 @@ Exit code 0 when every check held; each failed check is named with what was seen
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -36,7 +38,7 @@ sys.dont_write_bytecode = True  # leaves nothing behind in the checkout
 
 import inspector
 import install
-from clients import CLIENTS, Place
+from clients import CLIENTS, PROMPT, Place
 from model import DONE, Model, Step
 from wire import Wire
 
@@ -44,6 +46,7 @@ HERE = Path(__file__).resolve().parent
 TURN_SECONDS = 300
 PROJECT = "acme/harbour"
 QUERY = "which crane lifts the containers"
+KNOWN = "The harbour master listens on channel twelve"  # what the memory holds from the beginning
 TOOLS = 13
 
 
@@ -60,6 +63,8 @@ class Row:
     searched: bool = False
     told: bool = False
     half: str = "?"
+    hooks: bool = False
+    unset: bool = False
     list_ms: float = 0.0
     turn_s: float = 0.0
     faults: list = field(default_factory=list)
@@ -78,10 +83,42 @@ class Bench:
         self.home = root / "home"
         self.work = root / "harbour"
         self.noted, self.logged = None, 0
+        self.program = root / "bin/cerebro"
+        self.program.parent.mkdir()
         self.home.mkdir()
         self.work.mkdir()
         for arguments in (["init", "-q"], ["remote", "add", "origin", f"git@github.com:{PROJECT}.git"]):
             subprocess.run(["git", *arguments], cwd=self.work, check=True, env=self.environment({}))
+
+    def install(self):
+        """Puts the program where the agents are told that it is."""
+        self.program.unlink(missing_ok=True)
+        shutil.copy2(self.cerebro, self.program)
+
+    def tap(self, log):
+        """Puts a listener between the agents and `cerebro mcp`, at the path that they were told."""
+        self.program.unlink()
+        listener = shlex.join([sys.executable, str(HERE / "tap.py"), str(log), str(self.cerebro)])
+        self.program.write_text(f"""\
+#!/bin/sh
+for word in "$@"; do
+  [ "$word" = mcp ] && exec {listener} "$@"
+done
+exec {shlex.quote(str(self.cerebro))} "$@"
+""")
+        self.program.chmod(0o755)
+
+    def setup(self, *arguments, more):
+        """Runs `cerebro setup` or `unsetup` as the user does."""
+        done = subprocess.run([self.program, "--json", *arguments], cwd=self.work, timeout=60,
+                              env=self.environment(more), capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def files(self):
+        """All files of the home but Cerebro's own."""
+        own = self.home / ".cerebro"
+        found = [path for path in self.home.rglob("*") if path.is_file() and own not in path.parents]
+        return {path: path.read_bytes() for path in found}
 
     def environment(self, more):
         """A clean environment. The XDG folders lead astray on purpose: the memory is found by HOME alone.
@@ -135,11 +172,15 @@ def turn(bench, key, program, earlier):
               f"{client.name} chose diesel for the ferry"]
     model = Model(script(titles, bench))
     log = bench.root / f"{key}.wire"
-    server = [sys.executable, str(HERE / "tap.py"), str(log), str(bench.cerebro), "mcp"]
-    place = Place(bench.home, bench.work, model.url, server, str(uuid.uuid4()))
+    place = Place(bench.home, bench.work, model.url, str(uuid.uuid4()))
     client.configure(place)
+    more = client.environment(place)
+    original = bench.files()
+    set_up(row, client, bench, more)
+    written = bench.files()
+    bench.tap(log)
     started = time.monotonic()
-    environment = bench.environment(client.environment(place))
+    environment = bench.environment(more)
     code, output = run(client.command(program, place), bench.work, environment)
     row.turn_s = time.monotonic() - started
     model.stop()
@@ -154,7 +195,54 @@ def turn(bench, key, program, earlier):
     check_results(row, client, wire, model, [*earlier, titles[0]])
     check_memory(row, client, bench, titles, client.session(place, output))
     check_start(row, client, wire, bench)
+    check_hooks(row, client, model, bench)
+    unset(row, client, bench, more, original, written)
     return row, titles[0]
+
+
+def set_up(row, client, bench, more):
+    """Sets the agent up, and once more, which must change nothing."""
+    bench.install()
+    code, said = bench.setup("setup", client.setup, "--allow", more=more)
+    row.must(code == 0, f"setup ended with {code}: {said}")
+    before = bench.files()
+    bench.setup("setup", client.setup, "--allow", more=more)
+    row.must(bench.files() == before, "setting up twice is not setting up once")
+    code, said = bench.setup("setup", client.setup, "--check", more=more)
+    row.must(code == 0 and '"connected":true' in said, f"setup --check ended with {code}: {said}")
+
+
+def unset(row, client, bench, more, original, written):
+    """Takes Cerebro out. Files that the agent has rewritten itself must only be free of Cerebro."""
+    bench.install()
+    changed = {path for path, data in bench.files().items() if written.get(path) != data}
+    code, said = bench.setup("unsetup", client.setup, more=more)
+    row.must(code == 0, f"unsetup ended with {code}: {said}")
+    now = bench.files()
+    faults = []
+    for path in written:
+        if path.name.endswith(".cerebro-backup"):
+            continue
+        if path not in changed and now.get(path) != original.get(path):
+            faults.append(f"{path} is not what it was")
+        if path in changed and path.suffix == ".json" and b"cerebro" in now.get(path, b""):
+            faults.append(f"{path}, which the agent rewrote, still names Cerebro")
+    row.unset = not faults
+    for fault in faults:
+        row.must(False, fault)
+
+
+def check_hooks(row, client, model, bench):
+    """The context reached the model; the prompt and the last message are kept, in the agent's session."""
+    told = any("cerebro-context" in seen.text and KNOWN in seen.text for seen in model.seen)
+    row.must(told, "the model was not given the context")
+    prompts = [each for each in bench.ask("prompts")["prompts"] if each["agent"] == client.agent]
+    # OpenCode puts words from its command line between quotes.
+    contents = [each["content"].strip('"') for each in prompts]
+    row.must(contents == [PROMPT], f"prompts kept: {prompts}")
+    kept = sessions(bench, {each["session_id"] for each in prompts})
+    row.must([each["summary"] for each in kept] == [DONE], f"sessions of the prompts: {kept}")
+    row.hooks = told and len(prompts) == 1 and len(kept) == 1
 
 
 def script(titles, bench):
@@ -233,10 +321,10 @@ def check_memory(row, client, bench, titles, session):
         for each in found:
             row.must(each["agent"] == client.agent, f"the {kind}'s agent is {each['agent']}")
             row.must(each["project"] == PROJECT, f"the {kind}'s project is {each['project']}")
-    for each in sessions(bench, inside):
-        minted = session is None and each["id"].startswith("s-")
-        row.must(minted or each["id"] == session,
-                 f"the session is {each['id']}, the agent's own is {session}")
+    prompted = {each["session_id"] for each in bench.ask("prompts")["prompts"]
+                if each["agent"] == client.agent}
+    row.must(inside == prompted, f"memories are in session {inside}, the prompt is in {prompted}")
+    row.must(session is None or inside == {session}, f"the session is {inside}, the agent's own is {session}")
 
 
 def sessions(bench, ids):
@@ -260,11 +348,12 @@ def check_daemon(row, bench):
 
 def table(rows):
     head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors",
-            "half", "list", "turn"]
+            "half", "hooks", "unset", "list", "turn"]
     said = {True: "yes", False: "NO"}
     lines = [head] + [
         [row.client, row.version, row.era, str(row.listed), str(row.offered), said[row.saved],
-         said[row.searched], said[row.told], row.half, f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
+         said[row.searched], said[row.told], row.half, said[row.hooks], said[row.unset],
+         f"{row.list_ms:.0f} ms", f"{row.turn_s:.1f} s"]
         for row in rows
     ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
@@ -294,6 +383,7 @@ def main():
     bench = Bench(options.cerebro, root)
     rows, titles, lints = [], [], []
     try:
+        bench.ask("save", KNOWN, "**What**: channel 12, day and night.")
         for key in options.agents:
             if key == "inspector":
                 lints = inspector.check(bench)

@@ -11,14 +11,14 @@ use rustix::fs::{FlockOperation, fcntl_lock, flock};
 use crate::support::{Home, PROGRAM, Pump, finish, json, skip, wait_for};
 
 /// A small disk mounted for one test.
-struct Disk<'a> {
+pub struct Disk<'a> {
     home: &'a Home,
     path: PathBuf,
 }
 
 impl<'a> Disk<'a> {
     /// Mounts one at the folder `name`, or says why that is not allowed here.
-    fn mount(home: &'a Home, name: &str, options: &str) -> Option<Self> {
+    pub fn mount(home: &'a Home, name: &str, options: &str) -> Option<Self> {
         let path = home.folder(name);
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", options, "cerebro-it"]).arg(&path).output();

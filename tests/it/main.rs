@@ -1,6 +1,7 @@
 //! The behaviour of the whole program, driven from outside as processes: one test binary, one file
 //! for each kind of behaviour.
 
+#![recursion_limit = "512"]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::pedantic)]
 // `assert_eq!(ids, [id.clone()])` reads better than a slice made from a reference.
@@ -8,6 +9,8 @@
 
 mod support;
 
+mod adopt;
+mod backup;
 mod bad_input;
 mod bounds;
 mod cli;
@@ -25,14 +28,26 @@ mod contract_topic;
 mod contract_update_delete;
 mod crash;
 mod daemon;
+mod doctor;
+mod embed_local;
+mod embed_model;
+mod embed_server;
+mod embed_wire;
 mod export;
 mod faults;
 mod halves;
 mod handshake;
+mod hooks;
+mod notes;
 mod properties;
+mod setup;
+mod sql;
+mod studio;
 mod tidy;
 mod tools;
 mod tui;
+mod worker;
+mod worker_crash;
 
 /// A file that is not listed above would never run.
 #[test]

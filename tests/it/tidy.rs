@@ -10,17 +10,18 @@ const TEST_LINES_MAX: usize = 500;
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
 const LAYERS: [&[&str]; 8] = [
     &["domain"],
-    &["text", "redact", "hygiene"],
-    &["store", "lexical", "embed"],
+    &["text", "redact", "hygiene", "pace", "passage", "relate"],
+    &["store", "lexical", "vector", "embed", "llm"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],
-    &["tui"],
+    &["hook", "setup", "tui"],
     &["cli"],
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 4] = ["domain", "text", "redact", "hygiene"];
+const PURE: [&str; 8] =
+    ["domain", "text", "redact", "hygiene", "pace", "passage", "relate", "hook"];
 
 struct Source {
     /// The path below `src`.
@@ -171,7 +172,9 @@ fn only_the_store_knows_the_database() {
             ["\"SELECT ", "\"UPSERT ", "\"RELATE ", "\"DEFINE ", "\"REMOVE TABLE", "\"UPDATE ", "\"INFO FOR"];
         names_crate.iter().chain(&queries).any(|word| line.contains(word))
     };
-    let faults = sources().iter().filter(|s| s.module() != "store").flat_map(|s| s.faults(speaks)).collect();
+    // Other programs' files are read in SQLite's language, in one place.
+    let elsewhere = |s: &&Source| s.module() != "store" && !s.path.ends_with("cli/foreign/sqlite.rs");
+    let faults = sources().iter().filter(elsewhere).flat_map(|s| s.faults(speaks)).collect();
     assert_none(faults, "SurrealDB and SurrealQL live in src/store");
     let in_store = sources().iter().filter(|s| s.module() == "store").flat_map(|s| s.faults(speaks)).count();
     assert!(in_store > 0, "the rule sees nothing even in src/store");

@@ -1,9 +1,11 @@
 //! Changing how a memory stands: `delete`, `restore`, `pin` and `unpin`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::Value;
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, backup};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
@@ -12,6 +14,25 @@ use crate::cli::table::shown;
 pub struct OneArgs {
     /// The memory's id, or a beginning that no other has
     id: String,
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// The memory's id, or a beginning that no other has; or the file of a backup
+    #[arg(value_name = "ID|FILE")]
+    what: String,
+}
+
+impl RestoreArgs {
+    /// The backup, if one is meant.
+    pub fn file(&self) -> Option<PathBuf> {
+        backup::is_file(&self.what).then(|| PathBuf::from(&self.what))
+    }
+
+    /// The memory that is meant otherwise.
+    pub fn one(self) -> OneArgs {
+        OneArgs { id: self.what }
+    }
 }
 
 /// Delete a memory, so that it can be restored, or for good

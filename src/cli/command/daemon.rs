@@ -81,7 +81,9 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
-    let run = daemon::run(&home, options, |control| Server::open(own, config.settings(), control)).await;
+    let embedding = config.embedding(&home);
+    let run =
+        daemon::run(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await;
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 
@@ -131,18 +133,29 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
+            ("last backup", desk.output.moment(&status["backup"]["made_at"])),
+            ("backup failed", shown(&status["backup"]["failure"])),
         ])?;
     }
     Ok(Outcome::Done)
 }
 
 async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
-    let Some(daemon) = Daemon::running(home).await? else {
+    let Some(pid) = dismiss(home).await? else {
         if !desk.output.json(&json!({ "running": false, "stopped": false }))? {
             desk.output.note("no daemon was running");
         }
         return Ok(Outcome::Done);
     };
+    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
+        desk.output.note(&format!("the daemon (process {pid}) has left"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Lets the daemon finish its calls and leave; gives its process id, or nothing if none ran.
+pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
+    let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
     let answer = daemon.ask(Request::new("op_stop")).await?;
     daemon.close().await;
     let pid = answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
@@ -151,10 +164,7 @@ async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
         return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));
     }
     wait_until(END_MAX, || !is_alive(pid)).await;
-    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
-        desk.output.note(&format!("the daemon (process {pid}) has left"));
-    }
-    Ok(Outcome::Done)
+    Ok(Some(pid))
 }
 
 /// Whether the home is still this process's. Another daemon may have come meanwhile.

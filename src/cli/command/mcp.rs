@@ -30,9 +30,10 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
     let home = desk.home()?;
     let options = PumpOptions { project: args.project };
     let ended = if args.standalone {
-        let settings = Config::read(&home.config_file())?.settings();
+        let config = Config::read(&home.config_file())?;
         let own = home.clone();
-        pump::run_standalone(&home, options, |control| Server::open(own, settings, control)).await
+        let embedding = config.embedding(&home);
+        pump::run_standalone(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await
     } else {
         pump::run(&home, options).await
     };

@@ -1,16 +1,27 @@
 //! The commands, by what they are about.
 
+mod adopt;
+mod backup;
 mod change;
 mod daemon;
+mod doctor;
 mod explore;
+mod hook;
+mod graph;
 mod list;
 mod mcp;
+mod model;
+mod notes;
 mod portable;
 mod projects;
 mod prompt;
 mod save;
+mod setup;
+mod sql;
 mod stats;
+mod studio;
 mod tui;
+mod worker;
 
 use std::future::Future;
 use std::time::Duration;
@@ -41,12 +52,13 @@ pub enum Command {
     Get(explore::GetArgs),
     Timeline(explore::TimelineArgs),
     Context(explore::ContextArgs),
+    Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
     Tui(tui::TuiArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
-    /// Bring a deleted memory back
-    Restore(change::OneArgs),
+    /// Bring a deleted memory back, or all of a backup into an empty home
+    Restore(change::RestoreArgs),
     /// Pin a memory, so that agents always read it first
     Pin(change::OneArgs),
     /// Unpin a memory
@@ -56,16 +68,37 @@ pub enum Command {
     Projects(projects::ProjectsArgs),
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
+    Backup(backup::BackupArgs),
+    Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
+    Worker(worker::WorkerArgs),
+    Jobs(worker::JobsArgs),
+    Reindex(worker::ReindexArgs),
+    /// Choose, install and try what turns text into vectors
+    #[command(subcommand)]
+    Model(model::ModelCommand),
+    Sql(sql::SqlArgs),
+    Studio(studio::StudioArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
+    Setup(setup::SetupArgs),
+    Unsetup(setup::UnsetupArgs),
+    Hook(hook::HookArgs),
 }
 
 impl Command {
     /// From which level on its work is logged.
     pub fn log_level(&self) -> &'static str {
-        if self.is_daemon() { "info" } else { "warn" }
+        match self {
+            // Agents show, or choke on, what their hooks say.
+            Self::Hook(_) => "off",
+            _ if self.is_daemon() => "info",
+            // It closes a database that it has for itself, of which the engine complains.
+            Self::Restore(args) if args.file().is_some() => "cerebro=warn,surrealdb=off",
+            Self::Backup(args) if args.restored().is_some() => "cerebro=warn,surrealdb=off",
+            _ => "warn",
+        }
     }
 
     /// Whether this process is to be the daemon.
@@ -77,6 +110,9 @@ impl Command {
     pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
         match self {
             Self::Prompt => prompt::run(desk),
+            Self::Setup(args) => asking(setup::setup(desk, args)),
+            Self::Unsetup(args) => setup::unsetup(desk, &args),
+            Self::Hook(args) => asking(hook::run(desk, args)),
             Self::Mcp(args) => serving(mcp::run(desk, args)),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(desk, args)),
             Self::Daemon(command) => asking(daemon::run(desk, command)),
@@ -85,20 +121,35 @@ impl Command {
             Self::Get(args) => asking(explore::get(desk, args)),
             Self::Timeline(args) => asking(explore::timeline(desk, args)),
             Self::Context(args) => asking(explore::context(desk, args)),
+            Self::Graph(args) => asking(graph::run(desk, args)),
             Self::Stats(args) => asking(stats::run(desk, args)),
             Self::Tui(args) => asking(tui::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
-            Self::Restore(args) => asking(change::run(desk, args, "op_restore")),
+            Self::Restore(args) => match args.file() {
+                Some(file) => serving(backup::restore(desk, file)),
+                None => asking(change::run(desk, args.one(), "op_restore")),
+            },
+            Self::Backup(args) => match args.restored() {
+                Some(file) => serving(backup::restore(desk, file.to_owned())),
+                None => asking(backup::run(desk, args)),
+            },
             Self::Pin(args) => asking(change::run(desk, args, "op_pin")),
             Self::Unpin(args) => asking(change::run(desk, args, "op_unpin")),
             Self::List(args) => asking(list::memories(desk, args)),
             Self::Sessions(args) => asking(list::sessions(desk, args)),
             Self::Projects(args) => asking(projects::run(desk, args)),
+            Self::Model(command) => asking(model::run(desk, command)),
             Self::Prompts(args) => asking(list::prompts(desk, args)),
             Self::Events(args) => asking(list::events(desk, args)),
+            Self::Doctor(args) => asking(doctor::run(desk, args)),
             Self::Export(args) => asking(portable::export(desk, args)),
             Self::Import(args) => asking(portable::import(desk, args)),
+            Self::Worker(args) => asking(worker::worker(desk, args)),
+            Self::Jobs(args) => asking(worker::jobs(desk, args)),
+            Self::Reindex(args) => asking(worker::reindex(desk, args)),
+            Self::Sql(args) => asking(sql::run(desk, args)),
+            Self::Studio(args) => asking(studio::run(desk, args)),
         }
     }
 }

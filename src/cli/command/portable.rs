@@ -1,15 +1,16 @@
-//! `cerebro export` and `cerebro import`: everything, as JSON Lines.
+//! `cerebro export` and `cerebro import`: everything, as JSON Lines; other forms are beside.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, adopt, backup, notes};
 use crate::cli::error::{Error, Result};
+use crate::cli::foreign::Source;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::daemon::platform;
@@ -21,27 +22,89 @@ const BATCH_LINES_MAX: usize = 200;
 /// Most bytes that are sent at once, a longer line alone aside.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
-/// Write everything as JSON Lines
-///
-/// The file is readable by you alone and appears whole or not at all.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Where to write; `-` is standard output
-    #[arg(value_name = "FILE", default_value = "-")]
-    file: PathBuf,
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One JSON object a line: all of it, to take into another memory
+    Jsonl,
+    /// A folder of notes with front matter and links, to read and edit, and to take back
+    Markdown,
+    /// A script that SurrealDB's own import takes
+    Surrealql,
 }
 
-/// Take in what an export wrote; doing it twice is doing it once
+/// Write everything as JSON Lines, Markdown notes or SurrealQL
 ///
-/// Lines that cannot be taken are named, the others are taken; the exit code is 1 then.
+/// A file is readable by you alone and appears whole or not at all.
 #[derive(Debug, Args)]
-pub struct ImportArgs {
-    /// What to read; `-` is standard input
+pub struct ExportArgs {
+    /// Where to write; `-` is standard output, and Markdown needs a folder
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
+    /// The form
+    #[arg(long, value_enum, default_value = "jsonl")]
+    format: Format,
+}
+
+/// Take in what an export wrote, or what another program remembered; doing it twice is doing it once
+///
+/// What cannot be taken is named, the rest is taken; the exit code is 1 then. A folder is one of Markdown
+/// notes: changed ones become revisions of their memories, notes without an id new memories.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// What to read: a file, a folder of notes, or `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+    /// The program whose memory it is
+    #[arg(long, value_enum)]
+    from: Option<Source>,
+    /// Project of what names none [default: the working folder's repository]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    project: Option<String>,
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub async fn export(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
+    match args.format {
+        Format::Jsonl => export_lines(desk, args).await,
+        Format::Markdown if args.file == Path::new("-") => {
+            Err(Error::usage("Markdown notes need a folder: `cerebro export --format markdown DIR`"))
+        }
+        Format::Markdown => notes::export(desk, &args.file).await,
+        Format::Surrealql => export_script(desk, &args.file).await,
+    }
+}
+
+/// Has the daemon write the database's own script, of one moment.
+async fn export_script(desk: &Desk, file: &Path) -> Result<Outcome> {
+    let home = desk.home()?;
+    let to_stdout = file == Path::new("-");
+    let target = if to_stdout {
+        home.root().join(format!(".export-{}.surql", std::process::id()))
+    } else {
+        std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?
+    };
+    let daemon = Daemon::reach_patiently(&home).await?;
+    let request = Request::new("op_backup").with("file", target.display().to_string());
+    let made = backup::with_progress(desk, &daemon, request).await?;
+    daemon.close().await;
+    if to_stdout {
+        let copied = File::open(&target).and_then(|mut from| io::copy(&mut from, &mut io::stdout().lock()));
+        // It holds everything that is remembered.
+        let removed = fs::remove_file(&target);
+        copied.map_err(|error| Error::stream("standard output", &error))?;
+        removed.map_err(|error| Error::file("remove", &target, &error))?;
+        return Ok(Outcome::Done);
+    }
+    if !desk.output.json(&made)? {
+        desk.output.note(&format!("{} is a script for SurrealDB", target.display()));
+    }
+    Ok(Outcome::Done)
+}
+
+async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     if args.file == Path::new("-") {
         // Moving numbers would run into the lines on the same terminal.
@@ -158,6 +221,17 @@ impl Report {
 }
 
 pub async fn import(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
+    if let Some(source) = args.from {
+        return adopt::run(desk, source, &args.file, args.project, args.dry_run).await;
+    }
+    if args.file.is_dir() {
+        return notes::import(desk, &args.file, args.dry_run).await;
+    }
+    import_lines(desk, args).await
+}
+
+/// In a dry run edges and revisions are not looked at: what they belong to would have to be there first.
+async fn import_lines(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
         (Box::new(BufReader::new(io::stdin())), None)
     } else {
@@ -177,7 +251,11 @@ pub async fn import(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
     check_header(&batch, &args.file)?;
     let daemon = Daemon::reach(&desk.home()?).await?;
     while !batch.lines.is_empty() {
-        let request = Request::new("op_import").with("lines", std::mem::take(&mut batch.lines));
+        if args.dry_run {
+            batch.keep(|line| !["edge", "revision"].iter().any(|kind| is_of_kind(line, kind)));
+        }
+        let sent = std::mem::take(&mut batch.lines);
+        let request = Request::new("op_import").with("lines", sent).with("dry_run", args.dry_run);
         let answer = daemon.ask(request).await.map_err(|error| {
             error.hint(format!(
                 "the lines before {} are taken; the same import may be repeated",
@@ -222,6 +300,10 @@ fn check_header(first: &Batch, file: &Path) -> Result<()> {
     }
 }
 
+fn is_of_kind(line: &str, kind: &str) -> bool {
+    serde_json::from_str::<Value>(line).is_ok_and(|line| line["kind"] == kind)
+}
+
 /// Lines to send at once, and their numbers in the file.
 #[derive(Debug, Default)]
 struct Batch {
@@ -230,6 +312,12 @@ struct Batch {
 }
 
 impl Batch {
+    /// Leaves out the lines that a question is answered with no for.
+    fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
+        let pairs = std::mem::take(&mut self.lines).into_iter().zip(std::mem::take(&mut self.numbers));
+        (self.lines, self.numbers) = pairs.filter(|(line, _)| wanted(line)).unzip();
+    }
+
     fn first(&self) -> u64 {
         self.numbers.first().copied().unwrap_or_default()
     }

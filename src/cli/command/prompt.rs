@@ -4,13 +4,11 @@ use serde_json::json;
 
 use super::{Desk, Outcome};
 use crate::cli::error::Result;
-
-/// The text for an agent's instructions.
-const TEMPLATE: &str = include_str!("../../../prompt_template.md");
+use crate::setup::INSTRUCTIONS;
 
 pub fn run(desk: &Desk) -> Result<Outcome> {
-    if !desk.output.json(&json!({ "text": TEMPLATE }))? {
-        desk.output.write(TEMPLATE)?;
+    if !desk.output.json(&json!({ "text": INSTRUCTIONS }))? {
+        desk.output.write(INSTRUCTIONS)?;
     }
     Ok(Outcome::Done)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
-use crate::cli::table::{bytes, duration, shown};
+use crate::cli::table::{bytes, duration, milliseconds, shown};
 
 /// Count what is stored, and show how the service is
 #[derive(Debug, Args)]
@@ -46,8 +46,14 @@ fn facts(stats: &Value) -> Vec<(&'static str, String)> {
         ("worker", shown(&worker["state"])),
         ("worker's provider", shown(&worker["provider"])),
         ("worker's model", shown(&worker["model"])),
-        ("worker's queue", shown(&worker["queue"])),
+        ("worker's queue", shown(&worker["queue_depth"])),
         ("worker's failures", shown(&worker["failures"])),
+        ("jobs given up", shown(&worker["dead"])),
+        ("save to vector, half", milliseconds(&worker["lag_p50_ms"])),
+        ("save to vector, 99 %", milliseconds(&worker["lag_p99_ms"])),
+        ("tokens spent today", shown(&worker["tokens_today"])),
+        ("requests today", shown(&worker["requests_today"])),
+        ("worker says", shown(&worker["detail"])),
         ("clients", shown(&stats["clients"])),
         ("daemon version", shown(&stats["version"])),
         ("daemon up for", stats["uptime_s"].as_u64().map(duration).unwrap_or_default()),

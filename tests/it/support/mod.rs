@@ -3,19 +3,27 @@
 //! Everything that waits has a deadline, and a test that misses it says what it waited for.
 
 mod agent;
+mod fickle;
 mod home;
+mod model;
+mod provider;
 mod reply;
 mod repository;
 mod screens;
+mod store;
 
 use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
+pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish};
+pub use model::{model_home, shelf};
+pub use provider::{Provider, Scene};
 pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use screens::Screens;
 pub use serde_json::{Value, json};
+pub use store::alter;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");

@@ -1,0 +1,132 @@
+//! What a caller notices of the worker: searches and saves with a long queue draining, beside the same with
+//! the worker paused. `make bench-worker`; `JOBS` (default 10,000) is the length of the queue.
+//!
+//! It runs the real model of `make model`. Calls are a tenth of a second apart, so that the worker does work
+//! between them, and then back to back. Linux only.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
+
+#[path = "harness/client.rs"]
+mod client;
+#[path = "harness/corpus.rs"]
+mod corpus;
+#[path = "harness/stats.rs"]
+mod stats;
+#[path = "harness/table.rs"]
+mod table;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use client::{Client, Home};
+use corpus::Corpus;
+use stats::{median, percentile};
+use table::{Row, Target};
+
+const JOBS: usize = 10_000;
+const SEARCHES: usize = 200;
+const SAVES: usize = 100;
+const APART: Duration = Duration::from_millis(100);
+/// How much slower the slowest of a hundred searches may be with the queue draining.
+const SLOWER_MAX: f64 = 2.0;
+
+/// Lets the home have the model that `make model` set up.
+fn give_model(home: &Home) -> Result<()> {
+    let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
+    let models = models.context("CEREBRO_MODEL_HOME is not set: run this by `make bench-worker`")?;
+    let data = home.path().join(".cerebro");
+    std::fs::create_dir_all(&data)?;
+    for part in ["models", "runtime"] {
+        std::os::unix::fs::symlink(models.join(part), data.join(part))
+            .with_context(|| format!("link {part} of {}", models.display()))?;
+    }
+    Ok(())
+}
+
+/// Times of searches.
+fn searches(client: &mut Client, corpus: &mut Corpus, apart: Duration) -> Result<Vec<f64>> {
+    let mut times = Vec::with_capacity(SEARCHES);
+    for _ in 0..SEARCHES {
+        times.push(client.timed("mem_search", &json!({ "query": corpus.note().query }))?.1);
+        std::thread::sleep(apart);
+    }
+    Ok(times)
+}
+
+/// Times of saves.
+fn saves(client: &mut Client, corpus: &mut Corpus, count: usize) -> Result<Vec<f64>> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let note = corpus.note();
+        times.push(client.timed("mem_save", &json!({ "title": note.title, "content": note.content }))?.1);
+    }
+    Ok(times)
+}
+
+/// Searches and saves as they are now.
+struct Times {
+    paced: Vec<f64>,
+    dense: Vec<f64>,
+    saves: Vec<f64>,
+}
+
+fn measure(client: &mut Client, corpus: &mut Corpus) -> Result<Times> {
+    Ok(Times {
+        paced: searches(client, corpus, APART)?,
+        dense: searches(client, corpus, Duration::ZERO)?,
+        saves: saves(client, corpus, SAVES)?,
+    })
+}
+
+fn queue(client: &mut Client) -> Result<u64> {
+    let stats = client.call("mem_stats", &json!({}))?;
+    stats["worker"]["queue_depth"].as_u64().context("no queue in mem_stats")
+}
+
+fn row(name: &'static str, jobs: usize, measured: f64, idle: f64, target: Target) -> Row {
+    Row { name, size: jobs, measured, unit: "ms", reference: Some(("paused", idle)), target }
+}
+
+fn main() -> Result<()> {
+    stats::self_check();
+    let jobs = match std::env::var("JOBS") {
+        Ok(text) => text.trim().parse().with_context(|| format!("{text} is not a number"))?,
+        Err(_) => JOBS,
+    };
+    let home = Home::new()?;
+    give_model(&home)?;
+    let mut client = home.connect()?;
+    let mut corpus = Corpus::new(1);
+    // The model is chosen by the first vector; the searches of both measurements then embed their queries.
+    saves(&mut client, &mut corpus, 1)?;
+    while queue(&mut client)? > 0 {
+        std::thread::sleep(APART);
+    }
+    home.run(&["worker", "pause"])?;
+    eprintln!("saving {jobs} memories with the worker paused");
+    saves(&mut client, &mut corpus, jobs)?;
+    searches(&mut client, &mut corpus, Duration::ZERO)?;
+    let idle = measure(&mut client, &mut corpus)?;
+    home.run(&["worker", "resume"])?;
+    let (before, begun) = (queue(&mut client)?, Instant::now());
+    let busy = measure(&mut client, &mut corpus)?;
+    let (after, took) = (queue(&mut client)?, begun.elapsed());
+
+    let p99 = |times: &[f64]| percentile(times, 99.0);
+    let bound = |idle: f64| Target::AtMost(idle * SLOWER_MAX);
+    let rows = [
+        row("search p50, 100 ms apart", jobs, median(&busy.paced), median(&idle.paced), Target::None),
+        row("search p99, 100 ms apart", jobs, p99(&busy.paced), p99(&idle.paced), bound(p99(&idle.paced))),
+        row("search p50, back to back", jobs, median(&busy.dense), median(&idle.dense), Target::None),
+        row("search p99, back to back", jobs, p99(&busy.dense), p99(&idle.dense), bound(p99(&idle.dense))),
+        row("save p50", jobs, median(&busy.saves), median(&idle.saves), Target::None),
+        row("save p99", jobs, p99(&busy.saves), p99(&idle.saves), bound(p99(&idle.saves))),
+    ];
+    println!();
+    table::print(&rows);
+    let drained = (before + SAVES as u64).saturating_sub(after);
+    println!("\n{drained} memories were embedded meanwhile, in {:.0} s; {after} still waited.", took.as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Where a save spends its time: the spans that the daemon logs at `trace`.
+
+use std::collections::BTreeMap;
+
+use crate::stats::{mean, median};
+
+/// The stages of saves, from outside in: the innermost span of a line, and what it is.
+const STAGES: [(&str, &str); 11] = [
+    ("tool", "the call in the daemon, without `rmcp`"),
+    ("arguments", "reading and redacting the arguments"),
+    ("save", "the use case"),
+    ("fields", "validating, redacting, normalising"),
+    ("suggest", "suggesting a topic key"),
+    ("near", "asking the index for near-identical memories"),
+    ("statement{name=commit}", "the transaction"),
+    ("parse_with_capabilities", "parsing its text"),
+    ("commit", "RocksDB's commit, with `fdatasync`"),
+    ("follow", "handing the memory to the index"),
+    ("similar", "comparing with near-identical memories"),
+];
+
+/// The stages of the saves that a daemon's log tells, as Markdown; `client_ms` is what the client saw.
+pub fn table(log: &str, client_ms: f64) -> String {
+    let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for line in log.lines().filter(|line| line.contains("tool{name=mem_save}")) {
+        if let Some((span, ms)) = closed(line) {
+            times.entry(span).or_default().push(ms);
+        }
+    }
+    let mut rows = format!(
+        "| stage | a save | median ms | mean ms |\n|---|---:|---:|---:|\n| client | 1 | {client_ms:.2} | |\n"
+    );
+    let saves = times.get("tool{name=mem_save}").map_or(1, Vec::len) as f64;
+    for (stage, what) in STAGES {
+        let name = if stage == "tool" { "tool{name=mem_save}" } else { stage };
+        let Some(times) = times.get(name) else { continue };
+        let often = times.len() as f64 / saves;
+        let (median, mean) = (median(times), mean(times));
+        rows.extend([format!("| `{stage}`: {what} | {often:.2} | {median:.3} | {mean:.3} |\n")]);
+    }
+    rows
+}
+
+/// The innermost span of a line that tells its end, without quotes, and how long it lived.
+fn closed(line: &str) -> Option<(String, f64)> {
+    let (before, times) = line.split_once(": close time.busy=")?;
+    let (busy, idle) = times.split_once(" time.idle=")?;
+    // `…TRACE outer{field=1}:inner: cerebro::module`
+    let (spans, _target) = before.rsplit_once(": ")?;
+    let spans = spans.split_once("TRACE ").map_or(spans, |(_, spans)| spans);
+    let spans = spans.split_once("DEBUG ").map_or(spans, |(_, spans)| spans);
+    let (mut open, mut start) = (0, 0);
+    for (at, c) in spans.char_indices() {
+        open += i32::from(c == '{') - i32::from(c == '}');
+        if c == ':' && open == 0 {
+            start = at + 1;
+        }
+    }
+    Some((spans[start..].trim().replace('"', ""), milliseconds(busy)? + milliseconds(idle.trim())?))
+}
+
+fn milliseconds(text: &str) -> Option<f64> {
+    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let number: f64 = text[..unit].parse().ok()?;
+    match &text[unit..] {
+        "ns" => Some(number / 1e6),
+        "µs" => Some(number / 1e3),
+        "ms" => Some(number),
+        "s" => Some(number * 1e3),
+        _ => None,
+    }
+}

@@ -1,0 +1,187 @@
+//! `cerebro import --from`: taking over what another program remembered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::shown;
+use crate::domain::Project;
+use crate::home::user_home;
+use crate::project_dir;
+use crate::text;
+
+/// Most lines, and bytes of lines, that are sent at once.
+const BATCH_LINES_MAX: usize = 200;
+const BATCH_BYTES_MAX: usize = 1024 * 1024;
+/// Most things that were left out which are named on a terminal; JSON names all.
+const SKIPPED_SHOWN: usize = 20;
+
+/// What became of each kind of thing.
+#[derive(Debug, Default)]
+struct Report {
+    created: BTreeMap<String, u64>,
+    unchanged: u64,
+    skipped: Vec<(String, String)>,
+    /// Ids of memories that were left out: their edges go with them.
+    refused: BTreeSet<String>,
+}
+
+/// Takes over the memory in `path`.
+pub async fn run(
+    desk: &Desk,
+    source: Source,
+    path: &Path,
+    project: Option<String>,
+    dry_run: bool,
+) -> Result<Outcome> {
+    let project = match project {
+        Some(name) => Project::parse(&name)
+            .ok_or_else(|| Error::user(format!("`{name}` is no project name: it has 1 to 200 characters")))?,
+        None => own_project(),
+    };
+    let Harvest { items, skipped } = source.read(path, &project)?;
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let bar =
+        desk.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
+    let mut report = Report { skipped, ..Report::default() };
+    let known = known(&daemon, &items).await?;
+    let (old, new): (Vec<Item>, Vec<Item>) =
+        items.into_iter().partition(|item| item.line["kind"] == "memory" && known.contains(&id(item)));
+    report.unchanged += old.len() as u64;
+    bar.inc(old.len() as u64);
+    for mut batch in batches(new) {
+        bar.inc(batch.len() as u64);
+        batch.retain(|item| {
+            item.line["kind"] != "edge" || !report.refused.contains(&shown(&item.line["from"]))
+        });
+        send(&daemon, &batch, dry_run, &mut report).await?;
+    }
+    bar.finish_and_clear();
+    daemon.close().await;
+    tell(desk, &report, dry_run)
+}
+
+/// The project of the working folder, as the daemon sees it for this process.
+fn own_project() -> Project {
+    std::env::current_dir()
+        .map_or_else(|_| Project::general(), |dir| project_dir::project_of(&dir, user_home().as_deref()))
+}
+
+fn id(item: &Item) -> String {
+    shown(&item.line["id"])
+}
+
+/// The memories that were taken over before. They stay as they are: they may have been revised since.
+async fn known(daemon: &Daemon, items: &[Item]) -> Result<BTreeSet<String>> {
+    let ids: Vec<String> = items.iter().filter(|item| item.line["kind"] == "memory").map(id).collect();
+    let mut known = BTreeSet::new();
+    for some in ids.chunks(BATCH_LINES_MAX) {
+        let answer = daemon.ask(Request::new("op_known").with("ids", some.to_vec())).await?;
+        known.extend(answer["ids"].as_array().into_iter().flatten().map(shown));
+    }
+    Ok(known)
+}
+
+/// Batches of one kind each, so that they can be counted apart, and in order.
+fn batches(items: Vec<Item>) -> Vec<Vec<Item>> {
+    let mut batches: Vec<Vec<Item>> = Vec::new();
+    let mut bytes = 0;
+    for item in items {
+        let size = item.line.to_string().len();
+        let fits = batches.last().and_then(|batch| batch.first()).is_some_and(|first: &Item| {
+            first.line["kind"] == item.line["kind"] && bytes + size <= BATCH_BYTES_MAX
+        });
+        let has_room = batches.last().is_some_and(|batch| batch.len() < BATCH_LINES_MAX);
+        if fits && has_room {
+            bytes += size;
+        } else {
+            batches.push(Vec::new());
+            bytes = size;
+        }
+        if let Some(batch) = batches.last_mut() {
+            batch.push(item);
+        }
+    }
+    batches
+}
+
+async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Report) -> Result<()> {
+    let Some(kind) = batch.first().map(|item| shown(&item.line["kind"])) else { return Ok(()) };
+    let created = report.created.entry(kind.clone()).or_default();
+    if dry_run && kind == "edge" {
+        // Their ends would be there only if the lines before had been taken in.
+        *created += batch.len() as u64;
+        return Ok(());
+    }
+    let lines: Vec<String> = batch.iter().map(|item| item.line.to_string()).collect();
+    let request = Request::new("op_import").with("lines", lines).with("dry_run", dry_run);
+    let answer = daemon
+        .ask(request)
+        .await
+        .map_err(|error| error.hint("what was taken in so far stays; the same import may be repeated"))?;
+    *created += answer["created"].as_u64().unwrap_or_default();
+    report.unchanged += answer["unchanged"].as_u64().unwrap_or_default();
+    for skipped in answer["skipped"].as_array().into_iter().flatten() {
+        let at = skipped["line"].as_u64().and_then(|at| usize::try_from(at).ok());
+        let Some(item) = at.and_then(|at| batch.get(at)) else { continue };
+        report.refused.insert(id(item));
+        report.skipped.push((item.name.clone(), shown(&skipped["why"])));
+    }
+    Ok(())
+}
+
+fn tell(desk: &Desk, report: &Report, dry_run: bool) -> Result<Outcome> {
+    let skipped: Vec<Value> =
+        report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
+    let count = |kind: &str| report.created.get(kind).copied().unwrap_or_default();
+    let told = json!({
+        "dry_run": dry_run, "sessions": count("session"), "memories": count("memory"), "prompts": count("prompt"),
+        "edges": count("edge"), "unchanged": report.unchanged, "skipped": skipped,
+    });
+    if !desk.output.json(&told)? {
+        let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
+        let mut facts: Vec<(&str, String)> = names.iter().map(|name| (*name, shown(&told[*name]))).collect();
+        facts.push(("skipped", report.skipped.len().to_string()));
+        desk.output.facts(&facts)?;
+        for (what, why) in report.skipped.iter().take(SKIPPED_SHOWN) {
+            desk.output.note(&format!("{what} was skipped: {}", text::one_line(why)));
+        }
+        if report.skipped.len() > SKIPPED_SHOWN {
+            desk.output.note(&format!("and {} more; --json names all", report.skipped.len() - SKIPPED_SHOWN));
+        }
+        if dry_run {
+            desk.output.note("nothing was written: this was a dry run");
+        }
+    }
+    Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
+}
+
+impl From<ForeignError> for Error {
+    fn from(error: ForeignError) -> Self {
+        Self::user(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_of_one_kind_and_bounded() {
+        let item = |kind: &str, size: usize| Item {
+            name: kind.to_owned(),
+            line: json!({ "kind": kind, "content": "x".repeat(size) }),
+        };
+        let mut items = vec![item("session", 1); 3];
+        items.extend(vec![item("memory", 1); 2 * BATCH_LINES_MAX + 1]);
+        items.extend(vec![item("prompt", BATCH_BYTES_MAX / 2); 3]);
+        let sizes: Vec<usize> = batches(items).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [3, BATCH_LINES_MAX, BATCH_LINES_MAX, 1, 1, 1, 1]);
+        assert!(batches(Vec::new()).is_empty());
+    }
+}

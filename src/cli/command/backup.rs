@@ -1,0 +1,252 @@
+//! `cerebro backup` and `cerebro restore`: everything of one moment in one file, and the way back.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+
+use super::{Desk, Leftover, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::config::Config;
+use crate::daemon::lock::{Lock, Use};
+use crate::service::backup::{self, BackupError, FileError, Kept};
+
+/// How often the progress of a backup is asked for.
+const GLANCE: Duration = Duration::from_millis(100);
+const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
+
+/// Write everything of this moment into one file, while agents go on working
+///
+/// The file holds every memory, revision, session, prompt, edge, event and job: packed SurrealQL, which
+/// `zstd -dc` shows. It is readable by you alone and appears whole or not at all. `[backup] every = "6h"`
+/// in config.toml makes backups by the clock.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BackupArgs {
+    #[command(subcommand)]
+    command: Option<BackupCommand>,
+    #[command(flatten)]
+    now: NowArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct NowArgs {
+    /// Folder that the file goes into [default: the configured one, `backups` in the home]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// Then remove this home's oldest backups in that folder, so that N are left
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    keep: Option<u16>,
+    /// Read the file again and compare its rows and checksum
+    #[arg(long)]
+    verify: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BackupCommand {
+    /// Read a whole backup and compare it with its own counts and checksum
+    Verify(FileArgs),
+    /// Make the memory of an empty home from a backup
+    Restore(FileArgs),
+    /// List this home's backups in a folder
+    List(ListArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct FileArgs {
+    /// The backup
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The folder [default: the configured one]
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+}
+
+impl BackupArgs {
+    /// The file, if one is to be restored: that needs a database in this process.
+    pub fn restored(&self) -> Option<&Path> {
+        match &self.command {
+            Some(BackupCommand::Restore(args)) => Some(&args.file),
+            _ => None,
+        }
+    }
+}
+
+/// Whether what is to be restored is a backup and not a memory's id.
+pub fn is_file(given: &str) -> bool {
+    let path = Path::new(given);
+    given.contains('/') || path.extension().is_some()
+}
+
+pub async fn run(desk: &Desk, args: BackupArgs) -> Result<Outcome> {
+    match args.command {
+        None => back_up(desk, args.now).await,
+        Some(BackupCommand::Verify(args)) => verify(desk, &args.file),
+        Some(BackupCommand::List(args)) => list(desk, args),
+        Some(BackupCommand::Restore(_)) => Err(Error::internal("a restore needs a database of its own")),
+    }
+}
+
+async fn back_up(desk: &Desk, args: NowArgs) -> Result<Outcome> {
+    let dir = folder(desk, args.to)?;
+    let request = Request::new("op_backup")
+        .with("dir", dir.display().to_string())
+        .with("keep", args.keep)
+        .with("verify", args.verify);
+    let daemon = Daemon::reach_patiently(&desk.home()?).await?;
+    let made = with_progress(desk, &daemon, request).await?;
+    daemon.close().await;
+    if !desk.output.json(&made)? {
+        let rows: u64 =
+            made["rows"].as_object().into_iter().flatten().filter_map(|(_, rows)| rows.as_u64()).sum();
+        desk.output.facts(&[
+            ("file", shown(&made["file"])),
+            ("rows", rows.to_string()),
+            ("size", made["bytes"].as_u64().map(bytes).unwrap_or_default()),
+            ("verified", if made["verified"] == true { "yes".to_owned() } else { String::new() }),
+        ])?;
+        for old in made["removed"].as_array().into_iter().flatten() {
+            desk.output.note(&format!("removed {}", shown(old)));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Asks for a backup and shows how far it is.
+pub async fn with_progress(desk: &Desk, daemon: &Daemon, request: Request) -> Result<Value> {
+    let bar = desk.output.progress(Some(0), BAR);
+    let made = tokio::select! {
+        made = daemon.ask(request) => made,
+        () = follow(daemon, &bar) => Err(Error::internal("the progress of the backup ended before it")),
+    };
+    bar.finish_and_clear();
+    made
+}
+
+async fn follow(daemon: &Daemon, bar: &ProgressBar) {
+    loop {
+        tokio::time::sleep(GLANCE).await;
+        // The answer to the backup itself says what went wrong.
+        let Ok(progress) = daemon.ask(Request::new("op_backup_progress")).await else { continue };
+        bar.set_length(progress["total"].as_u64().unwrap_or_default());
+        bar.set_position(progress["rows"].as_u64().unwrap_or_default());
+    }
+}
+
+/// The folder of backups: what was said, from the working folder; else the configured one.
+fn folder(desk: &Desk, given: Option<PathBuf>) -> Result<PathBuf> {
+    match given {
+        Some(dir) => std::path::absolute(&dir).map_err(|error| Error::file("use", &dir, &error)),
+        None => {
+            let home = desk.home()?;
+            Ok(Config::read(&home.config_file())?.settings().backup.dir_in(home.root()))
+        }
+    }
+}
+
+fn size_bar(desk: &Desk, file: &Path, words: &str) -> ProgressBar {
+    let bar = desk.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
+    bar.set_message(format!("{words} {}", file.display()));
+    bar
+}
+
+fn verify(desk: &Desk, file: &Path) -> Result<Outcome> {
+    let bar = size_bar(desk, file, "reading");
+    let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
+    bar.finish_and_clear();
+    let told = json!({
+        "file": file.display().to_string(), "whole": true, "at": head.at.to_string(), "home": head.home,
+        "version": head.version, "schema": head.schema, "rows": end.rows, "script_bytes": end.bytes,
+        "sha256": end.sha256,
+    });
+    if !desk.output.json(&told)? {
+        let mut facts = vec![
+            ("whole", "yes".to_owned()),
+            ("made", desk.output.moment(&told["at"])),
+            ("of home", head.home),
+            ("by version", head.version),
+            ("schema version", head.schema.to_string()),
+            ("script", bytes(end.bytes)),
+        ];
+        facts.extend(end.rows.iter().map(|(table, rows)| (table.as_str(), rows.to_string())));
+        desk.output.facts(&facts)?;
+    }
+    Ok(Outcome::Done)
+}
+
+const COLUMNS: &[(&str, Layout)] =
+    &[("made", Layout::Moment), ("size", Layout::Fixed), ("file", Layout::Flexible)];
+
+fn list(desk: &Desk, args: ListArgs) -> Result<Outcome> {
+    let dir = folder(desk, args.to)?;
+    let kept = backup::kept(&dir, desk.home()?.root())?;
+    let row = |kept: &Kept| {
+        json!({ "file": kept.path.display().to_string(), "at": kept.head.at.to_string(), "bytes": kept.bytes,
+            "seq": kept.head.seq, "version": kept.head.version, "schema": kept.head.schema })
+    };
+    let rows: Vec<Value> = kept.iter().map(row).collect();
+    if !desk.output.json(&json!(rows))? {
+        let mut table = Table::new(COLUMNS);
+        for kept in &kept {
+            table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), kept.path.display().to_string()]);
+        }
+        desk.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Makes the memory of an empty home from a backup, as the owner of that home.
+pub async fn restore(desk: &Desk, file: PathBuf) -> (Result<Outcome>, Leftover) {
+    (restore_file(desk, &file).await, Leftover::Tasks)
+}
+
+async fn restore_file(desk: &Desk, file: &Path) -> Result<Outcome> {
+    let home = desk.home()?;
+    // A daemon with nothing to do may serve an empty home; it makes way.
+    if let Some(daemon) = Daemon::running(&home).await? {
+        daemon.close().await;
+        return Err(Error::user(format!("a daemon serves {}", home.root().display()))
+            .hint("a backup is restored into an empty home: `cerebro daemon stop`, or give --home DIR"));
+    }
+    let _owned = Lock::take(&home, Use::Restore).map_err(Error::user)?;
+    let bar = size_bar(desk, file, "restoring");
+    let moving = bar.clone();
+    let restored = backup::restore(file, home.root(), &home.store_dir(), &home.index_dir(), move |bytes| {
+        moving.set_position(bytes);
+    })
+    .await;
+    bar.finish_and_clear();
+    let (head, end) = restored?;
+    let rows: u64 = end.rows.values().sum();
+    let told = json!({
+        "file": file.display().to_string(), "home": home.root().display().to_string(), "at": head.at.to_string(),
+        "rows": end.rows,
+    });
+    if !desk.output.json(&told)? {
+        desk.output.facts(&[
+            ("restored", home.root().display().to_string()),
+            ("as of", desk.output.moment(&told["at"])),
+            ("rows", rows.to_string()),
+        ])?;
+    }
+    Ok(Outcome::Done)
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Self::user(error)
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        Self::user(error)
+    }
+}

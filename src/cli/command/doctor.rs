@@ -1,0 +1,328 @@
+//! `cerebro doctor`: whether everything that must hold does, and mending what can be rebuilt.
+//!
+//! The daemon looks at what is in its store; what lies around it is looked at here, so that something is
+//! told even when no daemon comes up.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::Result;
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table, bytes, shown};
+use crate::config::Config;
+use crate::daemon::{self, lock, platform};
+use crate::domain::Timestamp;
+use crate::home::{Home, user_home};
+use crate::service::backup;
+use crate::service::doctor::{CHECKS, Check, Health};
+
+/// Free space below which the disk is a finding: the store refuses writes at 32 MiB.
+const FREE_BYTES_MIN: u64 = 256 << 20;
+/// How old a file under way must be to count as left behind.
+const LEFT_AFTER: Duration = Duration::from_secs(3600);
+/// How long a daemon has run when it has made a backup that was overdue at its start.
+const SETTLED_SECONDS: u64 = 60;
+/// Most files that are looked at for their permissions.
+const FILES_MAX: usize = 10_000;
+
+/// Check everything that must hold, and mend what can be rebuilt
+///
+/// The exit code is 0 when all is well, 1 when anything was found that is not mended. Memories, revisions
+/// and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs that lack
+/// their memory, ends lost leases, takes away rights of others and removes what was left half-done.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Mend what can be mended
+    #[arg(long)]
+    fix: bool,
+}
+
+pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
+    let Some(root) = desk.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
+        return tell(desk, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
+    };
+    if !root.exists() {
+        let words = format!("{} is not there yet; the first agent makes it", root.display());
+        return tell(desk, &[Check::sound("home", words)]);
+    }
+    // Before anything opens the home, which closes it to others by itself.
+    let open_to_others = matches!(platform::privacy_fault(&root), Ok(Some(platform::OPEN_TO_OTHERS)));
+    let home = match Home::open(Some(&root)) {
+        Ok(home) => home,
+        Err(error) => {
+            let mut checks = vec![Check::fault("home", error.to_string())];
+            checks.extend(unknown("needs a usable home"));
+            return tell(desk, &checks);
+        }
+    };
+    let config = Config::read(&home.config_file());
+    let mut checks = vec![home_check(&home, open_to_others), config_check(&config)];
+    checks.push(permissions(&home, args.fix));
+    checks.push(space(&home));
+    checks.push(left_behind(&home, args.fix));
+    let bar = desk.output.progress(None, "{spinner} looking at the store, {elapsed}");
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let (inside, status) = inside(&home, args.fix).await;
+    bar.finish_and_clear();
+    checks.extend(inside);
+    checks.push(backups(&home, config.ok().as_ref(), &status));
+    tell(desk, &checks)
+}
+
+fn tell(desk: &Desk, checks: &[Check]) -> Result<Outcome> {
+    let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Mended));
+    let rows: Vec<Value> = checks
+        .iter()
+        .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
+        .collect();
+    if !desk.output.json(&json!({ "ok": well, "checks": rows }))? {
+        let mut table = Table::new(COLUMNS);
+        for check in checks {
+            table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
+        }
+        desk.output.table(&table, "nothing was checked")?;
+    }
+    Ok(if well { Outcome::Done } else { Outcome::Short })
+}
+
+const COLUMNS: &[(&str, Layout)] =
+    &[("check", Layout::Fixed), ("state", Layout::Fixed), ("found", Layout::Flexible)];
+
+/// What cannot be looked at without a daemon.
+fn unknown(why: &str) -> Vec<Check> {
+    CHECKS.iter().map(|name| Check::unknown(name, why)).collect()
+}
+
+fn home_check(home: &Home, was_open: bool) -> Check {
+    let root = home.root().display();
+    if was_open {
+        return Check::fault("home", format!("others could enter {root}")).mended();
+    }
+    Check::sound("home", format!("{root} is yours alone"))
+}
+
+fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>) -> Check {
+    match config {
+        Ok(_) => Check::sound("config", "can be read"),
+        Err(error) => {
+            Check::fault("config", format!("{error}; mend the file, or remove it for the defaults"))
+        }
+    }
+}
+
+/// The files and folders that others have no business with: all beside the store and the index, which lie
+/// in a closed folder and are their engines' own.
+fn permissions(home: &Home, fix: bool) -> Check {
+    let mut open = Vec::new();
+    let mut folders = vec![home.root().to_path_buf()];
+    folders.extend(home.socket_path().parent().map(Path::to_path_buf));
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(FILES_MAX - seen) {
+            seen += 1;
+            let path = entry.path();
+            let Ok(found) = fs::symlink_metadata(&path) else { continue };
+            if path == home.store_dir() || path == home.index_dir() || found.is_symlink() {
+                continue;
+            }
+            let is_config = path == home.config_file();
+            if found.permissions().mode() & 0o077 != 0 && !is_config && !open.contains(&path) {
+                open.push(path.clone());
+            }
+            if found.is_dir() && folder == home.root() {
+                folders.push(path);
+            }
+        }
+    }
+    let Some(first) = open.first() else {
+        return Check::sound("permissions", "nothing is open to others");
+    };
+    let check =
+        Check::fault("permissions", format!("{} are open to others (as {})", open.len(), first.display()));
+    if fix && open.iter().all(|path| close(path).is_ok()) { check.mended() } else { check }
+}
+
+fn close(path: &Path) -> std::io::Result<()> {
+    let mode = fs::symlink_metadata(path)?.permissions().mode() & 0o700;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+fn space(home: &Home) -> Check {
+    match rustix::fs::statvfs(home.root()) {
+        Ok(disk) => {
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            let words = format!("{} are free", bytes(free));
+            if free >= FREE_BYTES_MIN {
+                return Check::sound("disk", words);
+            }
+            Check::fault("disk", format!("only {words}; saves are refused when 32 MiB are left"))
+        }
+        Err(error) => Check::unknown("disk", format!("the file system does not tell: {error}")),
+    }
+}
+
+/// What a process that was killed left half-done, and a socket that nobody answers.
+fn left_behind(home: &Home, fix: bool) -> Check {
+    let mut left = Vec::new();
+    let config = Config::read(&home.config_file()).unwrap_or_default();
+    let backups = config.settings().backup.dir_in(home.root());
+    for folder in [home.root(), &backups] {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_part = Path::new(&name).extension().is_some_and(|ending| ending == "part");
+            let half = (name.starts_with('.') && is_part) || name == backup::MAKING;
+            if half && is_old(&entry.path()) {
+                left.push(entry.path());
+            }
+        }
+    }
+    let socket = home.socket_path();
+    let is_socket = fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && !lock::is_held(home) {
+        left.push(socket);
+    }
+    let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };
+    let words = format!("{} were left by processes that are gone (as {})", left.len(), first.display());
+    let check = Check::fault("leftovers", words);
+    if fix && left.iter().all(|path| remove(path).is_ok()) { check.mended() } else { check }
+}
+
+fn is_old(path: &Path) -> bool {
+    let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
+    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= LEFT_AFTER)
+}
+
+fn remove(path: &PathBuf) -> std::io::Result<()> {
+    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+/// What the daemon knows: that it is there, which version it is, and everything in its store.
+async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
+    let daemon = match Daemon::reach_patiently(home).await {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            let mut checks = vec![Check::fault("daemon", format!("none can be reached: {error}"))];
+            checks.extend(unknown("needs a daemon"));
+            return (checks, Value::Null);
+        }
+    };
+    let status = daemon.ask(Request::new("op_status")).await.unwrap_or_default();
+    let mut checks = vec![daemon_check(home, &status)];
+    match daemon.ask(Request::new("op_examine").with("fix", fix)).await {
+        Ok(told) => {
+            checks.push(versions(&status, &told));
+            checks.extend(told["checks"].as_array().into_iter().flatten().filter_map(read_check));
+            let stats = daemon.ask(Request::new("mem_stats")).await.unwrap_or_default();
+            checks.push(worker(&stats["worker"]));
+        }
+        Err(error) => {
+            checks.push(Check::fault("store", error.to_string()));
+            checks.extend(unknown("needs an open store"));
+        }
+    }
+    daemon.close().await;
+    (checks, status)
+}
+
+fn daemon_check(home: &Home, status: &Value) -> Check {
+    let pid = status["pid"].as_u64();
+    let owner = lock::owner(home).map(|owner| u64::from(owner.pid));
+    if !lock::is_held(home) || owner != pid {
+        let words =
+            "the one that answers does not hold daemon.lock; `cerebro daemon stop`, and start it again";
+        return Check::fault("daemon", words);
+    }
+    Check::sound("daemon", format!("process {} answers and holds the lock", shown(&status["pid"])))
+}
+
+fn versions(status: &Value, told: &Value) -> Check {
+    let (daemon, own) = (shown(&status["version"]), daemon::VERSION);
+    if daemon != own {
+        let words =
+            format!("the daemon is {daemon}, this is {own}; `cerebro daemon stop` lets the new one start");
+        return Check::fault("versions", words);
+    }
+    Check::sound("versions", format!("program and daemon {own}, schema {}", shown(&told["schema_version"])))
+}
+
+fn worker(worker: &Value) -> Check {
+    let (state, model) = (shown(&worker["state"]), shown(&worker["model"]));
+    if ["unusable", "disagrees"].contains(&state.as_str()) {
+        return Check::fault("model", format!("the worker is {state}: {}", shown(&worker["detail"])));
+    }
+    let model = if model.is_empty() { "no model".to_owned() } else { model };
+    Check::sound("model", format!("{model}; the worker is {state}"))
+}
+
+fn read_check(row: &Value) -> Option<Check> {
+    let name = CHECKS.iter().find(|name| row["check"] == **name)?;
+    let words = shown(&row["words"]);
+    Some(match row["state"].as_str()? {
+        "ok" => Check::sound(name, words),
+        "fixed" => Check::fault(name, words).mended(),
+        "fault" => Check::fault(name, words),
+        _ => Check::unknown(name, words),
+    })
+}
+
+fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
+    let Some(config) = config else { return Check::unknown("backup", "needs a configuration") };
+    let plan = config.settings().backup;
+    let dir = plan.dir_in(home.root());
+    if let Some(failure) = status["backup"]["failure"].as_str() {
+        return Check::fault("backup", format!("the last one failed: {failure}"));
+    }
+    let kept = match backup::kept(&dir, home.root()) {
+        Ok(kept) => kept,
+        Err(error) => return Check::fault("backup", error.to_string()),
+    };
+    // The daemon makes none while nothing happens, and says until when the newest one is good.
+    let good_until = status["backup"]["made_at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    let newest = kept.first().map(|newest| newest.head.at).max(good_until);
+    let age = newest.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
+    let told = newest.map_or_else(|| "there is none".to_owned(), |at| format!("the newest is of {at:.0}"));
+    if plan.every.is_zero() {
+        return Check::sound("backup", format!("none by the clock; in {} {told}", dir.display()));
+    }
+    let just_started = status["uptime_s"].as_u64().is_some_and(|seconds| seconds < SETTLED_SECONDS);
+    // The one that is due now may be under way.
+    if !just_started && age.is_none_or(|age| age > plan.every * 2) {
+        return Check::fault("backup", format!("one is overdue in {}: {told}", dir.display()));
+    }
+    Check::sound("backup", told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_is_a_finding() {
+        let told = json!({ "schema_version": 1 });
+        assert_eq!(versions(&json!({ "version": daemon::VERSION }), &told).health, Health::Sound);
+        assert_eq!(versions(&json!({ "version": "0.0.1" }), &told).health, Health::Fault);
+    }
+
+    #[test]
+    fn a_worker_in_trouble_is_a_finding() {
+        assert_eq!(worker(&json!({ "state": "off" })).health, Health::Sound);
+        assert_eq!(worker(&json!({ "state": "unusable", "detail": "no runtime" })).health, Health::Fault);
+    }
+
+    #[test]
+    fn what_the_daemon_says_is_taken_over() {
+        let row =
+            |state: &str| read_check(&json!({ "check": "index", "state": state, "words": "w" })).unwrap();
+        for state in ["ok", "fault", "fixed", "unknown"] {
+            assert_eq!(row(state).health.as_str(), state);
+        }
+        assert_eq!(read_check(&json!({ "check": "strange", "state": "ok" })), None);
+        assert_eq!(unknown("x").len(), CHECKS.len());
+    }
+}

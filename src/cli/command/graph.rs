@@ -1,0 +1,221 @@
+//! `cerebro graph`: what is related to a memory, drawn.
+
+use std::collections::BTreeSet;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use super::{Desk, Outcome};
+use crate::cli::error::Result;
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::shown;
+use crate::text;
+
+/// Longest title in a drawing, in characters.
+const TITLE_CHARS: usize = 60;
+
+/// How the neighbourhood is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Drawing {
+    /// Lines and branches, for the terminal
+    Tree,
+    /// The language of Graphviz
+    Dot,
+    /// The diagrams of Markdown viewers
+    Mermaid,
+}
+
+/// Draw what is related to a memory, and by what
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// The memory's id, or a beginning that no other has
+    id: String,
+    /// How many relations away
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    depth: u8,
+    /// Most memories
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    limit: u16,
+    /// Form of the drawing
+    #[arg(long, value_enum, default_value_t = Drawing::Tree)]
+    format: Drawing,
+}
+
+pub async fn run(desk: &Desk, args: GraphArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let id = daemon.memory_id(&args.id).await?;
+    let request = Request::new("op_graph").with("id", id).with("depth", args.depth).with("limit", args.limit);
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    if desk.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let graph = Graph::read(&answer);
+    desk.output.text(&match args.format {
+        Drawing::Tree => graph.tree(),
+        Drawing::Dot => graph.dot(),
+        Drawing::Mermaid => graph.mermaid(),
+    })?;
+    if graph.relations.is_empty() {
+        desk.output.note("nothing is related to it");
+    }
+    if answer["truncated"].as_bool().unwrap_or_default() {
+        desk.output.note("there is more around it; see `--limit`");
+    }
+    Ok(Outcome::Done)
+}
+
+struct Node {
+    id: String,
+    title: String,
+    kind: String,
+}
+
+struct Relation {
+    from: String,
+    to: String,
+    kind: String,
+    weight: f64,
+    evidence: String,
+}
+
+struct Graph {
+    /// The first is the middle.
+    nodes: Vec<Node>,
+    relations: Vec<Relation>,
+}
+
+impl Graph {
+    fn read(answer: &Value) -> Self {
+        let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
+        let node = |value: &Value| Node {
+            id: shown(&value["id"]),
+            title: text::cut_chars(&text::one_line(&shown(&value["title"])), TITLE_CHARS).into_owned(),
+            kind: shown(&value["type"]),
+        };
+        let relation = |value: &Value| Relation {
+            from: shown(&value["from"]),
+            to: shown(&value["to"]),
+            kind: shown(&value["kind"]),
+            weight: value["weight"].as_f64().unwrap_or_default(),
+            evidence: text::one_line(&shown(&value["evidence"])),
+        };
+        Self {
+            nodes: list("nodes").iter().map(node).collect(),
+            relations: list("relations").iter().map(relation).collect(),
+        }
+    }
+
+    /// Each memory once, below the nearest one that it is related to.
+    fn tree(&self) -> String {
+        let Some(middle) = self.nodes.first() else { return String::new() };
+        let mut out = format!("{}  {} ({})\n", middle.id, middle.title, middle.kind);
+        let mut drawn = BTreeSet::from([middle.id.as_str()]);
+        // Breadth first decides who hangs where, depth first draws it.
+        let mut below: Vec<(&str, &Relation, &Node)> = Vec::new();
+        let mut border = vec![middle.id.as_str()];
+        while !border.is_empty() {
+            let mut next = Vec::new();
+            for parent in border {
+                for relation in &self.relations {
+                    let Some(other) = relation.other_end(parent) else { continue };
+                    let Some(node) = self.nodes.iter().find(|node| node.id == other) else { continue };
+                    if drawn.insert(&node.id) {
+                        below.push((parent, relation, node));
+                        next.push(node.id.as_str());
+                    }
+                }
+            }
+            border = next;
+        }
+        branches(&middle.id, "", &below, &mut out);
+        out
+    }
+
+    fn dot(&self) -> String {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let mut out = "digraph cerebro {\n  node [shape=box];\n".to_owned();
+        out.extend(
+            self.nodes.iter().map(|node| format!("  {} [label={}];\n", quoted(&node.id), quoted(&node.title))),
+        );
+        out.extend(self.relations.iter().map(|one| {
+            let label = quoted(&format!("{} {:.2}", one.kind, one.weight));
+            format!("  {} -> {} [label={label}];\n", quoted(&one.from), quoted(&one.to))
+        }));
+        out + "}\n"
+    }
+
+    fn mermaid(&self) -> String {
+        let plain = |text: &str| text.replace('"', "#quot;").replace(['[', ']', '|'], " ");
+        let mut out = "graph TD\n".to_owned();
+        out.extend(self.nodes.iter().map(|node| format!("  {}[\"{}\"]\n", node.id, plain(&node.title))));
+        out.extend(
+            self.relations
+                .iter()
+                .map(|one| format!("  {} -->|{}| {}\n", one.from, plain(&one.kind), one.to)),
+        );
+        out
+    }
+}
+
+impl Relation {
+    /// The end that is not `id`; `None` when it is no end.
+    fn other_end(&self, id: &str) -> Option<&str> {
+        match (self.from == id, self.to == id) {
+            (true, _) => Some(&self.to),
+            (_, true) => Some(&self.from),
+            _ => None,
+        }
+    }
+}
+
+fn branches(parent: &str, indent: &str, below: &[(&str, &Relation, &Node)], out: &mut String) {
+    let children: Vec<_> = below.iter().filter(|(above, ..)| *above == parent).collect();
+    for (at, (_, relation, node)) in children.iter().enumerate() {
+        let last = at + 1 == children.len();
+        let (branch, deeper) = if last { ("└─", "  ") } else { ("├─", "│ ") };
+        let arrow = if relation.from == parent { "→" } else { "←" };
+        let evidence =
+            if relation.evidence.is_empty() { String::new() } else { format!(" [{}]", relation.evidence) };
+        out.extend([format!(
+            "{indent}{branch} {} {:.2} {arrow} {}  {}{evidence}\n",
+            relation.kind, relation.weight, node.id, node.title
+        )]);
+        branches(&node.id, &format!("{indent}{deeper} "), below, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn graph() -> Graph {
+        let node = |id: &str, title: &str| json!({ "id": id, "title": title, "type": "manual" });
+        let edge = |from: &str, to: &str, kind: &str| {
+            json!({ "from": from, "to": to, "kind": kind, "weight": 0.5, "evidence": "a.rs" })
+        };
+        Graph::read(&json!({
+            "nodes": [node("m1", "Middle"), node("m2", "Say \"hi\" [x]"), node("m3", "Far\nline")],
+            "relations": [edge("m1", "m2", "similar"), edge("m3", "m2", "fixes"), edge("m2", "m1", "fixes")],
+        }))
+    }
+
+    #[test]
+    fn the_tree_has_every_memory_once_and_shows_directions() {
+        let want = "m1  Middle (manual)\n\
+            └─ similar 0.50 → m2  Say \"hi\" [x] [a.rs]\n   └─ fixes 0.50 ← m3  Far line [a.rs]\n";
+        assert_eq!(graph().tree(), want);
+    }
+
+    #[test]
+    fn titles_cannot_break_out_of_the_languages() {
+        let dot = graph().dot();
+        assert!(dot.contains(r#""m2" [label="Say \"hi\" [x]"];"#), "{dot}");
+        assert!(dot.contains(r#""m3" -> "m2" [label="fixes 0.50"];"#), "{dot}");
+        let mermaid = graph().mermaid();
+        assert!(mermaid.contains("m2[\"Say #quot;hi#quot;  x \"]"), "{mermaid}");
+        assert!(mermaid.contains("m3 -->|fixes| m2"), "{mermaid}");
+    }
+}

@@ -1,0 +1,217 @@
+//! `cerebro sql`: queries in the database's own language, reading only.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table, shown};
+
+/// Longest query that is read.
+const QUERY_BYTES_MAX: u64 = 256 * 1024;
+
+/// Query the memory in SurrealQL, reading only
+///
+/// Each statement's answer is shown as a table. Statements that write change nothing: changes go through
+/// the other commands. Ready queries are in surql/queries, tables and functions in docs/surrealql.md.
+#[derive(Debug, Args)]
+pub struct SqlArgs {
+    /// The query; `-` or none reads it from standard input
+    #[arg(value_name = "QUERY", conflicts_with = "file")]
+    query: Option<String>,
+    /// Read the query from this file
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// What `$NAME` stands for: a text, or JSON such as 5 or true; can be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    params: Vec<String>,
+    /// Most rows of each statement, 1 to 10000 [default: 1000]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Most seconds that the query may take, 1 to 60 [default: 10]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<usize>,
+}
+
+pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
+    let params = params(&args.params)?;
+    let query = text(args.query, args.file)?;
+    let request = Request::new("op_sql")
+        .with("query", query)
+        .with("params", Value::Object(params))
+        .with("rows", args.limit)
+        .with("seconds", args.timeout);
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    let results = answer["results"].as_array().cloned().unwrap_or_default();
+    let failed = results.iter().any(|result| !result["error"].is_null());
+    if !desk.output.json(&answer)? {
+        let mut between = false;
+        for (at, result) in results.iter().enumerate() {
+            let has_lines =
+                !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
+            if between && has_lines {
+                desk.output.text("")?;
+            }
+            between |= has_lines;
+            show(desk, result, at + 1, results.len())?;
+        }
+    }
+    Ok(if failed { Outcome::Short } else { Outcome::Done })
+}
+
+/// The query: given, in a file, or on standard input.
+fn text(query: Option<String>, file: Option<PathBuf>) -> Result<String> {
+    let read = |source: &mut dyn Read| -> io::Result<String> {
+        let mut text = String::new();
+        source.take(QUERY_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > QUERY_BYTES_MAX {
+            let words = format!("it is longer than {QUERY_BYTES_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+        }
+        Ok(text)
+    };
+    if let Some(path) = file {
+        let text = std::fs::File::open(&path).and_then(|mut file| read(&mut file));
+        return text.map_err(|error| Error::file("read", &path, &error));
+    }
+    match query {
+        Some(query) if query != "-" => Ok(query),
+        None if io::stdin().is_terminal() => {
+            Err(Error::usage("no query was given")
+                .hint("`cerebro sql 'SELECT count() FROM memory GROUP ALL'`"))
+        }
+        _ => read(&mut io::stdin().lock()).map_err(|error| Error::stream("standard input", &error)),
+    }
+}
+
+/// What `--set` gives; a value that is not JSON is the text that it is.
+fn params(given: &[String]) -> Result<Map<String, Value>> {
+    let mut params = Map::new();
+    for pair in given {
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(Error::usage(format!("`--set {pair}` has no `=`; write --set name=value")));
+        };
+        let name = name.trim().trim_start_matches('$');
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            return Err(Error::usage(format!("`{name}` is no name of a parameter: letters, digits and _")));
+        }
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        params.insert(name.to_owned(), value);
+    }
+    Ok(params)
+}
+
+/// One statement's answer: rows as a table, one value as it is.
+fn show(desk: &Desk, result: &Value, number: usize, of: usize) -> Result<()> {
+    let which = if of > 1 { format!("statement {number}: ") } else { String::new() };
+    if let Some(error) = result["error"].as_str() {
+        desk.output.note(&format!("{which}{error}"));
+        return Ok(());
+    }
+    match &result["result"] {
+        Value::Null => {}
+        Value::Array(rows) if rows.is_empty() => {
+            let nothing = if result["wrote_nothing"].is_null() { "no rows" } else { READ_ONLY };
+            desk.output.note(&format!("{which}{nothing}"));
+        }
+        Value::Array(rows) => desk.output.table(&table(rows), "no rows")?,
+        row @ Value::Object(_) => desk.output.table(&facts(row), "nothing")?,
+        value => desk.output.text(&cell(value))?,
+    }
+    if !result["cut"].is_null() {
+        desk.output.note(&format!("{which}there is more; narrow the query, or give --limit"));
+    }
+    Ok(())
+}
+
+const READ_ONLY: &str = "no rows; if it was to write, nothing was written: `cerebro sql` only reads";
+
+/// Rows with a column for each field that any of them has, `id` first; rows that are no objects have one.
+fn table(rows: &[Value]) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        for name in row.as_object().into_iter().flat_map(Map::keys) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    names.sort_by_key(|name| *name != "id");
+    if names.is_empty() {
+        let mut table = Table::new(&[("value", Layout::Flexible)]);
+        for row in rows {
+            table.add(vec![cell(row)]);
+        }
+        return table;
+    }
+    let columns: Vec<(&str, Layout)> = names.iter().map(|name| (*name, layout(rows, name))).collect();
+    let mut table = Table::new(&columns);
+    for row in rows {
+        table.add(names.iter().map(|name| cell(&row[*name])).collect());
+    }
+    table
+}
+
+/// One object, a field a line.
+fn facts(row: &Value) -> Table {
+    let mut table = Table::new(&[("field", Layout::Fixed), ("value", Layout::Flexible)]);
+    for (name, value) in row.as_object().into_iter().flatten() {
+        table.add(vec![name.clone(), cell(value)]);
+    }
+    table
+}
+
+/// Numbers stand to the right, ids and moments are whole, everything else takes the room there is.
+fn layout(rows: &[Value], name: &str) -> Layout {
+    let mut values = rows.iter().map(|row| &row[name]).filter(|value| !value.is_null()).peekable();
+    if name == "id" {
+        return Layout::Fixed;
+    }
+    if values.peek().is_some() && values.all(Value::is_number) { Layout::Count } else { Layout::Flexible }
+}
+
+/// A value in a cell; here `false` is a value too.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Bool(truth) => truth.to_string(),
+        Value::Object(_) => value.to_string(),
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            value.to_string()
+        }
+        other => shown(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_json_or_text() {
+        let given = ["n=5", "$project=owner/repo", "tags=[\"a\"]", "empty=", "q=\"5\"", "eq=a=b"];
+        let params = params(&given.map(str::to_owned)).unwrap();
+        let want = json!({
+            "n": 5, "project": "owner/repo", "tags": ["a"], "empty": "", "q": "5", "eq": "a=b",
+        });
+        assert_eq!(Value::Object(params), want);
+        for odd in ["no", "=5", "a b=1", "x;y=1"] {
+            assert_eq!(super::params(&[odd.to_owned()]).unwrap_err().exit_code(), 2, "{odd}");
+        }
+    }
+
+    #[test]
+    fn rows_of_any_form_have_a_table() {
+        let rows = [json!({ "b": 1, "id": "memory:a" }), json!({ "a": [1, 2], "id": "memory:b" })];
+        assert_eq!(table(&rows).plain(), "memory:a\t1\t\nmemory:b\t\t1, 2\n");
+        assert_eq!(table(&[json!(1), json!("two"), json!(false)]).plain(), "1\ntwo\nfalse\n");
+        assert_eq!(facts(&json!({ "x": { "y": 1 }, "z": null })).plain(), "x\t{\"y\":1}\nz\t\n");
+    }
+}

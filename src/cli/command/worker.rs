@@ -1,0 +1,214 @@
+//! `cerebro worker`, `jobs` and `reindex`: what happens to memories after they are saved.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::{Layout, Table, milliseconds, shown};
+
+/// How often the progress is looked at.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// Look at the worker that gives memories their vectors, or pause it
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Let it stop until it is resumed, also over restarts
+    Pause,
+    /// Let it go on
+    Resume(WaitArgs),
+    /// Say what it does, and how much waits
+    Status(WaitArgs),
+}
+
+#[derive(Debug, Args)]
+struct WaitArgs {
+    /// Wait until nothing is left to do, and show the progress
+    #[arg(long)]
+    wait: bool,
+}
+
+/// List what waits for the worker or was given up, or try it again
+#[derive(Debug, Args)]
+pub struct JobsArgs {
+    #[command(subcommand)]
+    action: Option<JobsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+enum JobsAction {
+    /// List jobs
+    List(ListArgs),
+    /// Try again what was given up
+    Retry,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Which ones
+    #[arg(long, value_enum, default_value_t = State::Dead)]
+    state: State,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// Given up
+    Dead,
+    /// Waiting
+    Queued,
+    /// Under way
+    Leased,
+}
+
+/// Make the vectors of the model of the settings; search uses the old ones until all are there
+///
+/// With the model unchanged, it makes those that are missing. Cut short, it goes on by itself.
+#[derive(Debug, Args)]
+pub struct ReindexArgs {
+    /// Do not wait until it is done
+    #[arg(long)]
+    no_wait: bool,
+}
+
+const JOBS: &[(&str, Layout)] = &[
+    ("memory", Layout::Fixed),
+    ("attempts", Layout::Count),
+    ("due", Layout::Moment),
+    ("title", Layout::Flexible),
+    ("error", Layout::Flexible),
+];
+
+pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let (request, wait) = match args.action {
+        Some(Action::Pause) => ("op_worker_pause", false),
+        Some(Action::Resume(args)) => ("op_worker_resume", args.wait),
+        Some(Action::Status(args)) => ("op_worker", args.wait),
+        None => ("op_worker", false),
+    };
+    let mut facts = daemon.ask(Request::new(request)).await?["worker"].take();
+    if wait {
+        facts = watch(desk, &daemon).await?;
+    }
+    daemon.close().await;
+    show(desk, &facts)?;
+    Ok(if wait && !is_done(&facts) { Outcome::Short } else { Outcome::Done })
+}
+
+fn show(desk: &Desk, facts: &Value) -> Result<()> {
+    if desk.output.json(facts)? {
+        return Ok(());
+    }
+    desk.output.facts(&[
+        ("worker", shown(&facts["state"])),
+        ("provider", shown(&facts["provider"])),
+        ("model", shown(&facts["model"])),
+        ("searches ask", shown(&facts["searched_model"])),
+        ("queue", shown(&facts["queue_depth"])),
+        ("embedded", shown(&facts["embedded"])),
+        ("failed attempts", shown(&facts["failures"])),
+        ("given up", shown(&facts["dead"])),
+        ("save to vector, half", milliseconds(&facts["lag_p50_ms"])),
+        ("save to vector, 99 %", milliseconds(&facts["lag_p99_ms"])),
+        ("tokens today", shown(&facts["tokens_today"])),
+        ("requests today", shown(&facts["requests_today"])),
+        ("note", shown(&facts["detail"])),
+    ])
+}
+
+/// Whether everything is embedded, with the model that searches ask.
+fn is_done(facts: &Value) -> bool {
+    facts["state"] == "idle" && facts["queue_depth"] == 0 && facts["filling"].is_null()
+}
+
+/// Whether it cannot go on without somebody.
+fn is_stuck(facts: &Value) -> bool {
+    matches!(facts["state"].as_str(), Some("off" | "paused" | "disagrees" | "unusable"))
+}
+
+/// Shows the progress until nothing is left to do, or the worker cannot go on; gives its last facts.
+async fn watch(desk: &Desk, daemon: &Daemon) -> Result<Value> {
+    let bar = desk.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
+    let mut most = 0;
+    let mut stuck = 0;
+    loop {
+        let facts = daemon.ask(Request::new("op_worker")).await?["worker"].take();
+        let depth = facts["queue_depth"].as_u64().unwrap_or_default();
+        most = most.max(depth);
+        bar.set_length(most);
+        bar.set_position(most - depth);
+        // A look or two, since a worker that was just told of something has not looked yet.
+        stuck = if is_stuck(&facts) { stuck + 1 } else { 0 };
+        if is_done(&facts) || stuck > 4 {
+            bar.finish_and_clear();
+            return Ok(facts);
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let list = match args.action {
+        Some(JobsAction::Retry) => {
+            let answer = daemon.ask(Request::new("op_jobs_retry")).await?;
+            daemon.close().await;
+            if !desk.output.json(&answer)? {
+                desk.output.note(&format!("{} jobs are tried again", answer["revived"]));
+            }
+            return Ok(Outcome::Done);
+        }
+        Some(JobsAction::List(list)) => list,
+        None => ListArgs { state: State::Dead, limit: 50 },
+    };
+    let state = list.state.to_possible_value().map(|value| value.get_name().to_owned());
+    let request = Request::new("op_jobs").with("state", state).with("limit", list.limit);
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    if desk.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let (queued, leased, dead) = (&answer["queued"], &answer["leased"], &answer["dead"]);
+    desk.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
+    let fields = ["memory", "attempts", "due_at", "title", "error"];
+    desk.output.table(&Table::of(JOBS, &fields, &answer["jobs"]), "none to list")?;
+    Ok(Outcome::Done)
+}
+
+pub async fn reindex(desk: &Desk, args: ReindexArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let begun = daemon.ask(Request::new("op_reindex")).await?;
+    if args.no_wait {
+        daemon.close().await;
+        if !desk.output.json(&begun)? {
+            desk.output.note("it has begun; `cerebro worker status --wait` shows how it goes");
+        }
+        return Ok(Outcome::Done);
+    }
+    let facts = watch(desk, &daemon).await?;
+    daemon.close().await;
+    if !is_done(&facts) {
+        let (state, why) = (shown(&facts["state"]), shown(&facts["detail"]));
+        let hint = if state == "paused" { "`cerebro worker resume` lets it go on" } else { why.as_str() };
+        return Err(Error::user(format!("the worker cannot go on: it is {state}")).hint(hint));
+    }
+    if !desk.output.json(&json!({ "model": begun["model"], "worker": facts }))? {
+        desk.output.note(&format!("every live memory has its vectors of {}", shown(&begun["model"])));
+        if facts["dead"].as_u64().unwrap_or_default() > 0 {
+            desk.output.note("but some were given up: `cerebro jobs` names them");
+        }
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,222 @@
+//! The stores of other memories, read as lines of our own export.
+//!
+//! Ids follow from the other program's, so that importing twice is importing once. What the lines hold is
+//! checked, bounded and redacted by the daemon like any other import.
+
+mod claude_mem;
+mod engram;
+mod server_memory;
+mod sqlite;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
+use crate::domain::{Kind, Project, SessionId};
+use crate::text;
+
+/// A program whose memory can be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// engram: its SQLite file, `~/.engram/engram.db`
+    Engram,
+    /// @modelcontextprotocol/server-memory: its JSON Lines file, `memory.json` or `memory.jsonl`
+    ServerMemory,
+    /// claude-mem: its SQLite file, `~/.claude-mem/claude-mem.db`
+    ClaudeMem,
+}
+
+impl Source {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Engram => "engram",
+            Self::ServerMemory => "server-memory",
+            Self::ClaudeMem => "claude-mem",
+        }
+    }
+
+    /// Reads everything in the file.
+    ///
+    /// # Errors
+    /// [`ForeignError`] when the file is none of this program's; what cannot be read in it is told in
+    /// [`Harvest::skipped`].
+    pub fn read(self, path: &Path, project: &Project) -> Result<Harvest, ForeignError> {
+        match self {
+            Self::Engram => engram::read(path, project),
+            Self::ServerMemory => server_memory::read(path, project),
+            Self::ClaudeMem => claude_mem::read(path, project),
+        }
+    }
+}
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// The file system refuses.
+    #[error("cannot read {path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+    /// It is no database, or a broken one.
+    #[error("cannot read {path}: {source}")]
+    Sqlite { path: PathBuf, source: rusqlite::Error },
+    /// It is something else.
+    #[error("{path} is no memory of {program}: {reason}")]
+    Other { path: PathBuf, program: &'static str, reason: String },
+}
+
+/// One thing of the other store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What the other program calls it.
+    pub name: String,
+    /// The line of our export that it becomes.
+    pub line: Value,
+}
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct Harvest {
+    /// In the order in which they must be taken in: sessions, memories, prompts, edges.
+    pub items: Vec<Item>,
+    /// What could not be read, and why.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl Harvest {
+    fn add(&mut self, name: impl Into<String>, line: Value) {
+        self.items.push(Item { name: name.into(), line });
+    }
+}
+
+/// An id that follows from another program's: 12 characters of base32, the first a letter.
+fn id_of(source: Source, kind: &str, key: &str) -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let text = format!("{}\u{1f}{kind}\u{1f}{key}", source.name());
+    let digest = Sha256::digest(text);
+    let digit = |(at, byte): (usize, &u8)| {
+        let letters = if at == 0 { 26 } else { 32 };
+        char::from(ALPHABET[usize::from(*byte) % letters])
+    };
+    digest.iter().take(12).enumerate().map(digit).collect()
+}
+
+/// A session of another program.
+struct SessionFacts {
+    id: SessionId,
+    project: Project,
+    agent: String,
+    directory: Option<String>,
+    started_at: Timestamp,
+    ended_at: Option<Timestamp>,
+    summary: Option<String>,
+}
+
+impl SessionFacts {
+    fn line(&self) -> Value {
+        let mut line = json!({
+            "kind": "session", "id": self.id.as_str(), "project": self.project.as_str(), "agent": self.agent,
+            "started_at": self.started_at, "seen_at": self.ended_at.unwrap_or(self.started_at),
+            // A session of another program goes on nowhere.
+            "ended_at": self.ended_at.unwrap_or(self.started_at), "end_reason": "ended",
+        });
+        set(&mut line, "directory", self.directory.clone());
+        set(&mut line, "summary", self.summary.clone().filter(|summary| !summary.trim().is_empty()));
+        line
+    }
+}
+
+/// A memory of another program.
+struct MemoryFacts {
+    id: String,
+    /// Empty for a personal one.
+    project: Option<Project>,
+    kind: String,
+    title: String,
+    content: String,
+    topic_key: Option<String>,
+    tags: Vec<String>,
+    agent: String,
+    session: Option<SessionId>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    deleted_at: Option<Timestamp>,
+}
+
+impl MemoryFacts {
+    fn line(&self) -> Value {
+        let title = text::one_line(&self.title);
+        let title = if title.is_empty() { text::one_line(first_line(&self.content)) } else { title };
+        let tags: Vec<String> = self
+            .tags
+            .iter()
+            .map(|tag| text::cut_chars(&text::one_line(tag), TAG_CHARS_MAX).into_owned())
+            .filter(|tag| !tag.is_empty())
+            .take(TAGS_MAX)
+            .collect();
+        let kind = Kind::parse(&self.kind).unwrap_or_else(Kind::manual);
+        let mut line = json!({
+            "kind": "memory", "id": self.id, "project": self.project.as_ref().map_or("", Project::as_str),
+            "scope": if self.project.is_some() { "project" } else { "personal" }, "type": kind.to_string(),
+            "title": text::cut_chars(&title, TITLE_CHARS_MAX), "content": self.content, "tags": tags,
+            "agent": self.agent, "revision": 1, "duplicate_count": 0, "created_at": self.created_at,
+            "updated_at": self.updated_at, "last_seen_at": self.updated_at,
+        });
+        set(&mut line, "topic_key", self.topic_key.clone().filter(|key| !key.trim().is_empty()));
+        set(&mut line, "session", self.session.as_ref().map(|id| id.as_str().to_owned()));
+        set(&mut line, "deleted_at", self.deleted_at.map(|at| at.to_string()));
+        line
+    }
+
+    /// The edge to the session that wrote it.
+    fn edge(&self) -> Option<Value> {
+        let session = self.session.as_ref()?;
+        Some(json!({
+            "kind": "edge", "name": "CREATED_IN", "from": self.id, "to": session.as_str(), "at": self.created_at,
+        }))
+    }
+}
+
+fn prompt_line(
+    id: String,
+    session: &SessionId,
+    project: &Project,
+    agent: &str,
+    content: &str,
+    at: Timestamp,
+) -> Value {
+    json!({
+        "kind": "prompt", "id": id, "session": session.as_str(), "project": project.as_str(), "agent": agent,
+        "content": content, "created_at": at, "last_seen_at": at,
+    })
+}
+
+fn set(line: &mut Value, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        line[name] = Value::String(value);
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::MemoryId;
+
+    #[test]
+    fn ids_follow_from_the_other_ones() {
+        let mut seen = std::collections::BTreeSet::new();
+        for n in 0..500 {
+            let id = id_of(Source::Engram, "observation", &n.to_string());
+            assert!(MemoryId::parse(&id).is_ok(), "{id}");
+            assert_eq!(id, id_of(Source::Engram, "observation", &n.to_string()));
+            assert_ne!(id, id_of(Source::ClaudeMem, "observation", &n.to_string()));
+            assert!(seen.insert(id));
+        }
+    }
+}

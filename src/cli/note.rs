@@ -1,0 +1,248 @@
+//! A memory as a Markdown note: front matter, the text, and links below a mark.
+//!
+//! The front matter is what editors such as Obsidian show as properties. What stands below the mark
+//! is written anew by each export and never read back.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::front::Front;
+use crate::text;
+
+/// Below it stand links.
+const MARK: &str = "%% cerebro: what follows is written by `cerebro export` and not read back %%";
+const FENCE: &str = "---";
+/// Longest part of a title in a file's name.
+const SLUG_CHARS_MAX: usize = 48;
+
+/// What a note says of its memory; what it does not say is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    pub id: Option<String>,
+    pub revision: Option<i64>,
+    pub title: Option<String>,
+    pub kind: Option<String>,
+    pub project: Option<String>,
+    pub scope: Option<String>,
+    pub topic_key: Option<String>,
+    pub tags: Option<Vec<String>>,
+    pub content: String,
+}
+
+/// A link from a note to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What it is: `session`, `similar` …
+    pub kind: String,
+    /// The other file's name without its ending.
+    pub stem: String,
+    /// What the link shows.
+    pub words: String,
+}
+
+/// The name of a memory's file without its ending: readable, and unique by its id.
+pub fn stem(title: &str, id: &str) -> String {
+    let words: String = title.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let slug = words.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");
+    let slug: String = slug.chars().take(SLUG_CHARS_MAX).collect();
+    let slug = slug.trim_matches('-');
+    if slug.is_empty() { id.to_owned() } else { format!("{slug}-{id}") }
+}
+
+/// A memory of an export as a note.
+pub fn render(memory: &Value, links: &[Link]) -> String {
+    let mut out = format!("{FENCE}\n");
+    let text = |name: &str| memory[name].as_str().filter(|text| !text.is_empty());
+    field(&mut out, "id", text("id"));
+    field(&mut out, "title", text("title"));
+    field(&mut out, "type", text("type"));
+    field(&mut out, "project", text("project"));
+    field(&mut out, "scope", text("scope"));
+    field(&mut out, "topic_key", text("topic_key"));
+    let tags: Vec<&str> = memory["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if !tags.is_empty() {
+        out.push_str("tags:\n");
+        for tag in tags {
+            item(&mut out, tag);
+        }
+    }
+    if let Some(title) = text("title") {
+        out.push_str("aliases:\n");
+        item(&mut out, title);
+    }
+    if memory["pinned"] == true {
+        out.push_str("pinned: true\n");
+    }
+    for name in ["agent", "session", "created_at", "updated_at"] {
+        field(&mut out, name, text(name));
+    }
+    let _ = writeln!(out, "revision: {}\n{FENCE}\n", memory["revision"].as_u64().unwrap_or(1));
+    out.push_str(memory["content"].as_str().unwrap_or_default().trim_end());
+    out.push('\n');
+    if !links.is_empty() {
+        let _ = write!(out, "\n{MARK}\n\n");
+        out.extend(links.iter().map(bullet));
+    }
+    out
+}
+
+/// A session of an export as a note, with links to what was saved in it. It is never read back.
+pub fn render_session(session: &Value, links: &[Link]) -> String {
+    let mut out = format!("{FENCE}\ncerebro: session\n");
+    for name in ["id", "project", "agent", "directory", "started_at", "ended_at"] {
+        field(&mut out, name, session[name].as_str());
+    }
+    let _ = write!(out, "{FENCE}\n\n");
+    if let Some(summary) = session["summary"].as_str() {
+        let _ = write!(out, "{}\n\n", summary.trim_end());
+    }
+    out.extend(links.iter().map(bullet));
+    out
+}
+
+/// A text in double quotes means the same in YAML as in JSON.
+fn quoted(value: &str) -> String {
+    Value::String(value.to_owned()).to_string()
+}
+
+fn field(out: &mut String, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        let _ = writeln!(out, "{name}: {}", quoted(value));
+    }
+}
+
+fn item(out: &mut String, value: &str) {
+    let _ = writeln!(out, "  - {}", quoted(value));
+}
+
+fn bullet(link: &Link) -> String {
+    let plain = |c: char| if matches!(c, '[' | ']' | '|' | '#' | '^') { ' ' } else { c };
+    let words: String = text::one_line(&link.words).chars().map(plain).collect();
+    format!("- {}: [[{}|{}]]\n", link.kind, link.stem, words.trim())
+}
+
+/// Reads a note; `None` for one of a session.
+///
+/// # Errors
+/// What is wrong with its front matter.
+pub fn parse(text: &str) -> Result<Option<Note>, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    let Some((front, body)) = split(&text) else {
+        return Ok(Some(Note { content: without_links(&text), ..Note::default() }));
+    };
+    let front = Front::split(front)?;
+    if front.text("cerebro")?.as_deref() == Some("session") {
+        return Ok(None);
+    }
+    Ok(Some(Note {
+        id: front.text("id")?,
+        revision: front.text("revision")?.and_then(|number| number.parse().ok()),
+        title: front.text("title")?,
+        kind: front.text("type")?,
+        project: front.text("project")?,
+        scope: front.text("scope")?,
+        topic_key: front.text("topic_key")?,
+        tags: front.list("tags")?,
+        content: without_links(body),
+    }))
+}
+
+/// The front matter and what follows.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---\n")?;
+    if let Some(body) = rest.strip_prefix("---\n") {
+        return Some(("", body));
+    }
+    let end = rest.find("\n---\n").map(|at| (at, at + 5));
+    let end = end.or_else(|| rest.strip_suffix("\n---").map(|front| (front.len(), rest.len())));
+    end.map(|(front, body)| (&rest[..=front], &rest[body..]))
+}
+
+fn without_links(body: &str) -> String {
+    let body = body.rsplit_once(MARK).map_or(body, |(body, _)| body);
+    body.trim_matches('\n').trim_end().to_owned()
+}
+
+/// The note with its memory's id and revision as they are now; all else as it was.
+pub fn placed(text: &str, id: &str, revision: u64) -> String {
+    let lines = format!("id: {}\nrevision: {revision}\n", quoted(id));
+    let Some((front, _)) = split(text) else { return format!("---\n{lines}---\n\n{text}") };
+    let kept: String = front
+        .lines()
+        .filter(|line| !(line.starts_with("id:") || line.starts_with("revision:")))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let start = "---\n".len();
+    format!("---\n{kept}{lines}{}", &text[start + front.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn memory() -> Value {
+        json!({
+            "kind": "memory", "id": "abcdefghijkl", "title": "A \"quoted\": title # 1", "type": "decision",
+            "project": "acme/pay", "scope": "project", "topic_key": "config/x", "tags": ["a b", "yes"],
+            "revision": 3, "agent": "me", "session": "s", "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z", "content": "---\nLine one\n\n  two [[x]]\n---\n",
+        })
+    }
+
+    fn link() -> Link {
+        Link { kind: "session".into(), stem: "s-1".into(), words: "a [b] | c\nd".into() }
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        for links in [vec![], vec![link()]] {
+            let text = render(&memory(), &links);
+            let note = parse(&text).unwrap().unwrap();
+            assert_eq!(note.title.as_deref(), Some("A \"quoted\": title # 1"));
+            assert_eq!(note.content, "---\nLine one\n\n  two [[x]]\n---", "{text}");
+            assert_eq!(note.tags, Some(vec!["a b".to_owned(), "yes".to_owned()]));
+            assert_eq!((note.id.as_deref(), note.revision), (Some("abcdefghijkl"), Some(3)));
+            assert_eq!(note.topic_key.as_deref(), Some("config/x"));
+            assert_eq!(parse(&text.replace('\n', "\r\n")).unwrap().unwrap(), note);
+        }
+        assert!(render(&memory(), &[link()]).contains("- session: [[s-1|a  b    c d]]"));
+        assert_eq!(parse(&render_session(&json!({"id": "s"}), &[])).unwrap(), None);
+    }
+
+    #[test]
+    fn what_editors_write_is_understood() {
+        let note = parse("---\ntags: [one, 2]\ntitle: Plain\n---\nText\n").unwrap().unwrap();
+        assert_eq!(note.tags, Some(vec!["one".to_owned(), "2".to_owned()]));
+        assert_eq!((note.title.as_deref(), note.content.as_str()), (Some("Plain"), "Text"));
+        assert_eq!(parse("---\ntags: a, b\n---\n").unwrap().unwrap().tags.unwrap(), ["a", "b"]);
+        assert_eq!(parse("---\ntags:\n---\n").unwrap().unwrap().tags, Some(vec![]));
+        assert_eq!(parse("---\n---\nText").unwrap().unwrap().content, "Text");
+        let bare = parse("# No front matter\n\n---\nText").unwrap().unwrap();
+        assert_eq!((bare.title, bare.content.as_str()), (None, "# No front matter\n\n---\nText"));
+        assert!(parse("---\ntitle: [\n---\n").is_err());
+        assert!(parse("---\nno property\n---\n").is_err());
+    }
+
+    #[test]
+    fn an_id_is_put_in_its_place() {
+        let text = render(&memory(), &[link()]);
+        let placed_text = placed(&text, "bbbbbbbbbbbb", 7);
+        let note = parse(&placed_text).unwrap().unwrap();
+        assert_eq!((note.id.as_deref(), note.revision), (Some("bbbbbbbbbbbb"), Some(7)));
+        let before = parse(&text).unwrap().unwrap();
+        assert_eq!(Note { id: before.id.clone(), revision: before.revision, ..note }, before);
+        assert_eq!(placed(&placed_text, "bbbbbbbbbbbb", 7), placed_text);
+        let bare = placed("Just text\n", "bbbbbbbbbbbb", 1);
+        assert_eq!(bare, "---\nid: \"bbbbbbbbbbbb\"\nrevision: 1\n---\n\nJust text\n");
+    }
+
+    #[test]
+    fn names_of_files_are_plain() {
+        assert_eq!(stem("Why: we/chose ../X?", "abcdefghijkl"), "why-we-chose-x-abcdefghijkl");
+        assert_eq!(stem("🦉", "abcdefghijkl"), "abcdefghijkl");
+        assert!(stem(&"語".repeat(300), "abcdefghijkl").len() < 200);
+    }
+}

@@ -1,0 +1,87 @@
+//! Changing single keys of `config.toml` and leaving the rest of it as the user wrote it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+use super::{Config, ConfigError};
+
+/// Sets keys of a table, or takes those away whose value is nothing. Comments, order and other keys
+/// stay. The file is replaced at once, and only by one that is a valid configuration.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
+pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(), ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(unreadable(source)),
+    };
+    let invalid = |reason: String| ConfigError::Invalid { path: path.to_path_buf(), reason };
+    let mut document: DocumentMut = text.parse().map_err(|error| invalid(format!("{error}")))?;
+    let entry = document.entry(table).or_insert_with(|| Item::Table(Table::new()));
+    let Some(found) = entry.as_table_like_mut() else {
+        return Err(invalid(format!("`{table}` is not a table")));
+    };
+    for (key, value) in keys {
+        match value {
+            Some(value) => put(found, key, value.clone()),
+            None => drop(found.remove(key)),
+        }
+    }
+    let text = document.to_string();
+    toml::from_str::<Config>(&text).map_err(|error| invalid(error.to_string()))?;
+    let draft = path.with_extension("toml.new");
+    let unwritable = |source| ConfigError::Unwritable { path: path.to_path_buf(), source };
+    fs::write(&draft, text).and_then(|()| fs::rename(&draft, path)).map_err(unwritable)
+}
+
+/// Puts a value in place of another one and keeps the comment behind it.
+fn put(table: &mut dyn toml_edit::TableLike, key: &str, mut value: Value) {
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    table.insert(key, Item::Value(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_words_stay() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("config.toml");
+        let text =
+            "# mine\nidle_exit = \"1h\" # long\n\n[embeddings] # here\nmodel = \"a\" # best\nbatch = 4\n";
+        fs::write(&path, text).unwrap();
+        set(
+            &path,
+            "embeddings",
+            &[("model", Some("b".into())), ("batch", None), ("threads", Some(1.into()))],
+        )
+        .unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "# mine\nidle_exit = \"1h\" # long\n\n[embeddings] # here\nmodel = \"b\" # best\nthreads = 1\n"
+        );
+        assert_eq!(Config::read(&path).unwrap().embeddings.model, "b");
+    }
+
+    #[test]
+    fn a_new_file_is_made_and_a_bad_one_left_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("config.toml");
+        set(&path, "embeddings", &[("provider", Some("none".into()))]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[embeddings]\nprovider = \"none\"\n");
+        for (text, value) in [("idle_exit = [", "none"), ("embeddings = 1", "none"), ("", "nobody")] {
+            fs::write(&path, text).unwrap();
+            let error = set(&path, "embeddings", &[("provider", Some(value.into()))]).unwrap_err();
+            assert!(error.to_string().contains("config.toml"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+}

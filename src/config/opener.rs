@@ -1,0 +1,80 @@
+//! Which provider of vectors the settings name, each time one is opened.
+
+use std::sync::Arc;
+
+use super::Config;
+use crate::{
+    embed::{self, EmbedError, Provider, Settings, Shelf},
+    home::Home,
+    llm,
+    pace::Budget,
+    service::{Claiming, Embedding},
+};
+
+impl Config {
+    /// How texts become vectors in a home. The file is read anew each time a provider is opened, so a changed
+    /// model needs no other daemon.
+    pub fn embedding(&self, home: &Home) -> Embedding {
+        let file = home.config_file();
+        let shelf = Shelf::new(home.models_dir(), home.runtime_dir());
+        let open = move |wanted: Option<&str>| {
+            let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
+            match wanted {
+                None => embed::open(&config.embeddings, &shelf),
+                Some(model) => embed::open(&naming(&config.embeddings, model), &shelf),
+            }
+        };
+        let settings = &self.embeddings;
+        Embedding {
+            open: Arc::new(open),
+            batch: settings.batch,
+            budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
+            unload_after: settings.unload_after,
+            claiming: self.claiming(home),
+        }
+    }
+
+    /// Who says how memories stand to each other in a home; the file is read anew as above.
+    fn claiming(&self, home: &Home) -> Claiming {
+        let file = home.config_file();
+        let open = move || {
+            let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
+            llm::open(&config.relations)
+        };
+        let settings = &self.relations;
+        Claiming {
+            open: Arc::new(open),
+            budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
+        }
+    }
+}
+
+/// The settings with the model of a stored name, `provider/model`. What else they say is of the provider that
+/// they name, so it is kept for that one only.
+fn naming(settings: &Settings, stored: &str) -> Settings {
+    let (provider, model) = stored.split_once('/').unwrap_or(("", stored));
+    let provider = Provider::named(provider).unwrap_or(Provider::None);
+    let base = if provider == settings.provider { settings.clone() } else { Settings::default() };
+    Settings { provider, model: model.to_owned(), ..base }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_model_is_opened_by_its_name() {
+        let settings = Settings {
+            provider: Provider::OpenAi,
+            model: "new".to_owned(),
+            base_url: "http://here/v1".to_owned(),
+            ..Settings::default()
+        };
+        let old = naming(&settings, "openai/old/one");
+        assert_eq!((old.provider, old.model.as_str()), (Provider::OpenAi, "old/one"));
+        assert_eq!(old.base_url, settings.base_url, "of the same provider");
+        let local = naming(&settings, "local/all-minilm-l6-v2");
+        assert_eq!((local.provider, local.base_url.as_str()), (Provider::Local, ""));
+        assert_eq!(naming(&settings, "nonsense").provider, Provider::None);
+    }
+}

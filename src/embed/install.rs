@@ -1,0 +1,340 @@
+//! Putting a model and ONNX Runtime on the shelf: whole, checked and tried, or not at all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::EmbedError;
+use super::catalogue::{self, Listing, Source, Take};
+use super::download::{Addresses, Fetcher, Watch};
+use super::local::Plan;
+use super::manifest::{
+    self, MANIFEST, MODEL, Manifest, Pooling, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER, fingerprint,
+    verify,
+};
+use super::shelf::Shelf;
+
+/// What a broken installation left behind is removed after this time.
+const STALE: Duration = Duration::from_secs(60 * 60);
+/// Most bytes of one unpacked file; the largest known model of this kind has half of it.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// How the folders of installations under way begin.
+const STAGING: &str = ".staging-";
+
+/// What a model in a folder of the user's is, where no `model.toml` lies beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traits {
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Most tokens that it reads at once.
+    pub max_tokens: usize,
+    /// What it wants before a query.
+    pub query_prefix: String,
+    /// What it wants before a passage.
+    pub passage_prefix: String,
+}
+
+/// A folder beside the models, for what is not tried yet; it is gone when nobody needs it.
+struct Staging {
+    dir: PathBuf,
+}
+
+impl Staging {
+    fn begin(shelf: &Shelf) -> Result<Self, EmbedError> {
+        let models = shelf.models_dir();
+        for dir in [models, shelf.runtime_dir()] {
+            fs::create_dir_all(dir).map_err(|error| fault("make", dir, &error))?;
+        }
+        sweep(models);
+        let staging = Self { dir: models.join(format!("{STAGING}{}", std::process::id())) };
+        for dir in [staging.model_dir(), staging.runtime_dir()] {
+            fs::create_dir_all(&dir).map_err(|error| fault("make", &dir, &error))?;
+        }
+        Ok(staging)
+    }
+
+    fn model_dir(&self) -> PathBuf {
+        self.dir.join("model")
+    }
+
+    fn runtime_dir(&self) -> PathBuf {
+        self.dir.join("runtime")
+    }
+
+    /// The shelf as it will be: with the new library where there is one.
+    fn shelf(&self, shelf: &Shelf) -> Shelf {
+        if self.runtime_dir().join(RUNTIME_MANIFEST).is_file() {
+            return Shelf::new(shelf.models_dir().to_owned(), self.runtime_dir());
+        }
+        shelf.clone()
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What stays is swept by a later installation.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Installs a model that the catalogue knows, and ONNX Runtime where it is missing. Files that are
+/// there and whole are not fetched again.
+///
+/// # Errors
+/// Nothing is installed; the error says what failed.
+pub async fn from_network(
+    shelf: &Shelf,
+    listing: &Listing,
+    addresses: Addresses,
+    watch: &mut Watch<'_>,
+) -> Result<Manifest, EmbedError> {
+    let present = installed(shelf, listing.name);
+    let has_runtime = has_runtime(shelf);
+    if let (Some(manifest), true) = (&present, has_runtime) {
+        return Ok(manifest.clone());
+    }
+    let fetcher = Fetcher::new(addresses)?;
+    let staging = Staging::begin(shelf)?;
+    if !has_runtime {
+        let source = catalogue::runtime().ok_or_else(|| {
+            EmbedError::unusable(format!(
+                "no ONNX Runtime for {} on {} is known; take one of your own with --from DIR",
+                std::env::consts::OS,
+                std::env::consts::ARCH
+            ))
+        })?;
+        let library = fetch(&fetcher, source, &staging, &staging.runtime_dir(), watch).await?;
+        describe_runtime(&library)?;
+    }
+    match present {
+        Some(manifest) => copy_files(&shelf.model_dir(&manifest.name)?, &staging)?,
+        None => {
+            for source in listing.sources {
+                fetch(&fetcher, source, &staging, &staging.model_dir(), watch).await?;
+            }
+        }
+    }
+    let manifest = Manifest {
+        name: listing.name.to_owned(),
+        dimension: listing.dimension,
+        pooling: listing.pooling,
+        max_tokens: listing.max_tokens,
+        query_prefix: listing.query_prefix.to_owned(),
+        passage_prefix: listing.passage_prefix.to_owned(),
+        files: BTreeMap::new(),
+    };
+    finish(shelf, &staging, manifest)
+}
+
+/// Installs the model that lies in a folder: `model.onnx` and `tokenizer.json`, and ONNX Runtime if
+/// its library is there. A `model.toml` in the folder goes before `traits`.
+///
+/// # Errors
+/// Nothing is installed; the error says what is missing or does not work.
+pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Result<Manifest, EmbedError> {
+    shelf.model_dir(name)?;
+    let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
+    for file in [MODEL, TOKENIZER] {
+        let path = dir.join(file);
+        if !path.is_file() {
+            return Err(EmbedError::unusable(format!(
+                "{} is missing; a model's folder holds {MODEL} and {TOKENIZER}",
+                path.display()
+            )));
+        }
+        if let Some(wanted) = described.as_ref().and_then(|manifest| manifest.files.get(file)) {
+            verify(&path, wanted)?;
+        }
+    }
+    let staging = Staging::begin(shelf)?;
+    copy_files(dir, &staging)?;
+    if let Some(library) = library_in(dir) {
+        let copy = staging.runtime_dir().join(file_name(&library));
+        fs::copy(&library, &copy).map_err(|error| fault("copy", &library, &error))?;
+        describe_runtime(&copy)?;
+    }
+    let own = Manifest {
+        name: name.to_owned(),
+        dimension: 0,
+        pooling: traits.pooling,
+        max_tokens: traits.max_tokens,
+        query_prefix: traits.query_prefix,
+        passage_prefix: traits.passage_prefix,
+        files: BTreeMap::new(),
+    };
+    let manifest = described.map_or(own, |found| Manifest { name: name.to_owned(), ..found });
+    finish(shelf, &staging, manifest)
+}
+
+/// Tries what is in the staging folder and puts it in its place.
+fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, EmbedError> {
+    manifest.files.clear();
+    for file in [MODEL, TOKENIZER] {
+        let path = staging.model_dir().join(file);
+        let found = fingerprint(&path).map_err(|error| fault("read", &path, &error))?;
+        manifest.files.insert(file.to_owned(), found);
+    }
+    refuse_other_weights(shelf, &manifest)?;
+    let dimension = try_out(shelf, staging, &manifest)?;
+    if manifest.dimension != 0 && manifest.dimension != dimension {
+        return Err(EmbedError::unusable(format!(
+            "the model gives vectors of {dimension} numbers, its description says {}",
+            manifest.dimension
+        )));
+    }
+    manifest.dimension = dimension;
+    write(&staging.model_dir().join(MANIFEST), &manifest)?;
+    place_runtime(shelf, staging)?;
+    shelf.remove(&manifest.name)?;
+    let target = shelf.model_dir(&manifest.name)?;
+    fs::rename(staging.model_dir(), &target).map_err(|error| fault("make", &target, &error))?;
+    Ok(manifest)
+}
+
+/// Copies a model's own files from a folder.
+fn copy_files(dir: &Path, staging: &Staging) -> Result<(), EmbedError> {
+    for file in [MODEL, TOKENIZER] {
+        let path = dir.join(file);
+        fs::copy(&path, staging.model_dir().join(file)).map_err(|error| fault("copy", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Vectors carry the model's name, so a name stands for the same weights for ever.
+fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), EmbedError> {
+    let Ok(present) = shelf.manifest(&manifest.name) else { return Ok(()) };
+    let same = |file: &str| present.files.get(file) == manifest.files.get(file);
+    if same(MODEL) && same(TOKENIZER) {
+        return Ok(());
+    }
+    Err(EmbedError::unusable(format!(
+        "another model is installed as `{}`; install this one under another name, since vectors of both must not \
+         be mixed",
+        manifest.name
+    )))
+}
+
+/// The dimension of the vectors that the model really gives.
+fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usize, EmbedError> {
+    let (shelf, dir) = (staging.shelf(shelf), staging.model_dir());
+    let plan = Plan { shelf, dir, manifest: manifest.clone(), threads: 1 };
+    let vector = plan.load()?.embed(&manifest.query_prefix, "Does it work?", manifest.max_tokens)?;
+    if vector.is_empty() || vector.iter().any(|x| !x.is_finite()) {
+        return Err(EmbedError::unusable(format!("the model `{}` gives no usable vectors", manifest.name)));
+    }
+    Ok(vector.len())
+}
+
+/// Fetches a file and puts into `dir` what is wanted of it; gives its path.
+async fn fetch(
+    fetcher: &Fetcher,
+    source: &Source,
+    staging: &Staging,
+    dir: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<PathBuf, EmbedError> {
+    match source.take {
+        Take::Whole(name) => {
+            let path = dir.join(name);
+            fetcher.fetch(source, &path, watch).await?;
+            Ok(path)
+        }
+        Take::Member(member, name) => {
+            let archive = staging.dir.join("archive");
+            fetcher.fetch(source, &archive, watch).await?;
+            let path = dir.join(name);
+            unpack(&archive, member, &path).map_err(|reason| {
+                EmbedError::unusable(format!("cannot take {member} out of the fetched archive: {reason}"))
+            })?;
+            Ok(path)
+        }
+    }
+}
+
+fn unpack(archive: &Path, member: &str, path: &Path) -> Result<(), String> {
+    let file = File::open(archive).map_err(|error| error.to_string())?;
+    let mut archive = zip::ZipArchive::new(file).map_err(|error| error.to_string())?;
+    let found = archive.by_name(member).map_err(|error| error.to_string())?;
+    let mut into = File::create(path).map_err(|error| error.to_string())?;
+    let bytes = io::copy(&mut io::Read::take(found, FILE_BYTES_MAX), &mut into);
+    bytes.and_then(|_| into.sync_all()).map_err(|error| error.to_string())
+}
+
+/// The installed model if its files are whole.
+fn installed(shelf: &Shelf, name: &str) -> Option<Manifest> {
+    let manifest = shelf.manifest(name).ok()?;
+    let dir = shelf.model_dir(name).ok()?;
+    let whole = [MODEL, TOKENIZER]
+        .iter()
+        .all(|file| manifest.files.get(*file).is_some_and(|wanted| verify(&dir.join(file), wanted).is_ok()));
+    whole.then_some(manifest)
+}
+
+/// Whether ONNX Runtime is there and whole.
+fn has_runtime(shelf: &Shelf) -> bool {
+    let manifest = shelf.runtime().ok().flatten();
+    manifest.is_some_and(|it| verify(&shelf.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
+}
+
+/// Writes beside a library what it is.
+fn describe_runtime(library: &Path) -> Result<(), EmbedError> {
+    let found = fingerprint(library).map_err(|error| fault("read", library, &error))?;
+    let manifest = RuntimeManifest { library: file_name(library), fingerprint: found };
+    write(&library.with_file_name(RUNTIME_MANIFEST), &manifest)
+}
+
+/// Moves a new library into its place; whoever has the old one loaded keeps it.
+fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), EmbedError> {
+    let new = Shelf::new(shelf.models_dir().to_owned(), staging.runtime_dir());
+    let Some(manifest) = new.runtime()? else { return Ok(()) };
+    for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
+        let target = shelf.runtime_dir().join(file);
+        fs::rename(staging.runtime_dir().join(file), &target)
+            .map_err(|error| fault("make", &target, &error))?;
+    }
+    Ok(())
+}
+
+/// ONNX Runtime's library in a folder, if it is there.
+fn library_in(dir: &Path) -> Option<PathBuf> {
+    let mut names: Vec<PathBuf> = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
+    names.sort();
+    names.into_iter().find(|path| {
+        let name = file_name(path);
+        let is_library =
+            name.starts_with("libonnxruntime.") && (name.contains(".so") || name.contains(".dylib"));
+        is_library && path.is_file()
+    })
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), EmbedError> {
+    let text = toml::to_string(manifest)
+        .map_err(|error| EmbedError::unusable(format!("cannot write {}: {error}", path.display())))?;
+    let draft = path.with_extension("new");
+    fs::write(&draft, text)
+        .and_then(|()| fs::rename(&draft, path))
+        .map_err(|error| fault("write", path, &error))
+}
+
+/// Removes what installations left that were killed.
+fn sweep(models: &Path) {
+    let Ok(entries) = fs::read_dir(models) else { return };
+    for entry in entries.flatten() {
+        let is_staging = entry.file_name().to_string_lossy().starts_with(STAGING);
+        let age = entry.metadata().and_then(|found| found.modified()).ok();
+        let age = age.and_then(|modified| SystemTime::now().duration_since(modified).ok());
+        if is_staging && age.is_some_and(|age| age > STALE) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn fault(verb: &str, path: &Path, error: &io::Error) -> EmbedError {
+    EmbedError::unusable(format!("cannot {verb} {}: {error}", path.display()))
+}

@@ -1,0 +1,279 @@
+//! A model on this machine, run in this process by `fastembed` on ONNX Runtime.
+//!
+//! Every text is an inference of its own. A batch would gain little on a few cores, would let a
+//! query wait for all of it, and, in models that are quantised dynamically, would make a text's
+//! vector depend on its neighbours: the scale of the numbers is taken over the whole batch.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fastembed::{
+    InitOptionsUserDefined, QuantizationMode, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel,
+};
+use ort::ep::CPU;
+use tokio::sync::Mutex;
+
+use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
+use super::shelf::Shelf;
+use super::vector::unit;
+use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, runtime};
+
+/// Words of prose that make eight tokens, by a cautious count.
+const WORDS_OF_EIGHT_TOKENS: usize = 5;
+/// The marks at both ends of what a model reads, as tokens.
+const MARKS: usize = 2;
+/// Tokens that are left free in a part of a long text: a word that is cut may be more of them.
+const SLACK: usize = 8;
+
+/// A model on this machine.
+pub struct Local {
+    model: Model,
+    batch_max: usize,
+    plan: Arc<Plan>,
+    /// The loaded model. Whoever holds it computes; the lock is fair.
+    engine: Arc<Mutex<Option<Engine>>>,
+    /// Held by whoever embeds passages, so that only one of them stands in a query's way.
+    passages: Mutex<()>,
+}
+
+/// What is needed to load a model.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Where the library is.
+    pub shelf: Shelf,
+    /// Where the model's files are.
+    pub dir: PathBuf,
+    /// What they are; a dimension of 0 is not known yet.
+    pub manifest: Manifest,
+    /// Threads of one inference.
+    pub threads: usize,
+}
+
+/// A loaded model.
+pub struct Engine {
+    inner: TextEmbedding,
+    /// Tokens of the longer prefix.
+    prefix_tokens: usize,
+}
+
+impl Local {
+    /// The model with this name on the shelf. It is loaded when it is first needed.
+    ///
+    /// # Errors
+    /// It is not installed, or its manifest is not what it should be.
+    pub fn open(shelf: &Shelf, name: &str, threads: usize, batch_max: usize) -> Result<Self, EmbedError> {
+        let manifest = shelf.manifest(name)?;
+        let model = Model {
+            name: format!("local/{name}"),
+            dimension: manifest.dimension,
+            passage_words: (manifest.max_tokens - MARKS) * WORDS_OF_EIGHT_TOKENS / 8,
+        };
+        let plan = Plan { shelf: shelf.clone(), dir: shelf.model_dir(name)?, manifest, threads };
+        Ok(Self { model, batch_max, plan: Arc::new(plan), engine: Arc::default(), passages: Mutex::new(()) })
+    }
+
+    async fn one(&self, purpose: Purpose, text: String) -> Result<Vec<f32>, EmbedError> {
+        let mut engine = Arc::clone(&self.engine).lock_owned().await;
+        let plan = Arc::clone(&self.plan);
+        let dimension = self.model.dimension;
+        let work = move || {
+            let loaded = match engine.as_mut() {
+                Some(loaded) => loaded,
+                None => engine.insert(plan.load()?),
+            };
+            let vector = loaded.embed(plan.prefix(purpose), &text, plan.manifest.max_tokens)?;
+            unit(vector, dimension, &plan.manifest.name)
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+            Err(EmbedError::unusable(format!("the model `{}` failed: {error}", self.plan.manifest.name)))
+        })
+    }
+}
+
+impl Embedder for Local {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
+    }
+
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    fn embed(&self, purpose: Purpose, texts: Vec<String>) -> Answer<'_> {
+        Box::pin(async move {
+            let _turn = match purpose {
+                Purpose::Query => None,
+                Purpose::Passage => Some(self.passages.lock().await),
+            };
+            let mut vectors = Vec::with_capacity(texts.len());
+            for text in texts {
+                vectors.push(self.one(purpose, text).await?);
+            }
+            Ok(Embedded { vectors, tokens: 0 })
+        })
+    }
+
+    fn rest(&self) {
+        // One that computes is not idle.
+        if let Ok(mut engine) = self.engine.try_lock() {
+            engine.take();
+        }
+    }
+}
+
+impl Plan {
+    /// What the model wants before a text.
+    pub fn prefix(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Query => &self.manifest.query_prefix,
+            Purpose::Passage => &self.manifest.passage_prefix,
+        }
+    }
+
+    /// Loads the model and, where that is not done yet, ONNX Runtime.
+    ///
+    /// # Errors
+    /// A file is missing, damaged, or not what ONNX Runtime or the tokenizer understand.
+    pub fn load(&self) -> Result<Engine, EmbedError> {
+        let environment = runtime::environment(&self.shelf)?;
+        let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
+        let model = UserDefinedEmbeddingModel::new(self.read(MODEL)?, self.tokenizer_files()?)
+            .with_pooling(match pooling {
+                Pooling::Mean => fastembed::Pooling::Mean,
+                Pooling::Cls => fastembed::Pooling::Cls,
+            })
+            .with_quantization(QuantizationMode::None);
+        let options = InitOptionsUserDefined::new()
+            .with_environment(environment)
+            .with_max_length(*max_tokens)
+            .with_intra_threads(self.threads)
+            // The arena would keep what the longest text ever needed; texts are short.
+            .with_execution_providers(vec![CPU::default().with_arena_allocator(false).build()])
+            // Idle threads sleep: the machine is the user's.
+            .with_session_config("session.intra_op.allow_spinning", "0");
+        let fault =
+            |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
+        let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
+            .map_err(|error| fault(error.to_string()))?;
+        // The tokenizer would drop what is behind the bound; `Engine::parts` keeps to it instead.
+        inner.tokenizer.with_truncation(None).map_err(|error| fault(error.to_string()))?;
+        let tokens = |prefix: &str| inner.tokenizer.encode(prefix, false).map(|encoded| encoded.len());
+        let query = tokens(&self.manifest.query_prefix).map_err(|error| fault(error.to_string()))?;
+        let passage = tokens(&self.manifest.passage_prefix).map_err(|error| fault(error.to_string()))?;
+        let prefix_tokens = query.max(passage);
+        Ok(Engine { inner, prefix_tokens })
+    }
+
+    fn read(&self, file: &str) -> Result<Vec<u8>, EmbedError> {
+        let wanted = self.manifest.files.get(file).ok_or_else(|| {
+            EmbedError::unusable(format!("the model `{}` does not list a {file}", self.manifest.name))
+        })?;
+        read_verified(&self.dir.join(file), wanted)
+    }
+
+    /// The tokenizer, and in place of the files that usually stand beside it what `fastembed` reads
+    /// in them: the bound on tokens, and a filler, which texts that are read one by one never need.
+    fn tokenizer_files(&self) -> Result<TokenizerFiles, EmbedError> {
+        let bound = format!(r#"{{"model_max_length": {}, "pad_token": "[PAD]"}}"#, self.manifest.max_tokens);
+        Ok(TokenizerFiles {
+            tokenizer_file: self.read(TOKENIZER)?,
+            config_file: br#"{"pad_token_id": 0}"#.to_vec(),
+            special_tokens_map_file: b"{}".to_vec(),
+            tokenizer_config_file: bound.into_bytes(),
+        })
+    }
+}
+
+impl Engine {
+    /// The vector of a text. Of one that is longer than the model reads at once, the mean of its
+    /// parts' vectors, each weighing as much as it has tokens: no part of it stays unseen.
+    ///
+    /// # Errors
+    /// The model fails.
+    pub fn embed(&mut self, prefix: &str, text: &str, max_tokens: usize) -> Result<Vec<f32>, EmbedError> {
+        let parts = self.parts(text, max_tokens)?;
+        if parts.len() < 2 {
+            return self.infer(format!("{prefix}{text}"));
+        }
+        let mut sum: Vec<f32> = Vec::new();
+        for (range, tokens) in parts {
+            let vector = self.infer(format!("{prefix}{}", text.get(range).unwrap_or_default()))?;
+            sum.resize(vector.len(), 0.0);
+            sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x * tokens as f32);
+        }
+        Ok(sum)
+    }
+
+    fn infer(&mut self, text: String) -> Result<Vec<f32>, EmbedError> {
+        let failed = |reason: String| EmbedError::unusable(format!("the model failed: {reason}"));
+        let mut vectors = self.inner.embed([text], None).map_err(|error| failed(error.to_string()))?;
+        vectors.pop().ok_or_else(|| failed("it gave no vector".to_owned()))
+    }
+
+    /// The parts of a text that the model reads at once, with their tokens.
+    fn parts(&self, text: &str, max_tokens: usize) -> Result<Vec<(Range<usize>, usize)>, EmbedError> {
+        let encoded = self
+            .inner
+            .tokenizer
+            .encode(text, false)
+            .map_err(|error| EmbedError::unusable(format!("the tokenizer failed: {error}")))?;
+        let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
+        Ok(parts(text, encoded.get_offsets(), room))
+    }
+}
+
+/// Cuts a text, given the places of its tokens, into parts of at most `room` tokens: one if it
+/// fits, else shorter ones. A cut is never inside a character.
+fn parts(text: &str, tokens: &[(usize, usize)], room: usize) -> Vec<(Range<usize>, usize)> {
+    if tokens.len() <= room {
+        return vec![(0..text.len(), tokens.len())];
+    }
+    let groups: Vec<&[(usize, usize)]> = tokens.chunks(room.saturating_sub(SLACK).max(1)).collect();
+    let mut from = 0;
+    let mut parts = Vec::with_capacity(groups.len());
+    for (at, group) in groups.iter().enumerate() {
+        let end = groups.get(at + 1).and_then(|next| next.first()).map_or(text.len(), |token| token.0);
+        let end = text.ceil_char_boundary(end.min(text.len())).max(from);
+        if end > from {
+            parts.push((from..end, group.len()));
+        }
+        from = end;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token for each character.
+    fn tokens(text: &str) -> Vec<(usize, usize)> {
+        text.char_indices().map(|(at, c)| (at, at + c.len_utf8())).collect()
+    }
+
+    #[test]
+    fn parts_cover_a_text_without_gap_or_overlap() {
+        for text in ["", "short", &"é語a ".repeat(40), &"x".repeat(500)] {
+            for room in [1, 9, 10, 64, 1_000] {
+                let tokens = tokens(text);
+                let parts = parts(text, &tokens, room);
+                let joined: String = parts.iter().map(|(range, _)| &text[range.clone()]).collect();
+                assert_eq!(joined, text, "room {room}");
+                assert_eq!(parts.iter().map(|(_, count)| count).sum::<usize>(), tokens.len(), "room {room}");
+                assert!(parts.iter().all(|(_, count)| *count <= room), "room {room}: {parts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_that_begins_inside_a_character_cuts_behind_it() {
+        // Byte-wise tokenizers do that.
+        let parts = parts("語語", &[(0, 1), (1, 3), (3, 4), (4, 6)], 1);
+        assert_eq!(parts.iter().map(|(range, _)| range.clone()).collect::<Vec<_>>(), [0..3, 3..6]);
+    }
+}

@@ -1,0 +1,143 @@
+//! The folders where models and ONNX Runtime lie.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::EmbedError;
+use super::manifest::{self, MANIFEST, Manifest, RUNTIME_MANIFEST, RuntimeManifest};
+
+/// Longest name of a model, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Where the models of this machine and the library that runs them lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shelf {
+    models: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Shelf {
+    /// The shelf with a folder for each model below `models`, and the library in `runtime`.
+    pub fn new(models: PathBuf, runtime: PathBuf) -> Self {
+        Self { models, runtime }
+    }
+
+    /// The folder of all models.
+    pub fn models_dir(&self) -> &Path {
+        &self.models
+    }
+
+    /// The folder of the library.
+    pub fn runtime_dir(&self) -> &Path {
+        &self.runtime
+    }
+
+    /// The folder of one model.
+    ///
+    /// # Errors
+    /// The name is not one of a model.
+    pub fn model_dir(&self, name: &str) -> Result<PathBuf, EmbedError> {
+        if !is_name(name) {
+            let shown: String = name.chars().take(NAME_BYTES_MAX).collect();
+            return Err(EmbedError::unusable(format!(
+                "`{shown}` is not a model's name: up to {NAME_BYTES_MAX} of a-z, 0-9, `.`, `_` and `-`"
+            )));
+        }
+        Ok(self.models.join(name))
+    }
+
+    /// The names of the installed models, in order.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, EmbedError> {
+        let unreadable = |error: io::Error| {
+            EmbedError::unusable(format!("cannot read {}: {error}", self.models.display()))
+        };
+        let entries = match fs::read_dir(&self.models) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_name(&name) && entry.path().join(MANIFEST).is_file() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// What an installed model is.
+    ///
+    /// # Errors
+    /// It is not installed, or its manifest cannot be read.
+    pub fn manifest(&self, name: &str) -> Result<Manifest, EmbedError> {
+        let path = self.model_dir(name)?.join(MANIFEST);
+        let manifest: Manifest = manifest::read(&path)?.ok_or_else(|| {
+            EmbedError::unusable(format!(
+                "the model `{name}` is not installed; `cerebro model install {name}` installs it, and `cerebro \
+                 model list` shows what there is"
+            ))
+        })?;
+        let odd = |what: &str| Err(EmbedError::unusable(format!("{}: {what}", path.display())));
+        match () {
+            () if manifest.name != name => odd("the name is not that of its folder"),
+            () if manifest.dimension == 0 => odd("a vector has at least one number"),
+            () if manifest.max_tokens < TOKENS_MIN => odd("max_tokens is too small"),
+            () => Ok(manifest),
+        }
+    }
+
+    /// What the installed library is; nothing where there is none.
+    ///
+    /// # Errors
+    /// Its manifest cannot be read.
+    pub fn runtime(&self) -> Result<Option<RuntimeManifest>, EmbedError> {
+        manifest::read(&self.runtime.join(RUNTIME_MANIFEST))
+    }
+
+    /// Takes a model off the shelf; says whether it was there.
+    ///
+    /// # Errors
+    /// Its files cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<bool, EmbedError> {
+        let dir = self.model_dir(name)?;
+        match fs::remove_dir_all(&dir) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(EmbedError::unusable(format!("cannot remove {}: {error}", dir.display()))),
+        }
+    }
+}
+
+/// Fewest tokens that a model may read at once.
+pub const TOKENS_MIN: usize = 32;
+
+/// Whether a model may have this name, which becomes a folder's.
+fn is_name(name: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    name.len() <= NAME_BYTES_MAX
+        && name.bytes().all(is_sign)
+        && name.starts_with(|c: char| c != '.' && c != '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_the_shelf() {
+        for good in ["all-minilm-l6-v2", "a", "0.5b_x"] {
+            assert!(is_name(good), "{good}");
+        }
+        let long = "a".repeat(NAME_BYTES_MAX + 1);
+        for bad in ["", ".", "..", "../x", "a/b", ".staging-1", "-x", "A", "é", &long] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+}

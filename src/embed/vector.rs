@@ -1,0 +1,42 @@
+//! What is made of the numbers that a model gives.
+
+use super::EmbedError;
+
+/// A vector of unit length, whose dot product with another is their cosine.
+///
+/// # Errors
+/// It is not of the model's dimension, or has no direction.
+pub fn unit(vector: Vec<f32>, dimension: usize, provider: &str) -> Result<Vec<f32>, EmbedError> {
+    if vector.len() != dimension {
+        return Err(EmbedError::unusable(format!(
+            "{provider} gives vectors of {} numbers where {dimension} are expected; set the model or its dimension \
+             anew with `cerebro model use`",
+            vector.len()
+        )));
+    }
+    let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+    if !length.is_finite() || length < f64::from(f32::MIN_POSITIVE) {
+        return Err(EmbedError::Refused {
+            provider: provider.to_owned(),
+            reason: "its vector has no direction".to_owned(),
+        });
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a number of a unit vector fits")]
+    let scaled = vector.into_iter().map(|x| (f64::from(x) / length) as f32).collect();
+    Ok(scaled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_direction_of_the_right_dimension_is_a_vector() {
+        assert_eq!(unit(vec![3.0, 4.0], 2, "x").unwrap(), [0.6, 0.8]);
+        assert_eq!(unit(vec![3e30, 4e30], 2, "x").unwrap(), [0.6, 0.8]);
+        assert!(matches!(unit(vec![1.0], 2, "x"), Err(EmbedError::Unusable(_))));
+        for none in [[0.0, 0.0], [f32::NAN, 1.0], [f32::INFINITY, 1.0]] {
+            assert!(matches!(unit(none.to_vec(), 2, "x"), Err(EmbedError::Refused { .. })), "{none:?}");
+        }
+    }
+}

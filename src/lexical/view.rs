@@ -1,0 +1,340 @@
+//! What a search reads: the committed segments, and the queued changes as they are.
+//!
+//! A commit writes files, rewrites the index's list of segments and opens them all anew. A search that
+//! comes right after a save needs none of that. A queued memory is cut into terms once, by the same
+//! schema and analyser, and the few that are queued stand beside the committed segments as one more
+//! [`Segment`]; what the committed ones hold of the same memories is left out.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use tantivy::{
+    DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term,
+    fastfield::Column,
+    fieldnorm::FieldNormReader,
+    schema::{Field, IndexRecordOption, Value},
+};
+
+use super::{
+    Change, LexicalError, Result,
+    schema::{Fields, Key},
+    tokenizer::words_analyzer,
+};
+
+/// A change that waits for its commit.
+pub struct Queued {
+    pub change: Change,
+    /// Cut when a search first needs them.
+    passages: OnceLock<Vec<Arc<Passage>>>,
+}
+
+/// A passage of a queued memory, as a segment would hold it.
+pub struct Passage {
+    document: TantivyDocument,
+    /// How often each term is there.
+    terms: HashMap<Term, u32>,
+    /// How many words head and body have.
+    lengths: [u32; 2],
+}
+
+impl Queued {
+    pub fn new(change: Change) -> Self {
+        Self { change, passages: OnceLock::new() }
+    }
+
+    fn passages(&self, fields: &Fields) -> &[Arc<Passage>] {
+        self.passages.get_or_init(|| match &self.change {
+            Change::Put(doc) => fields
+                .documents(doc)
+                .into_iter()
+                .map(|document| Arc::new(Passage::cut(document, fields)))
+                .collect(),
+            Change::Remove(_) | Change::Erase(_) => Vec::new(),
+        })
+    }
+}
+
+impl Passage {
+    fn cut(document: TantivyDocument, fields: &Fields) -> Self {
+        let mut terms = HashMap::new();
+        let mut words = words_analyzer();
+        let mut length = |field: Field, terms: &mut HashMap<Term, u32>| {
+            let mut count = 0;
+            for text in document.get_all(field).filter_map(|value| value.as_str()) {
+                words.token_stream(text).process(&mut |token| {
+                    count += 1;
+                    *terms.entry(Term::from_field_text(field, &token.text)).or_default() += 1;
+                });
+            }
+            count
+        };
+        let lengths = [length(fields.head, &mut terms), length(fields.body, &mut terms)];
+        for key in document.get_all(fields.keys).filter_map(|value| value.as_str()) {
+            *terms.entry(Term::from_field_text(fields.keys, key)).or_default() += 1;
+        }
+        Self { document, terms, lengths }
+    }
+}
+
+/// One moment of the index, queued changes included.
+pub struct View {
+    fields: Fields,
+    committed: Searcher,
+    /// Of each committed segment.
+    columns: Vec<OnceLock<Columns>>,
+    /// The memories of the committed segments that the queue changes.
+    changed: Vec<Term>,
+    queued: Vec<Arc<Passage>>,
+    /// How many changes were ever queued when it was taken.
+    pushes: u64,
+}
+
+impl View {
+    /// The committed segments under the queued `changes`, the last of each memory.
+    pub fn new(committed: Searcher, fields: &Fields, changes: &[Arc<Queued>], pushes: u64) -> Result<Self> {
+        let mut changed = Vec::new();
+        for queued in changes {
+            let memory = fields.term(Key::Memory(queued.change.id()));
+            if committed.doc_freq(&memory)? > 0 {
+                changed.push(memory);
+            }
+        }
+        let queued = changes.iter().flat_map(|queued| queued.passages(fields)).cloned().collect();
+        let columns = committed.segment_readers().iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { fields: *fields, committed, columns, changed, queued, pushes })
+    }
+
+    /// Whether it is still the present state of an index with these committed segments and pushes.
+    pub fn is_current(&self, committed: &Searcher, pushes: u64) -> bool {
+        self.pushes == pushes
+            && self.committed.generation().generation_id() == committed.generation().generation_id()
+    }
+
+    /// How many segments there are.
+    pub fn len(&self) -> usize {
+        self.committed.segment_readers().len() + usize::from(!self.queued.is_empty())
+    }
+
+    /// A segment by its number.
+    pub fn segment(&self, ord: usize) -> Segment<'_> {
+        match self.committed.segment_readers().get(ord) {
+            Some(reader) => {
+                Segment::Committed(Committed { reader, columns: &self.columns[ord], changed: &self.changed })
+            }
+            None => Segment::Queued(&self.queued, &self.fields),
+        }
+    }
+
+    /// All segments.
+    pub fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
+        (0..self.len()).map(|ord| self.segment(ord))
+    }
+
+    /// What is stored of a passage.
+    pub fn doc(&self, at: DocAddress) -> Result<TantivyDocument> {
+        match self.segment(at.segment_ord as usize) {
+            Segment::Committed(_) => Ok(self.committed.doc(at)?),
+            Segment::Queued(passages, _) => Ok(passages[at.doc_id as usize].document.clone()),
+        }
+    }
+}
+
+/// Passages that are numbered from 0, those of a memory side by side.
+#[derive(Clone, Copy)]
+pub enum Segment<'a> {
+    Committed(Committed<'a>),
+    Queued(&'a [Arc<Passage>], &'a Fields),
+}
+
+/// A segment on disk.
+#[derive(Clone, Copy)]
+pub struct Committed<'a> {
+    reader: &'a SegmentReader,
+    /// Looked up by name when first needed, which takes longer than to read a value.
+    columns: &'a OnceLock<Columns>,
+    /// Memories whose passages count as deleted.
+    changed: &'a [Term],
+}
+
+struct Columns {
+    memory: Column<u64>,
+    passage: Column<u64>,
+    date: Column<i64>,
+}
+
+impl<'a> Committed<'a> {
+    fn columns(self) -> Result<&'a Columns> {
+        if let Some(columns) = self.columns.get() {
+            return Ok(columns);
+        }
+        let fast = self.reader.fast_fields();
+        let columns =
+            Columns { memory: fast.u64("memory")?, passage: fast.u64("passage")?, date: fast.i64("date")? };
+        Ok(self.columns.get_or_init(|| columns))
+    }
+}
+
+/// How long each passage's field is, in a byte ([`FieldNormReader::id_to_fieldnorm`]).
+pub enum Lengths {
+    Committed(FieldNormReader),
+    Queued(Vec<u8>),
+}
+
+impl Lengths {
+    pub fn id(&self, doc: DocId) -> u8 {
+        match self {
+            Self::Committed(reader) => reader.fieldnorm_id(doc),
+            Self::Queued(ids) => ids[doc as usize],
+        }
+    }
+}
+
+impl Segment<'_> {
+    /// How many passages it has, deleted ones included.
+    pub fn max_doc(&self) -> u32 {
+        match self {
+            Self::Committed(segment) => segment.reader.max_doc(),
+            Self::Queued(passages, _) => u32::try_from(passages.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Calls `each` with every passage that has a term, in order, and the term's frequency there.
+    pub fn scan(&self, term: &Term, mut each: impl FnMut(DocId, u32)) -> Result<()> {
+        let reader = match self {
+            Self::Committed(segment) => segment.reader,
+            Self::Queued(passages, _) => {
+                let has = |(doc, passage): (u32, &Arc<Passage>)| Some((doc, *passage.terms.get(term)?));
+                (0..).zip(passages.iter()).filter_map(has).for_each(|(doc, freq)| each(doc, freq));
+                return Ok(());
+            }
+        };
+        let inverted = reader.inverted_index(term.field())?;
+        let Some(mut postings) = inverted.read_block_postings(term, IndexRecordOption::WithFreqs)? else {
+            return Ok(());
+        };
+        while !postings.docs().is_empty() {
+            // A field without frequencies leaves the slice empty.
+            let freqs = postings.freqs().iter().copied().chain(std::iter::repeat(1));
+            for (doc, freq) in postings.docs().iter().zip(freqs) {
+                each(*doc, freq);
+            }
+            postings.advance();
+        }
+        Ok(())
+    }
+
+    /// How many passages have a term, deleted ones included.
+    pub fn doc_freq(&self, term: &Term) -> Result<u32> {
+        match self {
+            Self::Committed(segment) => Ok(segment.reader.inverted_index(term.field())?.doc_freq(term)?),
+            Self::Queued(passages, _) => {
+                let count = passages.iter().filter(|passage| passage.terms.contains_key(term)).count();
+                Ok(u32::try_from(count).unwrap_or(u32::MAX))
+            }
+        }
+    }
+
+    /// The passages that are neither deleted nor changed by the queue, a bit each; `None` when all are so.
+    pub fn alive(&self) -> Result<Option<Vec<u64>>> {
+        let Self::Committed(Committed { reader, changed, .. }) = self else { return Ok(None) };
+        if changed.is_empty() && !reader.has_deletes() {
+            return Ok(None);
+        }
+        let mut alive = bits(self.max_doc(), reader.doc_ids_alive());
+        for memory in *changed {
+            self.scan(memory, |doc, _| alive[doc as usize / 64] &= !(1 << (doc % 64)))?;
+        }
+        Ok(Some(alive))
+    }
+
+    /// The lengths of head or body.
+    pub fn lengths(&self, field: Field) -> Result<Lengths> {
+        match self {
+            Self::Committed(segment) => Ok(Lengths::Committed(segment.reader.get_fieldnorms_reader(field)?)),
+            Self::Queued(passages, fields) => {
+                let id =
+                    |passage: &Arc<Passage>| FieldNormReader::fieldnorm_to_id(passage.length(field, fields));
+                Ok(Lengths::Queued(passages.iter().map(id).collect()))
+            }
+        }
+    }
+
+    /// How many words head or body have in all passages together.
+    pub fn words(&self, field: Field) -> Result<u64> {
+        match self {
+            Self::Committed(segment) => Ok(segment.reader.inverted_index(field)?.total_num_tokens()),
+            Self::Queued(passages, fields) => {
+                Ok(passages.iter().map(|passage| u64::from(passage.length(field, fields))).sum())
+            }
+        }
+    }
+
+    /// Each passage's number within its memory.
+    pub fn numbers(&self) -> Result<Vec<u64>> {
+        match self {
+            Self::Committed(segment) => {
+                let mut numbers = vec![0; self.max_doc() as usize];
+                segment.columns()?.passage.values.get_range(0, &mut numbers);
+                Ok(numbers)
+            }
+            Self::Queued(passages, fields) => {
+                passages.iter().map(|passage| stored(&passage.document, fields.passage)).collect()
+            }
+        }
+    }
+
+    /// The memory of a passage, as a number.
+    pub fn memory(&self, doc: DocId) -> Result<u64> {
+        match self {
+            Self::Committed(segment) => Ok(segment.columns()?.memory.first(doc).unwrap_or_default()),
+            Self::Queued(passages, fields) => stored(&passages[doc as usize].document, fields.memory),
+        }
+    }
+
+    /// When each passage was written, in microseconds since 1970.
+    pub fn dates(&self) -> Result<Vec<i64>> {
+        match self {
+            Self::Committed(segment) => {
+                let mut dates = vec![0; self.max_doc() as usize];
+                segment.columns()?.date.values.get_range(0, &mut dates);
+                Ok(dates)
+            }
+            Self::Queued(passages, fields) => passages.iter().map(|passage| passage.date(fields)).collect(),
+        }
+    }
+
+    /// When a passage was written, in microseconds since 1970.
+    pub fn date(&self, doc: DocId) -> Result<i64> {
+        match self {
+            Self::Committed(segment) => Ok(segment.columns()?.date.first(doc).unwrap_or_default()),
+            Self::Queued(passages, fields) => passages[doc as usize].date(fields),
+        }
+    }
+}
+
+impl Passage {
+    fn length(&self, field: Field, fields: &Fields) -> u32 {
+        self.lengths[usize::from(field == fields.body)]
+    }
+
+    fn date(&self, fields: &Fields) -> Result<i64> {
+        self.document.get_first(fields.date).and_then(|date| date.as_i64()).ok_or_else(incomplete)
+    }
+}
+
+fn stored(document: &TantivyDocument, field: Field) -> Result<u64> {
+    document.get_first(field).and_then(|value| value.as_u64()).ok_or_else(incomplete)
+}
+
+fn incomplete() -> LexicalError {
+    LexicalError::Damaged("a queued passage lacks a field".to_owned())
+}
+
+/// One bit for each of `count` passages: whether it is among `docs`.
+pub fn bits(count: u32, docs: impl Iterator<Item = DocId>) -> Vec<u64> {
+    let mut bits = vec![0; count.div_ceil(64) as usize];
+    docs.for_each(|doc| bits[doc as usize / 64] |= 1 << (doc % 64));
+    bits
+}

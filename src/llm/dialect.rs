@@ -1,0 +1,194 @@
+//! What the providers' wire formats differ in.
+
+use serde_json::{Value, json};
+
+use super::{Ask, Told};
+
+/// Most tokens of an answer.
+const ANSWER_TOKENS_MAX: u32 = 2_000;
+/// The version of Anthropic's interface that is spoken.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// The name of the answer's schema, where one is wanted.
+const SCHEMA_NAME: &str = "answer";
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// OpenAI's chat completions, spoken by many servers.
+    OpenAi,
+    /// Ollama's own, whose models run on a machine of the user's.
+    Ollama,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+/// A request of a dialect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// Below the base address.
+    pub path: &'static str,
+    /// Beside the content type.
+    pub headers: Vec<(&'static str, String)>,
+    /// What is sent.
+    pub body: Value,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Self; 3] = [Self::OpenAi, Self::Ollama, Self::Anthropic];
+
+    /// Its name in settings and in what it said.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Ollama => "ollama",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// Where the provider listens if nothing else is said.
+    pub fn public_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Ollama => "http://127.0.0.1:11434",
+            Self::Anthropic => "https://api.anthropic.com",
+        }
+    }
+
+    /// The environment variable that holds the key by custom.
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Ollama => "OLLAMA_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+        }
+    }
+
+    /// What is sent for a question.
+    pub fn request(self, model: &str, key: Option<&str>, ask: &Ask<'_>) -> Request {
+        let mut messages: Vec<Value> = ask
+            .turns
+            .iter()
+            .enumerate()
+            .map(|(at, text)| json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": text }))
+            .collect();
+        if self != Self::Anthropic {
+            messages.insert(0, json!({ "role": "system", "content": ask.instructions }));
+        }
+        let bearer = || key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
+        match self {
+            Self::OpenAi => Request {
+                path: "/chat/completions",
+                headers: bearer(),
+                body: json!({
+                    "model": model, "messages": messages, "temperature": 0,
+                    "max_completion_tokens": ANSWER_TOKENS_MAX,
+                    "response_format": { "type": "json_schema", "json_schema": {
+                        "name": SCHEMA_NAME, "strict": true, "schema": ask.schema,
+                    } },
+                }),
+            },
+            Self::Ollama => Request {
+                path: "/api/chat",
+                headers: bearer(),
+                body: json!({
+                    "model": model, "messages": messages, "stream": false, "format": ask.schema,
+                    "options": { "temperature": 0, "num_predict": ANSWER_TOKENS_MAX },
+                }),
+            },
+            Self::Anthropic => Request {
+                path: "/v1/messages",
+                headers: key
+                    .map(|key| ("x-api-key", key.to_owned()))
+                    .into_iter()
+                    .chain([("anthropic-version", ANTHROPIC_VERSION.to_owned())])
+                    .collect(),
+                body: json!({
+                    "model": model, "system": ask.instructions, "messages": messages,
+                    "max_tokens": ANSWER_TOKENS_MAX,
+                    "output_config": { "format": { "type": "json_schema", "schema": ask.schema } },
+                }),
+            },
+        }
+    }
+
+    /// The text and cost of an answer; `None` when it holds no text. Fields that are not needed may be missing.
+    pub fn read(self, body: &Value) -> Option<Told> {
+        let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let (text, tokens) = match self {
+            Self::OpenAi => (text("/choices/0/message/content")?, count("/usage/total_tokens")),
+            Self::Ollama => (text("/message/content")?, count("/prompt_eval_count") + count("/eval_count")),
+            Self::Anthropic => {
+                let blocks = body.get("content")?.as_array()?;
+                let texts = blocks.iter().filter(|block| block["type"] == "text");
+                let text: String = texts.filter_map(|block| block["text"].as_str()).collect();
+                (text, count("/usage/input_tokens") + count("/usage/output_tokens"))
+            }
+        };
+        (!text.trim().is_empty()).then_some(Told { text, tokens })
+    }
+}
+
+/// The words of an error, in any dialect.
+pub fn error_message(body: &Value) -> Option<&str> {
+    body.pointer("/error/message").or_else(|| body.get("error")).or_else(|| body.get("message"))?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(schema: &Value) -> Ask<'_> {
+        Ask { instructions: "Do.", turns: vec!["Q".to_owned(), "A".to_owned(), "Mend it.".to_owned()], schema }
+    }
+
+    #[test]
+    fn every_dialect_sends_instructions_turns_key_and_schema() {
+        let schema = json!({ "type": "object" });
+        for dialect in Dialect::ALL {
+            let request = dialect.request("m", Some("secret"), &ask(&schema));
+            let body = request.body.to_string();
+            for word in ["Do.", "\"Q\"", "\"A\"", "Mend it.", "assistant", "{\"type\":\"object\"}"] {
+                assert!(body.contains(word), "{dialect:?} {word}: {body}");
+            }
+            assert!(!body.contains("secret"), "{dialect:?}");
+            assert!(request.headers.iter().any(|(_, value)| value.contains("secret")), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn answers_are_read_with_what_they_cost() {
+        for (dialect, body) in [
+            (
+                Dialect::OpenAi,
+                json!({ "id": "x", "choices": [{ "index": 0, "finish_reason": "stop",
+                    "message": { "role": "assistant", "content": "{}" } }],
+                    "usage": { "prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10 } }),
+            ),
+            (
+                Dialect::Ollama,
+                json!({ "model": "m", "message": { "role": "assistant", "content": "{}" }, "done": true,
+                    "done_reason": "stop", "prompt_eval_count": 7, "eval_count": 3 }),
+            ),
+            (
+                Dialect::Anthropic,
+                json!({ "id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "end_turn",
+                    "content": [{ "type": "thinking", "thinking": "no" }, { "type": "text", "text": "{}" }],
+                    "usage": { "input_tokens": 7, "output_tokens": 3 } }),
+            ),
+        ] {
+            let told = Told { text: "{}".to_owned(), tokens: 10 };
+            assert_eq!(dialect.read(&body), Some(told), "{dialect:?}");
+            assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn errors_are_read_in_any_dialect() {
+        for body in [json!({ "error": { "message": "no" } }), json!({ "error": "no" }), json!({ "message": "no" })] {
+            assert_eq!(error_message(&body), Some("no"));
+        }
+        assert_eq!(error_message(&json!({})), None);
+    }
+}

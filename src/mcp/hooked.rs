@@ -1,0 +1,89 @@
+//! What `cerebro hook` asks on an agent's behalf.
+//!
+//! The connection's hello names the session and the folder; the agent is an argument, and is the name by
+//! which the agent's own MCP client goes, so that both write as one.
+
+use super::{
+    arguments::ArgumentError,
+    reply::Reply,
+    tools::{Answer, Call},
+};
+use crate::{
+    domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX},
+    service::{Caller, ContextRequest, ServiceError, StartRequest},
+};
+
+/// What the names of these operations begin with.
+pub(super) const PREFIX: &str = "op_hook_";
+/// The smallest context that is worth a hook's output.
+const CONTEXT_BYTES_MIN: usize = 256;
+/// Most recent memories in the context.
+const CONTEXT_MEMORIES: usize = 20;
+
+/// Answers one of them, by its name without the prefix.
+pub(super) async fn answer(step: &str, call: &mut Call) -> Answer {
+    let agent = call.arguments.needed("agent")?;
+    let caller = Caller { agent, person: false, ..call.caller.clone() };
+    match step {
+        "context" => context(call, &caller).await,
+        "prompt" => prompt(call, &caller).await,
+        "message" => {
+            let message = call.arguments.needed("content")?;
+            let kept = call.service.note_last_message(&caller, &call.session, &message).await?;
+            Ok(noted(kept))
+        }
+        "compaction" => {
+            let summary = call.arguments.needed("content")?;
+            let kept = call.service.note_compaction(&caller, &call.session, &summary).await?;
+            Ok(noted(kept))
+        }
+        "end" => end(call).await,
+        other => Err(ArgumentError::new("name", Some(other), "there is no such hook").into()),
+    }
+}
+
+fn noted(kept: bool) -> Reply {
+    Reply::saying(if kept { "kept" } else { "there is a better one" }).fact("kept", kept)
+}
+
+/// The context that a session begins with; `null` when nothing is stored yet.
+async fn context(call: &mut Call, caller: &Caller) -> Answer {
+    let request = ContextRequest {
+        project: None,
+        scope: None,
+        limit: CONTEXT_MEMORIES,
+        max_bytes: call.arguments.clamped(
+            "max_bytes",
+            HOOK_OUTPUT_BYTES_MAX,
+            CONTEXT_BYTES_MIN..=HOOK_OUTPUT_BYTES_MAX,
+        )?,
+        session: call.session.clone(),
+    };
+    let context = call.service.context(caller, &request).await?;
+    let is_empty = context.sessions + context.prompts + context.memories == 0;
+    Ok(Reply::saying("context").fact("text", (!is_empty).then_some(context.text)))
+}
+
+/// A prompt shows that its session is live, so the session is started, or goes on, with it.
+async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
+    let content = call.arguments.needed("content")?;
+    let request = StartRequest {
+        id: call.session.clone(),
+        project: None,
+        directory: call.arguments.text("directory")?,
+        agent: None,
+        parent: None,
+    };
+    call.service.start_session(caller, request).await?;
+    let saved = call.service.save_prompt(caller, &call.session, None, &content).await?;
+    Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
+}
+
+/// Ends the session; one that never wrote anything was never begun, and that is no fault.
+async fn end(call: &mut Call) -> Answer {
+    match call.service.end_session(&call.session, EndReason::Ended).await {
+        Ok(_) => Ok(Reply::saying("session ended")),
+        Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
+        Err(error) => Err(error.into()),
+    }
+}

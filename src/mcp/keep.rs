@@ -1,0 +1,143 @@
+//! What a person asks to keep and move their memory: backups, the doctor's checks, notes.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{
+    arguments::ArgumentError,
+    reply::{Reply, moment},
+    server::Server,
+    tools::{Answer, Call},
+};
+use crate::{
+    domain::MemoryId,
+    service::{
+        NoteRequest,
+        backup::{BackupRequest, Target},
+    },
+};
+
+/// Most backups that a rotation may be told to keep.
+const KEEP_MAX: usize = 10_000;
+
+/// Most ids that are asked about at once.
+const IDS_MAX: usize = 500;
+
+/// Makes a backup into the folder `dir`, or the plain script `file`.
+pub(super) async fn backup(call: &mut Call) -> Answer {
+    let mut path = |name: &'static str| -> Result<Option<PathBuf>, ArgumentError> {
+        let Some(given) = call.arguments.text(name)? else { return Ok(None) };
+        let path = PathBuf::from(&given);
+        // The daemon's working folder is nobody's.
+        if path.is_absolute() {
+            return Ok(Some(path));
+        }
+        Err(ArgumentError::new(name, Some(&given), "it is no absolute path"))
+    };
+    let target = match (path("dir")?, path("file")?) {
+        (Some(dir), None) => Target::Folder(dir),
+        (None, Some(file)) => Target::Script(file),
+        _ => return Err(ArgumentError::new("dir", None, "either `dir` or `file` says where it goes").into()),
+    };
+    let request = BackupRequest {
+        home: call.server.home().root().to_path_buf(),
+        target,
+        verify: call.arguments.flag(&["verify"])?,
+        keep: call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?,
+    };
+    let made = call.service.back_up(request).await.map_err(crate::service::ServiceError::from)?;
+    let rows: u64 = made.rows.values().sum();
+    let removed: Vec<Value> = made.removed.iter().map(|path| json!(path.display().to_string())).collect();
+    Ok(Reply::saying(format!("{rows} rows are in {}", made.path.display()))
+        .fact("file", made.path.display().to_string())
+        .fact("at", moment(made.at))
+        .fact("rows", json!(made.rows))
+        .fact("bytes", made.bytes)
+        .fact("verified", made.verified)
+        .list("removed", removed))
+}
+
+/// How far the backup under way is.
+pub(super) fn backup_progress(call: &Call) -> Reply {
+    let progress = call.service.backup_progress();
+    Reply::saying("progress")
+        .fact("rows", progress.map(|(rows, _)| rows))
+        .fact("total", progress.map(|(_, total)| total))
+}
+
+/// What the daemon's status says of backups: the last one and a failure, since it started.
+pub(super) fn backup_facts(server: &Server) -> Option<Value> {
+    let outcome = server.opened()?.backup_outcome();
+    if outcome.made.is_none() && outcome.failure.is_none() {
+        return None;
+    }
+    Some(json!({
+        "made_at": outcome.made.as_ref().map(|(at, _)| moment(*at)),
+        "file": outcome.made.as_ref().map(|(_, path)| path.display().to_string()),
+        "failed_at": outcome.failure.as_ref().map(|(at, _)| moment(*at)),
+        "failure": outcome.failure.as_ref().map(|(_, reason)| reason.clone()),
+    }))
+}
+
+/// Makes the checks on the store and the index, and mends what can be mended if asked to.
+pub(super) async fn examine(call: &mut Call) -> Answer {
+    let fix = call.arguments.flag(&["fix"])?;
+    let checks = call.service.examine(fix).await;
+    let rows: Vec<Value> = checks
+        .iter()
+        .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
+        .collect();
+    Ok(Reply::saying(format!("{} checks", checks.len()))
+        .list("checks", rows)
+        .fact("schema_version", call.service.schema_version()))
+}
+
+/// Which of some memories are here.
+pub(super) async fn known(call: &mut Call) -> Answer {
+    let given = call.arguments.texts("ids")?.unwrap_or_default();
+    let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
+    let known = call.service.known(&ids).await?;
+    let rows = known.iter().map(|id| json!(id.as_str())).collect();
+    Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
+}
+
+/// Takes in a note that was written or changed by hand.
+pub(super) async fn note(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let dry_run = arguments.flag(&["dry_run"])?;
+    let id = match arguments.text("id")? {
+        Some(id) => {
+            Some(MemoryId::parse(&id).map_err(|e| ArgumentError::new("id", Some(&id), e.to_string()))?)
+        }
+        None => None,
+    };
+    let note = NoteRequest {
+        id,
+        revision: arguments.count("revision")?.and_then(|number| u32::try_from(number).ok()),
+        title: arguments.needed("title")?,
+        content: arguments.needed("content")?,
+        kind: arguments.kind()?,
+        project: arguments.project()?,
+        scope: arguments.scope()?,
+        topic_key: arguments.text("topic_key")?,
+        tags: arguments.texts("tags")?,
+    };
+    let noted = call.service.take_note(&call.caller, &call.session, note, dry_run).await?;
+    Ok(Reply::saying(noted.outcome.as_str())
+        .fact("outcome", noted.outcome.as_str())
+        .fact("id", noted.memory.as_ref().map(|(id, _)| id.as_str().to_owned()))
+        .fact("revision", noted.memory.as_ref().map(|(_, revision)| *revision)))
+}
+
+/// A page of the relations between memories.
+pub(super) async fn relations(call: &mut Call) -> Answer {
+    let after = call.arguments.text("after")?;
+    let drawn = call.service.relations(after.as_deref()).await?;
+    let rows: Vec<Value> = drawn
+        .iter()
+        .map(|edge| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
+        .collect();
+    let next = drawn.last().map(|edge| edge.key.clone());
+    Ok(Reply::saying(format!("{} relations", rows.len())).list("relations", rows).fact("next", next))
+}

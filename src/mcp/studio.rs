@@ -1,0 +1,143 @@
+//! Looking into the store with its own language: the operations behind `cerebro sql` and `cerebro studio`.
+//!
+//! The live endpoint belongs to the connection that opened it and closes with it, so it never outlives the
+//! command that asked for it, however that ended. What connects to it is told in the answer and in a file
+//! of the home that only its owner reads, and that is there exactly while the endpoint is.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    arguments::ArgumentError,
+    reply::Reply,
+    server::Server,
+    tools::{Answer, Call},
+};
+use crate::{
+    daemon::platform,
+    service::Service,
+    store::{self, Lease, Query, StudioAccess, StudioOptions},
+};
+
+/// Longest text of a query.
+const QUERY_BYTES_MAX: usize = 256 * 1024;
+/// Rows of one statement that are answered, by default and at most.
+const ROWS_DEFAULT: usize = 1_000;
+const ROWS_MAX: usize = 10_000;
+/// Bytes of all answers of one query together.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Seconds that a query may take, by default and at most.
+const SECONDS_DEFAULT: usize = 10;
+const SECONDS_MAX: usize = 60;
+/// Most origins that can be added.
+const ORIGINS_MAX: usize = 16;
+
+/// Answers one of these operations; `None` for any other.
+pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
+    Some(match name {
+        "op_sql" => sql(call).await,
+        "op_studio_open" => open(call).await,
+        "op_studio_close" => close(call).await,
+        "op_studio_status" => status(call).await,
+        _ => return None,
+    })
+}
+
+async fn sql(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let text = arguments.needed("query")?;
+    if text.len() > QUERY_BYTES_MAX {
+        let problem = format!("it has {} bytes, at most {QUERY_BYTES_MAX} are read", text.len());
+        return Err(ArgumentError::new("query", None, problem).into());
+    }
+    let params = arguments.object("params")?;
+    let rows_max = arguments.clamped("rows", ROWS_DEFAULT, 1..=ROWS_MAX)?;
+    let seconds = arguments.clamped("seconds", SECONDS_DEFAULT, 1..=SECONDS_MAX)?;
+    let timeout = Duration::from_secs(seconds as u64);
+    let query = Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout };
+    let answers = call.service.query(query).await?;
+    let shown = answers.into_iter().map(statement).collect::<Vec<_>>();
+    Ok(Reply::saying(format!("{} statements", shown.len())).list("results", shown))
+}
+
+fn statement(answer: store::Answer) -> Value {
+    let mut shown = json!({ "result": answer.value, "ms": answer.took.as_secs_f64() * 1_000.0 });
+    if answer.cut {
+        shown["cut"] = json!(true);
+    }
+    if answer.wrote_nothing {
+        shown["wrote_nothing"] = json!(true);
+    }
+    if let Some(error) = answer.error {
+        shown["error"] = json!(error);
+    }
+    shown
+}
+
+async fn open(call: &mut Call) -> Answer {
+    let port = call.arguments.count("port")?.unwrap_or_default();
+    let port = u16::try_from(port)
+        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
+    let origins = call.arguments.texts("origins")?.unwrap_or_default();
+    if origins.len() > ORIGINS_MAX {
+        let problem = format!("{} origins, at most {ORIGINS_MAX} can be added", origins.len());
+        return Err(ArgumentError::new("origins", None, problem).into());
+    }
+    let server = call.server.clone();
+    let _order = server.studio().lock().await;
+    let access = call.service.open_studio(StudioOptions { port, origins }).await?;
+    call.connection.holds(access.lease);
+    let told = describe(&access);
+    let file = server.home().studio_file();
+    if let Err(error) = platform::write_private_file(&file, format!("{told:#}\n").as_bytes()) {
+        call.service.close_studio(Some(access.lease)).await;
+        let problem = format!("cannot write {}: {error}", file.display());
+        return Err(ArgumentError::new("home", None, problem).into());
+    }
+    let mut reply = Reply::saying("the live endpoint is open");
+    for (name, value) in told.as_object().into_iter().flatten() {
+        reply = reply.fact(name, value.clone());
+    }
+    Ok(reply.fact("file", file.display().to_string()))
+}
+
+fn describe(access: &StudioAccess) -> Value {
+    json!({
+        "endpoint": format!("ws://{}", access.address), "rpc": format!("ws://{}/rpc", access.address),
+        "namespace": access.namespace, "database": access.database, "user": access.user,
+        "password": access.password,
+    })
+}
+
+async fn close(call: &mut Call) -> Answer {
+    let closed = close_now(&call.server, &call.service, None).await;
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+}
+
+/// Whether the endpoint that this connection opened is open.
+async fn status(call: &mut Call) -> Answer {
+    let open = match call.connection.held() {
+        Some(lease) => call.service.has_studio(lease).await,
+        None => false,
+    };
+    Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
+}
+
+/// Closes the endpoint, or only the given opening of it, and takes its file away.
+pub(super) async fn close_now(server: &Server, service: &Service, lease: Option<Lease>) -> bool {
+    let _order = server.studio().lock().await;
+    let closed = service.close_studio(lease).await;
+    if closed {
+        forget(server);
+    }
+    closed
+}
+
+/// Takes away the file that tells how to connect.
+pub(super) fn forget(server: &Server) {
+    let file = server.home().studio_file();
+    if let Err(error) = platform::remove_file_if_there(&file) {
+        tracing::warn!(%error, file = %file.display(), "cannot remove the live endpoint's file");
+    }
+}

@@ -1,0 +1,139 @@
+//! What a person at the command line may ask of the worker, and what it says in `mem_stats`.
+
+use serde_json::{Value, json};
+
+use super::{
+    arguments::ArgumentError,
+    reply::Reply,
+    tools::{Answer, Call},
+};
+use crate::{
+    service::{Service, ServiceError},
+    store::{JobState, ListedJob},
+};
+
+/// The operations answered here.
+pub(super) const NAMES: [&str; 6] =
+    ["op_worker", "op_worker_pause", "op_worker_resume", "op_jobs", "op_jobs_retry", "op_reindex"];
+/// Most jobs that a listing shows.
+const LIST_MAX: usize = 500;
+
+pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
+    match name {
+        "op_worker" => status(call).await,
+        "op_worker_pause" => {
+            call.service.pause_worker(true).await?;
+            status(call).await
+        }
+        "op_worker_resume" => {
+            call.service.pause_worker(false).await?;
+            status(call).await
+        }
+        "op_jobs" => jobs(call).await,
+        "op_jobs_retry" => {
+            let revived = call.service.retry_jobs().await?;
+            Ok(Reply::saying(format!("{revived} jobs are tried again")).fact("revived", revived))
+        }
+        _ => {
+            let begun = call.service.reindex().await?;
+            Ok(Reply::saying(format!("the vectors of {} are being made", begun.model))
+                .fact("model", begun.model)
+                .fact("replaces", begun.replaces))
+        }
+    }
+}
+
+async fn status(call: &mut Call) -> Answer {
+    let facts = facts(&call.service).await?;
+    let line = facts["state"].as_str().unwrap_or_default().to_owned();
+    Ok(Reply::saying(format!("worker: {line}")).fact("worker", facts))
+}
+
+/// How the worker stands, as `mem_stats` and `cerebro worker status` say it.
+pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
+    let report = service.worker_report();
+    let (counts, filling) = service.job_counts().await?;
+    let spent = service.spent_today().await?;
+    let (provider, model) = match report.model.as_deref().map(|name| name.split_once('/').unwrap_or(("", name))) {
+        Some((provider, model)) => (Some(provider), Some(model)),
+        None => (None, None),
+    };
+    let mut facts = json!({
+        "state": report.state.name(), "queue_depth": counts.depth(), "failures": report.failures,
+        "dead": counts.dead, "embedded": report.done,
+    });
+    let searched = report.active.as_deref().filter(|active| Some(*active) != report.model.as_deref());
+    let optional = [
+        ("detail", json!(report.state.detail())),
+        ("provider", json!(provider)),
+        ("model", json!(model)),
+        ("searched_model", json!(searched)),
+        ("filling", json!(filling.then_some(true))),
+        ("lag_p50_ms", json!(report.lag.map(|(half, _)| half.as_millis()))),
+        ("lag_p99_ms", json!(report.lag.map(|(_, most)| most.as_millis()))),
+        ("tokens_today", json!((spent.tokens > 0).then_some(spent.tokens))),
+        ("requests_today", json!((spent.requests > 0).then_some(spent.requests))),
+    ];
+    for (name, value) in optional {
+        if !value.is_null() {
+            facts[name] = value;
+        }
+    }
+    Ok(facts)
+}
+
+/// The facts in one line, for a text.
+pub(super) fn line(facts: &Value) -> String {
+    let number = |name: &str| facts[name].as_u64().unwrap_or_default();
+    let word = |name: &str| facts[name].as_str().unwrap_or_default();
+    let model = match facts["model"].as_str() {
+        Some(model) => format!("model {}/{model}", word("provider")),
+        None => "no model".to_owned(),
+    };
+    let mut parts = vec![
+        format!("worker: {}, {model}", word("state")),
+        format!(
+            "{} jobs wait, {} attempts failed, {} given up",
+            number("queue_depth"),
+            number("failures"),
+            number("dead")
+        ),
+    ];
+    if facts["lag_p50_ms"].is_u64() {
+        let (half, most) = (number("lag_p50_ms"), number("lag_p99_ms"));
+        parts.push(format!("save to vector p50 {half} ms, p99 {most} ms"));
+    }
+    if facts["requests_today"].is_u64() {
+        let (tokens, requests) = (number("tokens_today"), number("requests_today"));
+        parts.push(format!("spent today: {tokens} tokens in {requests} requests"));
+    }
+    parts.extend(facts["detail"].as_str().map(str::to_owned));
+    parts.join("; ")
+}
+
+async fn jobs(call: &mut Call) -> Answer {
+    let limit = call.arguments.clamped("limit", 50, 1..=LIST_MAX)?;
+    let state = match call.arguments.text("state")?.as_deref() {
+        None | Some("dead") => JobState::Dead,
+        Some("queued") => JobState::Queued,
+        Some("leased") => JobState::Leased,
+        Some(other) => {
+            let problem = "a job is `queued`, `leased` or `dead`";
+            return Err(ArgumentError::new("state", Some(other), problem).into());
+        }
+    };
+    let (counts, _) = call.service.job_counts().await?;
+    let jobs = call.service.jobs(state, limit).await?;
+    Ok(Reply::saying(format!("{} jobs wait, {} were given up", counts.depth(), counts.dead))
+        .fact("queued", counts.queued)
+        .fact("leased", counts.leased)
+        .fact("dead", counts.dead)
+        .list("jobs", jobs.iter().map(row).collect()))
+}
+
+fn row(job: &ListedJob) -> Value {
+    json!({
+        "memory": job.memory.as_str(), "title": job.title, "state": job.state.as_str(), "attempts": job.attempts,
+        "due_at": job.due_at.to_string(), "error": job.error,
+    })
+}

@@ -1,0 +1,192 @@
+//! How the worker paces itself: when to try again, when to stop asking, what may still be spent, when to
+//! give way. Pure: moments and chances are given.
+
+use std::time::Duration;
+
+/// Attempts after which a job is given up; a person can revive it.
+pub const ATTEMPTS_MAX: u32 = 10;
+/// The wait after the first failed attempt; it doubles with each.
+const BACKOFF_FIRST: Duration = Duration::from_secs(10);
+/// The longest wait between two attempts.
+const BACKOFF_MAX: Duration = Duration::from_secs(60 * 60);
+/// Failures in a row after which a provider is left alone for a while.
+const BREAKER_FAILURES: u32 = 3;
+/// How long at first; it doubles while the provider does not recover.
+const BREAKER_FIRST: Duration = Duration::from_secs(15);
+/// The longest time for which a provider is left alone.
+const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
+/// How long nobody must have called before the worker goes on.
+pub const QUIET: Duration = Duration::from_millis(40);
+/// The longest that callers hold the worker off before each of its steps.
+pub const YIELD_MAX: Duration = Duration::from_secs(1);
+
+/// The wait before attempt `attempts` + 1, with up to half of it more by `chance` (0 to 1), so that jobs that
+/// failed together do not come back together.
+pub fn backoff(attempts: u32, chance: f64) -> Duration {
+    let doubled = BACKOFF_FIRST.saturating_mul(1_u32 << attempts.saturating_sub(1).min(20));
+    doubled.min(BACKOFF_MAX).mul_f64(1.0 + chance.clamp(0.0, 1.0) / 2.0)
+}
+
+/// Leaves a failing provider alone: closed it lets everything through, open nothing, and after a while one
+/// call, whose outcome decides.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Breaker {
+    failures: u32,
+    /// How often it opened since the last success.
+    opened: u32,
+    open_until: Option<Duration>,
+}
+
+impl Breaker {
+    /// How long to wait before the next call; `now` counts from any fixed moment.
+    pub fn wait(&self, now: Duration) -> Option<Duration> {
+        self.open_until?.checked_sub(now).filter(|wait| !wait.is_zero())
+    }
+
+    /// Whether the next call is the one that tries whether the provider is back.
+    pub fn is_trying(&self) -> bool {
+        self.open_until.is_some()
+    }
+
+    /// Notes a call that was answered.
+    pub fn succeed(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Notes a call that failed, and the wait that the provider asked for.
+    pub fn fail(&mut self, now: Duration, asked: Option<Duration>) {
+        self.failures += 1;
+        let opens = self.is_trying() || self.failures >= BREAKER_FAILURES;
+        let wait = opens.then(|| {
+            self.opened += 1;
+            BREAKER_FIRST.saturating_mul(1 << (self.opened - 1).min(16)).min(BREAKER_MAX)
+        });
+        let asked = asked.map(|asked| asked.min(BREAKER_MAX));
+        if let Some(wait) = wait.max(asked) {
+            self.open_until = Some(now + wait);
+        }
+    }
+}
+
+/// What may be spent in a day; 0 is without limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Budget {
+    /// Tokens.
+    pub tokens: u64,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// What was spent in a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens, as the provider counts them.
+    pub tokens: u64,
+    /// Requests, failed ones too.
+    pub requests: u64,
+}
+
+impl Budget {
+    /// Whether one more request of about `tokens` fits.
+    pub fn allows(&self, spent: Spent, tokens: u64) -> bool {
+        let fits = |limit: u64, total: u64| limit == 0 || total <= limit;
+        fits(self.tokens, spent.tokens.saturating_add(tokens))
+            && fits(self.requests, spent.requests.saturating_add(1))
+    }
+}
+
+/// About how many tokens a text has: a cautious count, for what is not yet spent.
+pub fn tokens_of(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(3)
+}
+
+/// How long the worker still gives way. `quiet` is the time since the last call ended, zero while one is under
+/// way; `held` is how long it has given way already.
+pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
+    if quiet >= QUIET || held >= YIELD_MAX {
+        return None;
+    }
+    Some(QUIET.saturating_sub(quiet).min(YIELD_MAX.saturating_sub(held)))
+}
+
+/// The value below which `per_cent` of the values are, by the nearest rank; `None` of none.
+pub fn percentile(values: &mut [Duration], per_cent: usize) -> Option<Duration> {
+    values.sort_unstable();
+    let rank = (values.len() * per_cent).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn waits_double_up_to_a_bound() {
+        for (attempts, seconds) in [(0, 10), (1, 10), (2, 20), (5, 160), (9, 2_560), (10, 3_600), (90, 3_600)] {
+            assert_eq!(backoff(attempts, 0.0), Duration::from_secs(seconds), "{attempts}");
+        }
+        assert_eq!(backoff(1, 1.0), Duration::from_secs(15));
+        assert_eq!(backoff(1, f64::NAN.max(0.0)), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_failing_provider_is_left_alone_for_longer_and_longer() {
+        let mut breaker = Breaker::default();
+        let mut now = Duration::ZERO;
+        breaker.fail(now, None);
+        breaker.fail(now, None);
+        assert_eq!(breaker.wait(now), None, "two failures are no outage");
+        breaker.fail(now, None);
+        assert_eq!(breaker.wait(now), Some(15 * SECOND));
+        assert_eq!(breaker.wait(now + 16 * SECOND), None, "then one call tries");
+        assert!(breaker.is_trying());
+        let mut calls = 0;
+        while now < Duration::from_secs(24 * 3_600) {
+            now += breaker.wait(now).unwrap_or_default();
+            breaker.fail(now, None);
+            calls += 1;
+        }
+        assert!(calls < 110, "{calls} calls in a day of outage");
+        breaker.succeed();
+        assert_eq!(breaker, Breaker::default());
+    }
+
+    #[test]
+    fn a_provider_that_asks_for_a_wait_gets_it_within_a_bound() {
+        let mut breaker = Breaker::default();
+        breaker.fail(SECOND, Some(20 * SECOND));
+        assert_eq!(breaker.wait(SECOND), Some(20 * SECOND));
+        breaker.fail(SECOND, Some(SECOND * 1_000_000));
+        assert_eq!(breaker.wait(SECOND), Some(BREAKER_MAX));
+    }
+
+    #[test]
+    fn a_budget_holds_to_the_last_request() {
+        let budget = Budget { tokens: 100, requests: 2 };
+        assert!(budget.allows(Spent::default(), 100));
+        assert!(!budget.allows(Spent::default(), 101));
+        assert!(!budget.allows(Spent { tokens: 1, requests: 0 }, 100));
+        assert!(!budget.allows(Spent { tokens: 0, requests: 2 }, 1));
+        assert!(Budget::default().allows(Spent { tokens: u64::MAX, requests: u64::MAX }, u64::MAX));
+    }
+
+    #[test]
+    fn callers_hold_the_worker_off_but_not_for_ever() {
+        assert_eq!(give_way(Duration::MAX, Duration::ZERO), None);
+        assert_eq!(give_way(Duration::ZERO, Duration::ZERO), Some(QUIET));
+        assert_eq!(give_way(QUIET / 2, Duration::ZERO), Some(QUIET / 2));
+        assert_eq!(give_way(Duration::ZERO, YIELD_MAX), None);
+    }
+
+    #[test]
+    fn percentiles_are_of_the_nearest_rank() {
+        let mut values: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
+        for (per_cent, want) in [(50, 50), (99, 99), (100, 100)] {
+            assert_eq!(percentile(&mut values, per_cent), Some(Duration::from_millis(want)));
+        }
+        assert_eq!(percentile(&mut [SECOND], 1), Some(SECOND));
+        assert_eq!(percentile(&mut [], 50), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! What a language model says of how memories stand to each other: asked by the worker, shown with hits.
+//!
+//! A claim annotates a hit; it never hides, reorders or deletes one.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Notify;
+
+use super::{
+    Service, ServiceError, lock,
+    worker::{LOOK, lease_end},
+};
+use crate::{
+    domain::{Memory, MemoryId},
+    embed::EmbedError,
+    llm::{Ask, Llm},
+    pace::{self, Breaker, Budget, Spent},
+    relate::{
+        RelationKind,
+        claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit},
+    },
+    store::{Committed, Job, JobKind, Provenance},
+};
+
+/// How often a model may mend an answer that does not fit.
+const REPAIRS_MAX: u64 = 1;
+/// How long nothing is asked when nobody can be.
+const REST: Duration = Duration::from_secs(60);
+/// What a question is taken to cost before it is known.
+const TOKENS_GUESSED: u64 = 4_000;
+/// Most claims that are kept at hand.
+const CLAIMS_MAX: usize = 10_000;
+/// Most memories that are named beside a hit.
+const NAMED_MAX: usize = 2;
+
+/// What is claimed against one memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claimed {
+    /// Memories that are said to take its place.
+    pub superseded_by: Vec<MemoryId>,
+    /// Memories that are said to contradict it.
+    pub conflicts_with: Vec<MemoryId>,
+}
+
+/// Who claims what, read from the store when it is first wanted.
+#[derive(Default)]
+pub(super) struct ClaimBook {
+    read: Mutex<Option<Arc<BTreeMap<MemoryId, Claimed>>>>,
+    /// There is something to ask a model about.
+    wanted: Notify,
+}
+
+impl ClaimBook {
+    /// Forgets what was read: something changed.
+    pub(super) fn forget(&self) {
+        lock(&self.read).take();
+    }
+
+    /// A memory that went takes its claims with it.
+    pub(super) fn follow(&self, committed: &Committed) {
+        if committed.memories.iter().any(|memory| !memory.is_live() || memory.version > 1) {
+            self.forget();
+        }
+    }
+}
+
+/// Opens the language model of the settings; cheap.
+pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, EmbedError> + Send + Sync>;
+
+/// Who says how memories stand to each other.
+#[derive(Clone)]
+pub struct Claiming {
+    /// Opens the model, if there is one.
+    pub open: LlmOpener,
+    /// What may be spent in a day if it is paid for.
+    pub budget: Budget,
+}
+
+impl Claiming {
+    /// Nobody.
+    pub fn nobody() -> Self {
+        Self { open: Arc::new(|| Ok(None)), budget: Budget::default() }
+    }
+}
+
+/// The loop that asks: it takes one job at a time, so that nothing waits for a slow model but itself.
+struct Claimer {
+    owner: String,
+    breaker: Breaker,
+    begun: Instant,
+}
+
+impl Claimer {
+    /// One round; gives how long to wait for the next.
+    async fn round(&mut self, service: &Service) -> Result<Duration, ServiceError> {
+        let claiming = &service.0.vectors.embedding.claiming;
+        let llm = match (claiming.open)() {
+            Ok(Some(llm)) => llm,
+            Ok(None) => return Ok(REST),
+            Err(error) => {
+                tracing::warn!(%error, "no language model can be asked");
+                return Ok(REST);
+            }
+        };
+        if let Some(wait) = self.breaker.wait(self.begun.elapsed()) {
+            return Ok(wait);
+        }
+        if service.store().worker_is_paused().await? {
+            return Ok(LOOK);
+        }
+        if llm.is_metered() && !service.fits_budget(claiming.budget, TOKENS_GUESSED).await {
+            return Ok(REST);
+        }
+        let jobs = service.store().claim_jobs(&self.owner, JobKind::Claim, 1, lease_end()).await?;
+        let Some(job) = jobs.into_iter().next() else { return Ok(LOOK) };
+        self.work(service, &llm, &job).await?;
+        Ok(Duration::ZERO)
+    }
+
+    async fn work(&mut self, service: &Service, llm: &Llm, job: &Job) -> Result<(), ServiceError> {
+        let store = service.store();
+        let Some(memory) = store.memory(&job.memory).await?.filter(Memory::is_live) else {
+            return Ok(store.end_job(&self.owner, job).await?);
+        };
+        if job.attempts > pace::ATTEMPTS_MAX {
+            let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
+            return Ok(store.fail_job(&self.owner, job, None, &reason).await?);
+        }
+        let mut spent = Spent::default();
+        let done = service.relate_by_claims(&memory, llm, &mut spent).await;
+        if llm.is_metered() {
+            service.note_spent(&llm.name(), spent).await;
+        }
+        let error = match done {
+            Ok(()) => {
+                self.breaker.succeed();
+                return Ok(store.end_job(&self.owner, job).await?);
+            }
+            Err(ClaimError::Service(error)) => return Err(error),
+            Err(ClaimError::Provider(error)) => error,
+        };
+        tracing::debug!(%error, attempts = job.attempts, "a language model said nothing of use");
+        let again = match &error {
+            EmbedError::Later { after, .. } => {
+                self.breaker.fail(self.begun.elapsed(), *after);
+                let wait = pace::backoff(job.attempts, rand::random());
+                (job.attempts < pace::ATTEMPTS_MAX).then(|| store.now() + wait)
+            }
+            EmbedError::Unusable(_) => {
+                self.breaker.fail(self.begun.elapsed(), Some(REST));
+                return Ok(store.release_jobs(&self.owner, std::slice::from_ref(job)).await?);
+            }
+            EmbedError::Refused { .. } => None,
+        };
+        Ok(store.fail_job(&self.owner, job, again, &error.to_string()).await?)
+    }
+}
+
+impl Service {
+    /// Starts the loop that asks a language model.
+    pub(super) fn start_claims(&self) {
+        let (service, stop) = (self.clone(), self.0.worker.stopping());
+        tokio::spawn(async move {
+            let owner = format!("{}/{}", service.store().writer(), crate::domain::SessionId::random());
+            let mut claimer = Claimer { owner, breaker: Breaker::default(), begun: Instant::now() };
+            loop {
+                let round = tokio::select! {
+                    round = claimer.round(&service) => round,
+                    () = stop.cancelled() => break,
+                };
+                let wait = round.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "the store did not take what a language model said");
+                    REST
+                });
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = service.0.claims.wanted.notified() => {}
+                    () = stop.cancelled() => break,
+                }
+            }
+        });
+    }
+
+    /// Queues a memory for the language model, if there is one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
+        if matches!((self.0.vectors.embedding.claiming.open)(), Ok(Some(_))) {
+            self.store().queue_claim(&memory.id, memory.revision).await?;
+            self.0.claims.wanted.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Asks a model how a memory stands to the ones that are near to it, and keeps what fits.
+    ///
+    /// # Errors
+    /// The provider's, or a failing store. An answer that does not fit, also when it was mended, is a
+    /// refusal.
+    async fn relate_by_claims(
+        &self,
+        memory: &Memory,
+        llm: &Llm,
+        spent: &mut Spent,
+    ) -> Result<(), ClaimError> {
+        let candidates = self.claim_candidates(memory).await?;
+        let schema = claim::schema(candidates.len());
+        let mut turns = vec![claim::question(memory, &candidates)];
+        loop {
+            let ask = Ask { instructions: INSTRUCTIONS, turns: turns.clone(), schema: &schema };
+            spent.requests += 1;
+            let told = llm.ask(&ask).await?;
+            spent.tokens += told.tokens;
+            match read(&told.text, memory, &candidates) {
+                Ok(claims) => {
+                    return Ok(self.keep(memory, llm, &claims).await?);
+                }
+                Err(misfit) if spent.requests > REPAIRS_MAX => {
+                    let reason = misfit.to_string();
+                    return Err(EmbedError::Refused { provider: llm.name(), reason }.into());
+                }
+                Err(misfit) => {
+                    turns.push(told.text);
+                    turns.push(format!("{misfit}. Answer once more, with JSON of that schema and nothing else."));
+                }
+            }
+        }
+    }
+
+    async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {
+        let model = llm.name();
+        let by = Provenance { method: "llm", model: Some(&model) };
+        if self.store().put_relations(&memory.id, memory.revision, by, &claims.relations).await? {
+            self.store().put_entities(&memory.id, &model, &claims.entities).await?;
+        }
+        self.0.claims.forget();
+        Ok(())
+    }
+
+    /// The memories that a model is shown beside one: those it is related to already, the strongest first.
+    async fn claim_candidates(&self, memory: &Memory) -> Result<Vec<Memory>, ServiceError> {
+        let relations = self.store().relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
+        let mut ids: Vec<MemoryId> = Vec::new();
+        for relation in relations {
+            let other = if relation.from == memory.id { relation.to } else { relation.from };
+            if !ids.contains(&other) {
+                ids.push(other);
+            }
+        }
+        ids.truncate(CANDIDATES_MAX);
+        let mut found = self.store().memories_by_id(&ids).await?;
+        found.retain(Memory::is_live);
+        found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
+        Ok(found)
+    }
+
+    /// What is claimed against each of some memories, as far as anything is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn claimed(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
+        let book = self.claim_book().await?;
+        Ok(ids.iter().filter_map(|id| Some((id.clone(), book.get(id)?.clone()))).collect())
+    }
+
+    async fn claim_book(&self) -> Result<Arc<BTreeMap<MemoryId, Claimed>>, ServiceError> {
+        if let Some(book) = lock(&self.0.claims.read).clone() {
+            return Ok(book);
+        }
+        let claims = self.store().claims(CLAIMS_MAX).await?;
+        let mut ends: Vec<MemoryId> = claims.iter().map(|claim| claim.from.clone()).collect();
+        ends.sort();
+        ends.dedup();
+        let live = self.store().memories_by_id(&ends).await?;
+        let is_live = |id: &MemoryId| live.iter().any(|memory| memory.id == *id && memory.is_live());
+        let mut book: BTreeMap<MemoryId, Claimed> = BTreeMap::new();
+        for claim in claims.iter().filter(|claim| is_live(&claim.from)) {
+            if claim.kind == RelationKind::Supersedes.as_str() {
+                note(&mut book.entry(claim.to.clone()).or_default().superseded_by, &claim.from);
+            } else {
+                note(&mut book.entry(claim.to.clone()).or_default().conflicts_with, &claim.from);
+                note(&mut book.entry(claim.from.clone()).or_default().conflicts_with, &claim.to);
+            }
+        }
+        let book = Arc::new(book);
+        *lock(&self.0.claims.read) = Some(Arc::clone(&book));
+        Ok(book)
+    }
+}
+
+fn note(ids: &mut Vec<MemoryId>, id: &MemoryId) {
+    if ids.len() < NAMED_MAX && !ids.contains(id) {
+        ids.push(id.clone());
+    }
+}
+
+/// Reads an answer's text; some models put their JSON between fences.
+fn read(text: &str, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
+    let begin = text.find('{').unwrap_or(0);
+    let end = text.rfind('}').map_or(text.len(), |at| at + 1);
+    let json = text.get(begin..end).unwrap_or(text);
+    let answer = serde_json::from_str(json).map_err(|error| Misfit(format!("it is not JSON: {error}")))?;
+    claim::read(&answer, memory, candidates)
+}
+
+/// Why nothing was claimed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClaimError {
+    /// The model's provider.
+    #[error(transparent)]
+    Provider(#[from] EmbedError),
+    /// The store or index.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}

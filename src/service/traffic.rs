@@ -1,0 +1,55 @@
+//! Who is calling: what the worker gives way to.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+#[derive(Debug)]
+struct Calls {
+    under_way: usize,
+    last_end: Option<Instant>,
+}
+
+/// Counts the calls of people and agents.
+#[derive(Debug)]
+pub(super) struct Traffic(Mutex<Calls>);
+
+/// A call under way.
+pub struct Busy(super::Service);
+
+impl Traffic {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Calls { under_way: 0, last_end: None }))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How long nobody has called; zero while a call is under way.
+    pub(super) fn quiet(&self) -> Duration {
+        self.with(|calls| match (calls.under_way, calls.last_end) {
+            (0, None) => Duration::MAX,
+            (0, Some(end)) => end.elapsed(),
+            _ => Duration::ZERO,
+        })
+    }
+}
+
+impl super::Service {
+    /// Notes that somebody waits for an answer until the guard is dropped: the worker gives way meanwhile.
+    pub fn busy(&self) -> Busy {
+        self.0.traffic.with(|calls| calls.under_way += 1);
+        Busy(self.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.0.traffic.with(|calls| {
+            calls.under_way = calls.under_way.saturating_sub(1);
+            calls.last_end = Some(Instant::now());
+        });
+    }
+}

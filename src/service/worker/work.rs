@@ -1,0 +1,211 @@
+//! Doing leased jobs: cutting, embedding, putting; and what becomes of those that fail.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{LAGS_MAX, LEASE, LOOK, Loop, SPENT, STEP, WorkerState, lease_end};
+use crate::{
+    domain::{Memory, MemoryId, Project, Timestamp},
+    embed::{EmbedError, Embedder},
+    pace::{self, Spent},
+    passage::passages,
+    service::{Service, ServiceError, lock},
+    store::{Job, StoredModel},
+};
+
+/// A leased job under way.
+struct Task {
+    job: Job,
+    memory: Memory,
+    texts: Vec<String>,
+    vectors: Vec<Vec<f32>>,
+}
+
+/// What stops the work on the jobs that were taken.
+enum Halt {
+    /// The provider does not answer now.
+    Later(Option<Duration>),
+    /// The model cannot be used.
+    Unusable(String),
+    /// Today's budget is spent.
+    Spent,
+}
+
+impl Loop {
+    /// Does the jobs, or gives back what it could not do.
+    pub(super) async fn work(
+        &mut self,
+        service: &Service,
+        embedder: &Arc<dyn Embedder>,
+        target: &StoredModel,
+        jobs: Vec<Job>,
+    ) -> Result<(), ServiceError> {
+        let mut tasks = self.tasks(service, embedder, jobs).await?;
+        let mut renewed = Instant::now();
+        while let Some(mut task) = tasks.pop_front() {
+            if renewed.elapsed() >= LEASE / 4 {
+                service.store().renew_jobs(&self.owner, lease_end()).await?;
+                renewed = Instant::now();
+            }
+            match self.embed(service, embedder, target, &mut task).await {
+                Ok(true) if task.vectors.len() < task.texts.len() => tasks.push_front(task),
+                Ok(true) => self.finish(service, target, task).await?,
+                Ok(false) => {}
+                Err(halt) => {
+                    let left: Vec<Job> = tasks.into_iter().map(|task| task.job).collect();
+                    service.store().release_jobs(&self.owner, &left).await?;
+                    return self.halted(service, task.job, halt).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The memories of the jobs, cut into passages. Jobs with nothing to do are ended.
+    async fn tasks(
+        &self,
+        service: &Service,
+        embedder: &Arc<dyn Embedder>,
+        jobs: Vec<Job>,
+    ) -> Result<VecDeque<Task>, ServiceError> {
+        let ids: Vec<MemoryId> = jobs.iter().map(|job| job.memory.clone()).collect();
+        let memories = service.store().memories_by_id(&ids).await?;
+        let words = embedder.model().passage_words;
+        let mut tasks = VecDeque::new();
+        for job in jobs {
+            let memory = memories.iter().find(|memory| memory.id == job.memory && memory.is_live());
+            let Some(memory) = memory.cloned() else {
+                service.store().end_job(&self.owner, &job).await?;
+                continue;
+            };
+            if job.attempts > pace::ATTEMPTS_MAX {
+                let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
+                self.failed(service, &job, None, &reason).await?;
+                continue;
+            }
+            tasks.push_back(Task { texts: passages(&memory, words), job, memory, vectors: Vec::new() });
+        }
+        Ok(tasks)
+    }
+
+    /// One step: embeds some of the texts that a task still lacks. `false` when the provider refused them,
+    /// and the job is given up.
+    async fn embed(
+        &mut self,
+        service: &Service,
+        embedder: &Arc<dyn Embedder>,
+        target: &StoredModel,
+        task: &mut Task,
+    ) -> Result<bool, Halt> {
+        self.give_way(service).await;
+        let most = match service.0.vectors.embedding.batch {
+            _ if embedder.is_metered() => embedder.batch_max(),
+            0 => STEP,
+            batch => batch.min(embedder.batch_max()),
+        };
+        let from = task.vectors.len();
+        let texts: Vec<String> = task.texts.iter().skip(from).take(most.max(1)).cloned().collect();
+        let wanted = texts.len();
+        if embedder.is_metered() {
+            let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
+            if !service.may_spend(tokens).await {
+                return Err(Halt::Spent);
+            }
+        }
+        self.asked = Some(Instant::now());
+        let answer = self.thread.embed(Arc::clone(embedder), texts).await;
+        if embedder.is_metered() {
+            let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
+            service.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+        }
+        let embedded = match answer {
+            Ok(embedded) => embedded,
+            Err(EmbedError::Later { reason, after, .. }) => {
+                tracing::debug!(reason, "the provider does not answer now");
+                return Err(Halt::Later(after));
+            }
+            Err(EmbedError::Unusable(reason)) => return Err(Halt::Unusable(reason)),
+            Err(error @ EmbedError::Refused { .. }) => {
+                let failed = self.failed(service, &task.job, None, &error.to_string()).await;
+                return failed.map(|()| false).map_err(|error| Halt::Unusable(error.to_string()));
+            }
+        };
+        let fits = embedded.vectors.len() == wanted
+            && embedded.vectors.iter().all(|vector| vector.len() == target.dimension);
+        if !fits {
+            let words = format!("the provider gave {} vectors of another form than asked", embedded.vectors.len());
+            return Err(Halt::Unusable(words));
+        }
+        self.breaker.succeed();
+        self.proven = true;
+        task.vectors.extend(embedded.vectors);
+        Ok(true)
+    }
+
+    async fn finish(&self, service: &Service, target: &StoredModel, task: Task) -> Result<(), ServiceError> {
+        let Task { job, memory, vectors, .. } = task;
+        service.relate(&memory, target, &vectors).await?;
+        service.want_claims(&memory).await?;
+        let put = |project: &Project| {
+            service.0.vectors.put(target, project, &memory.id, &vectors);
+        };
+        let done =
+            service.store().finish_job(&self.owner, &job, target, memory.revision, &vectors, put).await?;
+        if !done {
+            tracing::debug!(memory = %job.memory, "a memory changed while it was embedded; its new job is queued");
+            return Ok(());
+        }
+        let mut told = lock(&service.0.worker.told);
+        told.done += 1;
+        let lag = job.queued_at.and_then(|at| Duration::try_from(Timestamp::now().duration_since(at)).ok());
+        if let Some(lag) = lag {
+            if told.lags.len() >= LAGS_MAX {
+                told.lags.pop_front();
+            }
+            told.lags.push_back(lag);
+        }
+        Ok(())
+    }
+
+    /// The provider stopped the work at a job.
+    async fn halted(&mut self, service: &Service, job: Job, halt: Halt) -> Result<(), ServiceError> {
+        match halt {
+            Halt::Later(after) => {
+                self.breaker.fail(self.begun.elapsed(), after);
+                let again = (job.attempts < pace::ATTEMPTS_MAX)
+                    .then(|| Timestamp::now() + pace::backoff(job.attempts, rand::random()));
+                self.failed(service, &job, again, "the provider did not answer").await
+            }
+            Halt::Unusable(reason) if self.proven => {
+                let again = (job.attempts < pace::ATTEMPTS_MAX)
+                    .then(|| Timestamp::now() + pace::backoff(job.attempts, rand::random()));
+                (self.embedder, self.target) = (None, None);
+                self.failed(service, &job, again, &reason).await
+            }
+            Halt::Unusable(reason) => {
+                self.block(WorkerState::Unusable(reason), LOOK * 3);
+                (self.embedder, self.target) = (None, None);
+                Ok(service.store().release_jobs(&self.owner, &[job]).await?)
+            }
+            Halt::Spent => {
+                self.block(WorkerState::Waiting(SPENT.to_owned()), LOOK * 3);
+                Ok(service.store().release_jobs(&self.owner, &[job]).await?)
+            }
+        }
+    }
+
+    async fn failed(
+        &self,
+        service: &Service,
+        job: &Job,
+        again: Option<Timestamp>,
+        reason: &str,
+    ) -> Result<(), ServiceError> {
+        lock(&service.0.worker.told).failures += 1;
+        tracing::debug!(memory = %job.memory, attempts = job.attempts, dead = again.is_none(), "a job failed");
+        Ok(service.store().fail_job(&self.owner, job, again, reason).await?)
+    }
+}

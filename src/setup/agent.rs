@@ -1,0 +1,322 @@
+//! The agents: where each keeps its files, and what goes into them.
+//!
+//! All files are edited here, and none through an agent's own command line: those have no dry run, cannot
+//! undo an edit exactly, write other files beside, and know nothing of hooks and instructions. What they
+//! write served as the model of these entries, and `make agents` holds the entries against the agents.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::block::OURS;
+use super::piece::{Content, Format, Part, Piece, Target};
+use super::place::{Invocation, Places, is_on_path};
+use crate::hook;
+
+/// The tools that may run without asking: all but those that take something away.
+const ALLOWED: [&str; 12] = [
+    "mem_session_start", "mem_session_end", "mem_session_summary", "mem_context", "mem_save", "mem_update",
+    "mem_suggest_topic_key", "mem_search", "mem_get_observation", "mem_timeline", "mem_save_prompt",
+    "mem_stats",
+];
+/// The text for an agent's instructions.
+pub const INSTRUCTIONS: &str = include_str!("../../prompt_template.md");
+/// The plugin through which OpenCode runs hooks; `COMMAND` stands for program and arguments.
+const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
+/// The name of the server in every configuration.
+const NAME: &str = "cerebro";
+/// How long a hook may take before its agent gives up on it: more than it ever takes.
+const HOOK_SECONDS: u64 = 5;
+
+/// One agent.
+#[derive(Debug)]
+pub struct Agent {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The name that people know.
+    pub title: &'static str,
+    /// Its program, where it has one to look for.
+    program: Option<&'static str>,
+    /// The folder that shows that it is installed.
+    folder: fn(&Places) -> PathBuf,
+    targets: fn(&Places, &Invocation) -> Vec<Target>,
+    /// What the user must know or do after it is set up.
+    pub notes: &'static [&'static str],
+}
+
+/// All agents, in the order in which they are listed.
+pub static AGENTS: [Agent; 8] = [
+    Agent {
+        name: "claude-code",
+        title: "Claude Code",
+        program: Some("claude"),
+        folder: |places| places.named("CLAUDE_CONFIG_DIR", ".claude"),
+        targets: claude_code,
+        notes: &[],
+    },
+    Agent {
+        name: "codex",
+        title: "Codex",
+        program: Some("codex"),
+        folder: |places| places.named("CODEX_HOME", ".codex"),
+        targets: codex,
+        notes: &["Codex runs new hooks only after you trust them: start `codex` and open `/hooks`"],
+    },
+    Agent {
+        name: "gemini-cli",
+        title: "Gemini CLI",
+        program: Some("gemini"),
+        folder: |places| places.home(".gemini"),
+        targets: gemini_cli,
+        notes: &["Gemini CLI starts MCP servers only in folders that you trust"],
+    },
+    Agent {
+        name: "opencode",
+        title: "OpenCode",
+        program: Some("opencode"),
+        folder: |places| places.config().join("opencode"),
+        targets: opencode,
+        notes: &[
+            "with a plugin (our hooks are one), OpenCode fetches its plugin package from npm when it starts; \
+             where there is no network that makes it wait, and --no-hooks avoids it",
+        ],
+    },
+    Agent {
+        name: "cursor",
+        title: "Cursor",
+        program: Some("cursor"),
+        folder: |places| places.home(".cursor"),
+        targets: cursor,
+        notes: &[
+            "Cursor keeps its user rules outside of files: paste what `cerebro prompt` prints into Settings, Rules",
+        ],
+    },
+    Agent {
+        name: "vscode",
+        title: "VS Code",
+        program: Some("code"),
+        folder: |places| places.application().join("Code"),
+        targets: vscode,
+        notes: &["VS Code asks once whether you trust the server"],
+    },
+    Agent {
+        name: "windsurf",
+        title: "Windsurf",
+        program: Some("windsurf"),
+        folder: |places| places.home(".codeium/windsurf"),
+        targets: windsurf,
+        notes: &["Windsurf reads at most 6,000 characters of its global rules"],
+    },
+    Agent {
+        name: "zed",
+        title: "Zed",
+        program: Some("zed"),
+        folder: |places| places.config().join("zed"),
+        targets: zed,
+        notes: &[
+            "Zed keeps its rules outside of files: paste what `cerebro prompt` prints into its Rules Library",
+        ],
+    },
+];
+
+impl Agent {
+    /// The agent of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        AGENTS.iter().find(|agent| agent.name == name)
+    }
+
+    /// Whether it seems to be installed.
+    pub fn is_installed(&self, places: &Places) -> bool {
+        self.program.is_some_and(is_on_path) || (self.folder)(places).is_dir()
+    }
+
+    /// The files that Cerebro can be put into, the one with the server's entry first.
+    pub fn targets(&self, places: &Places, invocation: &Invocation) -> Vec<Target> {
+        (self.targets)(places, invocation)
+    }
+}
+
+fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
+    // With the folder named by the variable, the file lies in it; else beside it.
+    let is_named = folder != places.home(".claude");
+    let servers = if is_named { folder.join(".claude.json") } else { places.home(".claude.json") };
+    let entry = json!({
+        "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]), "env": {},
+    });
+    let rules = ALLOWED.map(|tool| rule(&["permissions", "allow"], format!("mcp__{NAME}__{tool}")));
+    let hooks = hook::EVENTS_OF_CLAUDE_CODE.map(|event| {
+        let arguments = invocation.arguments(&["hook", "claude-code", event]);
+        let command = json!({
+            "type": "command", "command": invocation.program(), "args": arguments, "timeout": HOOK_SECONDS,
+        });
+        hook(event, json!({ "hooks": [command] }), r#""hook","claude-code""#)
+    });
+    vec![
+        target(servers, Format::Json, [server(&["mcpServers"], entry)]),
+        target(folder.join("settings.json"), Format::Json, rules.into_iter().chain(hooks)),
+        target(folder.join("CLAUDE.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+    ]
+}
+
+fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.named("CODEX_HOME", ".codex");
+    let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
+    let rules = ALLOWED.map(|tool| Piece {
+        part: Part::Permissions,
+        content: Content::Entry {
+            path: path(&["mcp_servers", NAME, "tools", tool]),
+            value: json!({ "approval_mode": "approve" }),
+        },
+    });
+    let hooks = hook::EVENTS_OF_CODEX.map(|event| {
+        let line = invocation.line(&["hook", "codex", event]);
+        let command = json!({ "type": "command", "command": line, "timeout": HOOK_SECONDS });
+        hook(event, json!({ "hooks": [command] }), " hook codex ")
+    });
+    let config = [server(&["mcp_servers"], entry)].into_iter().chain(rules);
+    vec![
+        target(folder.join("config.toml"), Format::Toml, config),
+        target(folder.join("hooks.json"), Format::Json, hooks),
+        target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+    ]
+}
+
+fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.home(".gemini");
+    let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
+    let trust = Piece {
+        part: Part::Permissions,
+        content: Content::Entry { path: path(&["mcpServers", NAME, "trust"]), value: json!(true) },
+    };
+    let hooks = hook::EVENTS_OF_GEMINI_CLI.map(|event| {
+        let command = json!({
+            "type": "command", "name": NAME, "command": invocation.line(&["hook", "gemini-cli", event]),
+            "timeout": HOOK_SECONDS * 1_000,
+        });
+        let mut group = json!({ "hooks": [command] });
+        if event == hook::BEFORE_TOOL {
+            group["matcher"] = json!(format!("mcp_+{NAME}_+mem_.*"));
+        }
+        hook(event, group, " hook gemini-cli ")
+    });
+    let settings = [server(&["mcpServers"], entry), trust].into_iter().chain(hooks);
+    vec![
+        target(folder.join("settings.json"), Format::Json, settings),
+        target(folder.join("GEMINI.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+    ]
+}
+
+fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.config().join("opencode");
+    let entry = json!({ "type": "local", "command": invocation.words(&["mcp"]), "enabled": true });
+    let rules = [(format!("{NAME}_mem_*"), "allow"), (format!("{NAME}_mem_delete"), "ask")];
+    let rules = rules.map(|(tools, rule)| Piece {
+        part: Part::Permissions,
+        content: Content::Entry { path: vec!["permission".to_owned(), tools], value: json!(rule) },
+    });
+    let command = json!(invocation.words(&["hook", "opencode"])).to_string();
+    let plugin = OPENCODE_PLUGIN.replace("[/* COMMAND */]", &command);
+    vec![
+        target(
+            existing(&folder, ["opencode.json", "opencode.jsonc"]),
+            Format::Json,
+            [server(&["mcp"], entry)].into_iter().chain(rules),
+        ),
+        target(
+            folder.join("plugins/cerebro.ts"),
+            Format::Whole,
+            [Piece { part: Part::Hooks, content: Content::Text(plugin) }],
+        ),
+        target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+    ]
+}
+
+fn cursor(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.home(".cursor");
+    let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
+    let version = Content::Default { path: path(&["version"]), value: json!(1) };
+    let hooks = hook::EVENTS_OF_CURSOR.map(|event| {
+        let line = invocation.line(&["hook", "cursor", event]);
+        hook(event, json!({ "command": line, "timeout": HOOK_SECONDS }), " hook cursor ")
+    });
+    let hooks = [Piece { part: Part::Hooks, content: version }].into_iter().chain(hooks);
+    vec![
+        target(folder.join("mcp.json"), Format::Json, [server(&["mcpServers"], entry)]),
+        target(folder.join("hooks.json"), Format::Json, hooks),
+    ]
+}
+
+fn vscode(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.application().join("Code/User");
+    let entry = json!({
+        "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
+    });
+    let text = format!(
+        "---\napplyTo: '**'\ndescription: Memory with Cerebro, {OURS} vscode`\n---\n\n{INSTRUCTIONS}"
+    );
+    vec![
+        target(folder.join("mcp.json"), Format::Json, [server(&["servers"], entry)]),
+        target(folder.join("prompts/cerebro.instructions.md"), Format::Whole, [instructions(&text)]),
+    ]
+}
+
+fn windsurf(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let folder = places.home(".codeium/windsurf");
+    let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
+    vec![
+        target(folder.join("mcp_config.json"), Format::Json, [server(&["mcpServers"], entry)]),
+        target(folder.join("memories/global_rules.md"), Format::Block, [instructions(INSTRUCTIONS)]),
+    ]
+}
+
+fn zed(places: &Places, invocation: &Invocation) -> Vec<Target> {
+    let entry = json!({
+        "source": "custom", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
+        "env": {},
+    });
+    let rules = ALLOWED.map(|tool| Piece {
+        part: Part::Permissions,
+        content: Content::Entry {
+            path: path(&["agent", "tool_permissions", "tools", &format!("mcp:{NAME}:{tool}")]),
+            value: json!({ "default": "allow" }),
+        },
+    });
+    let pieces = [server(&["context_servers"], entry)].into_iter().chain(rules);
+    vec![target(places.config().join("zed/settings.json"), Format::Json, pieces)]
+}
+
+fn target(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>) -> Target {
+    Target { path, format, pieces: pieces.into_iter().collect() }
+}
+
+/// The first file of these that is there, else the first.
+fn existing(folder: &Path, names: [&str; 2]) -> PathBuf {
+    let paths = names.map(|name| folder.join(name));
+    let [first, _] = &paths;
+    paths.iter().find(|path| path.exists()).unwrap_or(first).clone()
+}
+
+fn path(keys: &[&str]) -> Vec<String> {
+    keys.iter().map(|key| (*key).to_owned()).collect()
+}
+
+fn server(way: &[&str], value: Value) -> Piece {
+    let path = way.iter().copied().chain([NAME]).map(str::to_owned).collect();
+    Piece { part: Part::Server, content: Content::Entry { path, value } }
+}
+
+fn rule(way: &[&str], rule: String) -> Piece {
+    let value = json!(rule);
+    let mark = value.to_string();
+    Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, mark } }
+}
+
+fn hook(event: &str, value: Value, mark: &str) -> Piece {
+    let content = Content::Element { path: path(&["hooks", event]), value, mark: mark.to_owned() };
+    Piece { part: Part::Hooks, content }
+}
+
+fn instructions(text: &str) -> Piece {
+    Piece { part: Part::Instructions, content: Content::Text(text.to_owned()) }
+}

@@ -1,0 +1,66 @@
+//! A block of ours in a text of the user's, between two marks.
+
+/// The line before and the line after.
+const BEGIN: &str = "<!-- cerebro:begin -->";
+const END: &str = "<!-- cerebro:end -->";
+/// What every file that is ours alone says near its beginning.
+pub const OURS: &str = "written by `cerebro setup";
+/// How far into a file that is looked for, in bytes.
+const OURS_WITHIN: usize = 400;
+
+/// Whether a whole file is ours.
+pub fn is_ours(text: &str) -> bool {
+    text.find(OURS).is_some_and(|at| at < OURS_WITHIN)
+}
+
+/// The text with the block in it: in place of the one that is there, else at the end after an empty line.
+pub fn put(text: &str, block: &str) -> String {
+    let block = format!("{BEGIN}\n{}\n{END}\n", block.trim());
+    if let Some((before, after)) = around(text) {
+        return format!("{before}{block}{after}");
+    }
+    let gap = match text {
+        "" => "",
+        text if text.ends_with("\n\n") => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    format!("{text}{gap}{block}")
+}
+
+/// The text without the block, and without the empty line that was put before it.
+pub fn take(text: &str) -> String {
+    let Some((before, after)) = around(text) else { return text.to_owned() };
+    let before = if before.ends_with("\n\n") { &before[..before.len() - 1] } else { before };
+    format!("{before}{after}")
+}
+
+/// What stands before and after the block with its last line's end.
+fn around(text: &str) -> Option<(&str, &str)> {
+    let begin = text.find(BEGIN)?;
+    let end = begin + text[begin..].find(END)? + END.len();
+    let after = &text[end..];
+    Some((&text[..begin], after.strip_prefix('\n').unwrap_or(after)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_comes_once_and_goes_without_a_trace() {
+        for text in ["", "# Mine\n", "# Mine\n\nWords.\n", "é\n"] {
+            let with = put(text, "Block\n");
+            assert!(with.contains("\nBlock\n"), "{with}");
+            assert_eq!(put(&with, "Block\n"), with);
+            assert_eq!(take(&with), text);
+            let changed = put(&with, "Other");
+            assert!(changed.contains("Other") && !changed.contains("Block"), "{changed}");
+            let more = format!("{with}More\n");
+            assert_eq!(put(&more, "Block"), more);
+            assert_eq!(take(&more), format!("{text}More\n"));
+        }
+        assert_eq!(take("nothing"), "nothing");
+        assert_eq!(take(BEGIN), BEGIN);
+    }
+}

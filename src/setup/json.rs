@@ -1,0 +1,212 @@
+//! Edits of JSON that leave comments, order and blanks of everything else alone.
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use serde_json::{Map, Value};
+
+use super::piece::{Content, Fault, Piece};
+
+const OBJECT: &str = "an object";
+const LIST: &str = "a list";
+/// Comments and trailing commas are what agents read; nothing looser.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The text with the pieces in it.
+pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
+    let (tree, root) = parse(text)?;
+    for piece in pieces {
+        match &piece.content {
+            Content::Entry { path, value } => put_entry(&root, path, value)?,
+            Content::Default { path, value } if at(&root, path).is_none() => put_entry(&root, path, value)?,
+            Content::Default { .. } | Content::Text(_) => {}
+            Content::Element { path, value, mark } => put_element(&root, path, value, mark)?,
+        }
+    }
+    Ok(shown(text, &tree))
+}
+
+/// The text without the pieces; what `base` had in their place comes back.
+pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
+    if text.trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    let (tree, root) = parse(text)?;
+    let base = base.and_then(|base| parse(base).ok()?.1.to_serde_value()).unwrap_or(Value::Null);
+    for piece in pieces {
+        match &piece.content {
+            Content::Entry { path, .. } => take_entry(&root, path, &base)?,
+            Content::Element { path, mark, .. } => take_element(&root, path, mark, &base),
+            Content::Default { .. } | Content::Text(_) => {}
+        }
+    }
+    for piece in pieces {
+        if let Content::Default { path, value } = &piece.content
+            && base_at(&base, path).is_none()
+            && root.properties().len() == 1
+            && at(&root, path).and_then(|node| node.to_serde_value()).as_ref() == Some(value)
+        {
+            remove(&root, path);
+        }
+    }
+    Ok(shown(text, &tree))
+}
+
+/// Whether a text is an object without members and without a comment.
+pub fn is_blank(text: &str) -> bool {
+    text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).is_some_and(|rest| rest.trim().is_empty())
+}
+
+/// The value at a path of keys.
+pub fn value_at(text: &str, path: &[String]) -> Option<Value> {
+    at(&parse(text).ok()?.1, path)?.to_serde_value()
+}
+
+fn parse(text: &str) -> Result<(CstRootNode, CstObject), Fault> {
+    let source = if text.trim().is_empty() { "{}\n" } else { text };
+    let tree = CstRootNode::parse(source, &OPTIONS).map_err(|error| Fault::Malformed {
+        line: error.line_display(),
+        column: error.column_display(),
+        reason: error.kind().to_string(),
+    })?;
+    let root =
+        tree.object_value().ok_or(Fault::Occupied { place: "the file".to_owned(), expected: OBJECT })?;
+    Ok((tree, root))
+}
+
+/// The tree's text; the text itself as long as nothing was changed.
+fn shown(text: &str, tree: &CstRootNode) -> String {
+    let shown = tree.to_string();
+    if text.trim().is_empty() && is_blank(shown.trim()) { text.to_owned() } else { shown }
+}
+
+fn at(root: &CstObject, path: &[String]) -> Option<CstNode> {
+    let (last, way) = path.split_last()?;
+    way.iter().try_fold(root.clone(), |object, key| object.object_value(key))?.get(last)?.value()
+}
+
+fn base_at<'a>(base: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(base, |value, key| value.get(key))
+}
+
+/// The object at a path of keys; those on the way are made where they are missing.
+fn object_at(root: &CstObject, path: &[String]) -> Result<CstObject, Fault> {
+    let mut object = root.clone();
+    for (depth, key) in path.iter().enumerate() {
+        object = object
+            .object_value_or_create(key)
+            .ok_or_else(|| Fault::Occupied { place: path[..=depth].join("."), expected: OBJECT })?;
+    }
+    Ok(object)
+}
+
+fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), Fault> {
+    let Some((last, way)) = path.split_last() else { return Ok(()) };
+    let object = object_at(root, way)?;
+    if let (Value::Object(members), Some(_)) = (value, object.get(last)) {
+        for (name, member) in members {
+            let below: Vec<String> = path.iter().chain([name]).cloned().collect();
+            put_entry(root, &below, member)?;
+        }
+        return Ok(());
+    }
+    match object.get(last) {
+        Some(property) if property.to_serde_value().as_ref() == Some(value) => {}
+        Some(property) => property.set_value(input(value)),
+        None => drop(object.append(last, input(value))),
+    }
+    Ok(())
+}
+
+fn put_element(root: &CstObject, path: &[String], value: &Value, mark: &str) -> Result<(), Fault> {
+    let Some((last, way)) = path.split_last() else { return Ok(()) };
+    let object = object_at(root, way)?;
+    let list = object
+        .array_value_or_create(last)
+        .ok_or_else(|| Fault::Occupied { place: path.join("."), expected: LIST })?;
+    let standing: Vec<CstNode> = marked(&list, mark).collect();
+    if standing.len() == 1 && standing[0].to_serde_value().as_ref() == Some(value) {
+        return Ok(());
+    }
+    standing.into_iter().for_each(CstNode::remove);
+    list.append(input(value));
+    Ok(())
+}
+
+fn marked(list: &CstArray, mark: &str) -> impl Iterator<Item = CstNode> {
+    let is_marked =
+        move |node: &CstNode| node.to_serde_value().is_some_and(|value| value.to_string().contains(mark));
+    list.elements().into_iter().filter(is_marked)
+}
+
+fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), Fault> {
+    match base_at(base, path) {
+        Some(value) => {
+            remove(root, path);
+            put_entry(root, path, value)
+        }
+        None => {
+            remove(root, path);
+            prune(root, path, base);
+            Ok(())
+        }
+    }
+}
+
+fn take_element(root: &CstObject, path: &[String], mark: &str, base: &Value) {
+    let Some(list) = at(root, path).and_then(|node| node.as_array()) else { return };
+    let before = base_at(base, path).and_then(Value::as_array).cloned().unwrap_or_default();
+    marked(&list, mark)
+        .filter(|node| !node.to_serde_value().is_some_and(|value| before.contains(&value)))
+        .for_each(CstNode::remove);
+    if list.elements().is_empty() && base_at(base, path).is_none() {
+        remove(root, path);
+        prune(root, path, base);
+    }
+}
+
+fn remove(root: &CstObject, path: &[String]) {
+    let Some((last, way)) = path.split_last() else { return };
+    let object = way.iter().try_fold(root.clone(), |object, key| object.object_value(key));
+    if let Some(property) = object.and_then(|object| object.get(last)) {
+        property.remove();
+    }
+}
+
+/// Removes the objects on the way to a path that are empty now and were not there before.
+fn prune(root: &CstObject, path: &[String], base: &Value) {
+    for depth in (1..path.len()).rev() {
+        let way = &path[..depth];
+        let is_empty =
+            at(root, way).and_then(|node| node.as_object()).is_some_and(|o| o.properties().is_empty());
+        if !is_empty || base_at(base, way).is_some() {
+            return;
+        }
+        remove(root, way);
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(bool) => CstInputValue::Bool(*bool),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(members) => CstInputValue::Object(member_inputs(members)),
+    }
+}
+
+fn member_inputs(members: &Map<String, Value>) -> Vec<(String, CstInputValue)> {
+    members.iter().map(|(name, value)| (name.clone(), input(value))).collect()
+}

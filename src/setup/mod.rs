@@ -1,0 +1,58 @@
+//! Telling agents of Cerebro: their configuration, permissions, hooks and instructions, put in and taken
+//! out again without touching anything else of the user's.
+//!
+//! An agent is a description ([`Agent`]): its files, and the pieces that go into each. A plan says what
+//! changes; only then are files written, each whole, with a backup beside it and a record of it in the
+//! folder of the memory.
+
+mod agent;
+mod block;
+mod connection;
+mod file;
+mod json;
+mod piece;
+mod place;
+mod plan;
+mod record;
+mod table;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use agent::{AGENTS, Agent, INSTRUCTIONS};
+pub use connection::{command_in, tools_of};
+pub use piece::{Fault, Part, Target};
+pub use place::{Invocation, Places, short};
+pub use plan::{Change, apply_setup, apply_unsetup, setup, unsetup};
+pub use record::Record;
+
+/// Why an agent's files are left alone.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    /// A file is not as its agent needs it.
+    #[error("{} was left alone: {fault}; mend it and run this again", .path.display())]
+    Fault { path: PathBuf, fault: Fault },
+    /// Somebody else wrote a file meanwhile.
+    #[error("{} was changed by another program meanwhile; run this again", .path.display())]
+    Changed { path: PathBuf },
+}
+
+impl SetupError {
+    fn fault(path: &Path, fault: Fault) -> Self {
+        Self::Fault { path: path.to_owned(), fault }
+    }
+}
+
+/// The text of a file; `None` when it is not there.
+///
+/// # Errors
+/// When it is there and cannot be read.
+pub fn text_of(target: &Target) -> Result<Option<String>, SetupError> {
+    file::read(&target.path)
+}

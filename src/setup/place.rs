@@ -1,0 +1,108 @@
+//! Where agents keep their files, and how they start Cerebro.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of a user, as the agents themselves find them.
+#[derive(Debug, Clone)]
+pub struct Places {
+    home: PathBuf,
+    variable: fn(&str) -> Option<PathBuf>,
+}
+
+impl Places {
+    /// The folders of the user whose home this is, and whose environment this process has.
+    pub fn of(home: PathBuf) -> Self {
+        Self { home, variable: |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from) }
+    }
+
+    /// A file or folder of the home.
+    pub fn home(&self, below: &str) -> PathBuf {
+        self.home.join(below)
+    }
+
+    /// A folder that the variable names, or else one of the home.
+    pub fn named(&self, variable: &str, below: &str) -> PathBuf {
+        (self.variable)(variable).unwrap_or_else(|| self.home(below))
+    }
+
+    /// The folder for configuration.
+    pub fn config(&self) -> PathBuf {
+        self.named("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Where applications with windows keep a user's settings.
+    pub fn application(&self) -> PathBuf {
+        if cfg!(target_os = "macos") { self.home("Library/Application Support") } else { self.config() }
+    }
+}
+
+/// Whether a program of that name is in one of the folders of `PATH`.
+pub fn is_on_path(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
+/// How agents are to start this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// The program's absolute path: agents with windows have no useful `PATH`.
+    pub program: PathBuf,
+    /// The folder of the memory, where it is not the usual one.
+    pub home: Option<PathBuf>,
+}
+
+impl Invocation {
+    /// The program, as text.
+    pub fn program(&self) -> String {
+        self.program.to_string_lossy().into_owned()
+    }
+
+    /// The arguments that begin `words`, after those that name the folder of the memory.
+    pub fn arguments(&self, words: &[&str]) -> Vec<String> {
+        let home =
+            self.home.iter().flat_map(|home| ["--home".to_owned(), home.to_string_lossy().into_owned()]);
+        home.chain(words.iter().map(|word| (*word).to_owned())).collect()
+    }
+
+    /// Program and arguments.
+    pub fn words(&self, words: &[&str]) -> Vec<String> {
+        std::iter::once(self.program()).chain(self.arguments(words)).collect()
+    }
+
+    /// As [`Self::words`], in one line that a shell reads.
+    pub fn line(&self, words: &[&str]) -> String {
+        self.words(words).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A path, with `~` for the home that it is in.
+pub fn short(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_line_as_it_is_meant() {
+        let invocation =
+            Invocation { program: PathBuf::from("/a b/it's"), home: Some(PathBuf::from("/h$x")) };
+        let line = invocation.line(&["hook", "codex"]);
+        assert_eq!(line, r"'/a b/it'\''s' --home '/h$x' hook codex");
+        let said = std::process::Command::new("sh").arg("-c").arg(format!("printf '%s|' {line}")).output();
+        assert_eq!(String::from_utf8(said.unwrap().stdout).unwrap(), "/a b/it's|--home|/h$x|hook|codex|");
+    }
+}

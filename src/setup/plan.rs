@@ -1,0 +1,204 @@
+//! What is to change in an agent's files. All of it is worked out before the first file is written, so
+//! that one malformed file leaves every file alone.
+
+use std::path::PathBuf;
+
+use similar::TextDiff;
+
+use super::piece::{Format, Part, Piece, Target};
+use super::record::{Filed, Record, digest};
+use super::{SetupError, file};
+
+/// Lines around a change that a difference shows.
+const DIFF_CONTEXT: usize = 3;
+
+/// One file, before and after; `None` is a file that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub path: PathBuf,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    /// The text without anything of ours, to go back to; `None` when there was no file.
+    base: Option<String>,
+    /// The folders that were made for it earlier.
+    folders: Vec<PathBuf>,
+}
+
+impl Change {
+    /// The file stays as it is.
+    fn none(target: &Target, text: Option<String>) -> Self {
+        let (before, after, base) = (text.clone(), text.clone(), text);
+        Self { path: target.path.clone(), before, after, base, folders: Vec::new() }
+    }
+
+    /// Whether the file will be another one.
+    pub fn is_any(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// What happens to the file, in a word.
+    pub fn outcome(&self) -> &'static str {
+        match (&self.before, &self.after) {
+            (before, after) if before == after => "unchanged",
+            (None, _) => "created",
+            (_, None) => "removed",
+            _ => "changed",
+        }
+    }
+
+    /// The difference, as `diff -u` shows it.
+    pub fn difference(&self) -> String {
+        let [old, new] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or_default());
+        let name = |text: &Option<String>| match text {
+            Some(_) => self.path.display().to_string(),
+            None => "/dev/null".to_owned(),
+        };
+        let diff = TextDiff::from_lines(old, new);
+        diff.unified_diff()
+            .context_radius(DIFF_CONTEXT)
+            .header(&name(&self.before), &name(&self.after))
+            .to_string()
+    }
+}
+
+/// What is to change so that the wanted parts are in the files, and the others are not.
+///
+/// # Errors
+/// The first file that cannot be read or edited.
+pub fn setup(
+    targets: &[Target],
+    wanted: impl Fn(Part) -> bool,
+    record: Option<&Record>,
+) -> Result<Vec<Change>, SetupError> {
+    let plan = |target: &Target| -> Result<Change, SetupError> {
+        let filed = record.and_then(|record| record.filed(&target.path));
+        let before = file::read(&target.path)?;
+        let text = before.clone().unwrap_or_default();
+        let (put, leave) = (target.pieces_of(&wanted), target.pieces_of(|part| !wanted(part)));
+        if put.is_empty() && filed.is_none() {
+            return Ok(Change::none(target, before));
+        }
+        let base = base_of(target, filed, before.as_deref())?;
+        // What the user has put in is not ours to take out.
+        let without = match filed {
+            Some(_) => taken(target, &text, &leave, base.as_deref())?,
+            None => text.clone(),
+        };
+        let with =
+            target.format.put(&without, &put).map_err(|fault| SetupError::fault(&target.path, fault))?;
+        let gone = base.is_none() && target.format.is_blank(&with);
+        let after = (before.is_some() || !with.is_empty()).then_some(with).filter(|_| !gone);
+        let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
+        Ok(Change { path: target.path.clone(), before, after, base, folders })
+    };
+    targets.iter().map(plan).collect()
+}
+
+/// What is to change so that nothing of ours is in the files. A file that nobody has changed since becomes
+/// what it was, byte for byte.
+///
+/// # Errors
+/// The first file that cannot be read or edited.
+pub fn unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change>, SetupError> {
+    let plan = |target: &Target| -> Result<Change, SetupError> {
+        let filed = record.and_then(|record| record.filed(&target.path));
+        let before = file::read(&target.path)?;
+        let path = target.path.clone();
+        let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
+        // With a record, a file that is not in it has nothing of ours.
+        let Some(text) = before.clone().filter(|_| filed.is_some() || record.is_none()) else {
+            return Ok(Change::none(target, before));
+        };
+        let base = match filed {
+            Some(_) => base_of(target, filed, Some(&text))?,
+            None => Some(taken(target, &text, &all(target), None)?),
+        };
+        let was_made = filed.map_or(target.format == Format::Whole, |filed| !filed.existed);
+        let after = base.clone().filter(|base| !(was_made && target.format.is_blank(base)));
+        Ok(Change { path, before, after, base, folders })
+    };
+    targets.iter().map(plan).collect()
+}
+
+/// The text that a file would have without anything of ours.
+fn base_of(
+    target: &Target,
+    filed: Option<&Filed>,
+    before: Option<&str>,
+) -> Result<Option<String>, SetupError> {
+    let (Some(filed), Some(text)) = (filed, before) else { return Ok(before.map(str::to_owned)) };
+    let original = if filed.existed { file::read(&file::backup_of(&target.path))? } else { None };
+    let is_untouched = digest(text) == filed.digest;
+    if is_untouched && (original.is_some() || !filed.existed) {
+        return Ok(original);
+    }
+    let without = taken(target, text, &all(target), original.as_deref())?;
+    let is_gone = !filed.existed && target.format.is_blank(&without);
+    Ok((!is_gone).then_some(without))
+}
+
+fn all(target: &Target) -> Vec<&Piece> {
+    target.pieces.iter().collect()
+}
+
+fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, SetupError> {
+    target.format.take(text, pieces, base).map_err(|fault| SetupError::fault(&target.path, fault))
+}
+
+/// Writes what is to be set up, with backups, and notes it in the record.
+///
+/// # Errors
+/// The first file that cannot be written; those before it are written and noted.
+pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError> {
+    for change in changes.iter().filter(|change| change.is_any()) {
+        let Some(after) = &change.after else {
+            remove(change)?;
+            record.files.retain(|filed| filed.path != change.path);
+            continue;
+        };
+        if let Some(base) = &change.base {
+            file::back_up(&change.path, base)?;
+        }
+        let mut folders = change.folders.clone();
+        folders.extend(file::write(&change.path, after, change.before.as_deref())?);
+        let existed = change.base.is_some();
+        record.note(Filed { path: change.path.clone(), existed, digest: digest(after), folders });
+    }
+    remove_folders(changes);
+    Ok(())
+}
+
+/// Writes what is to be taken out. The backup of a file that is again what it was goes too; the other
+/// backups are given.
+///
+/// # Errors
+/// The first file that cannot be written.
+pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<PathBuf>, SetupError> {
+    let mut kept = Vec::new();
+    for change in changes {
+        match &change.after {
+            _ if !change.is_any() => {}
+            Some(after) => drop(file::write(&change.path, after, change.before.as_deref())?),
+            None => remove(change)?,
+        }
+        let backup = file::backup_of(&change.path);
+        match file::read(&backup)? {
+            Some(text) if change.after.as_ref() == Some(&text) => file::remove(&backup, &text)?,
+            Some(_) => kept.push(backup),
+            None => {}
+        }
+        record.files.retain(|filed| filed.path != change.path);
+    }
+    remove_folders(changes);
+    Ok(kept)
+}
+
+fn remove(change: &Change) -> Result<(), SetupError> {
+    file::remove(&change.path, change.before.as_deref().unwrap_or_default())
+}
+
+/// Removes the folders that were made for files that are gone now.
+fn remove_folders(changes: &[Change]) {
+    let gone = changes.iter().filter(|change| change.after.is_none());
+    file::remove_empty(gone.flat_map(|change| change.folders.clone()).collect());
+}

@@ -1,0 +1,77 @@
+//! What was put where, so that it can be taken out exactly.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{SetupError, file};
+
+/// Of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filed {
+    pub path: PathBuf,
+    /// Whether it was there before; then its backup has the text.
+    pub existed: bool,
+    /// SHA-256 of the text that was written last.
+    pub digest: String,
+    /// The folders that were made for it, the outermost first.
+    #[serde(default)]
+    pub folders: Vec<PathBuf>,
+}
+
+/// Of one agent: `setup/AGENT.json` in the folder of the memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The parts that were put in last.
+    pub parts: Vec<String>,
+    pub files: Vec<Filed>,
+}
+
+impl Record {
+    /// Reads it; `None` when nothing was set up from this folder.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn read(folder: &Path, agent: &str) -> Result<Option<Self>, SetupError> {
+        let path = path(folder, agent);
+        let Some(text) = file::read(&path)? else { return Ok(None) };
+        let malformed = |error: serde_json::Error| SetupError::Unreadable { path, source: error.into() };
+        serde_json::from_str(&text).map(Some).map_err(malformed)
+    }
+
+    /// Writes it; one without files is removed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, folder: &Path, agent: &str) -> Result<(), SetupError> {
+        let path = path(folder, agent);
+        let before = file::read(&path)?;
+        if self.files.is_empty() {
+            return before.map_or(Ok(()), |before| file::remove(&path, &before));
+        }
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| SetupError::Unwritable { path: path.clone(), source: error.into() })?;
+        file::write(&path, &text, before.as_deref()).map(drop)
+    }
+
+    /// What is known of a file.
+    pub fn filed(&self, path: &Path) -> Option<&Filed> {
+        self.files.iter().find(|filed| filed.path == path)
+    }
+
+    /// Notes what is known of a file now.
+    pub fn note(&mut self, filed: Filed) {
+        self.files.retain(|known| known.path != filed.path);
+        self.files.push(filed);
+    }
+}
+
+fn path(folder: &Path, agent: &str) -> PathBuf {
+    folder.join("setup").join(format!("{agent}.json"))
+}
+
+/// The digest of a text.
+pub fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

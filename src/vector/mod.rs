@@ -1,0 +1,216 @@
+//! Exact nearest vectors, in memory: those of whole projects, loaded when they are first asked for.
+//!
+//! A vector of unit length is kept as whole numbers of 16 bits, 32,767 for 1. That takes half of what floats
+//! take; a similarity differs from the one of floats by less than 0.0001, and sums of whole numbers are the
+//! same on every machine and in every order, so that ties are true ties.
+
+mod group;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use group::Group;
+
+use crate::domain::{MemoryId, Project};
+
+/// What 1 is as a whole number.
+const ONE: f32 = 32_767.0;
+
+/// A vector of unit length, as it is compared.
+///
+/// By the inequality of Cauchy and Schwarz no sum of products of two of them, not even a partial one, leaves
+/// 32 bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packed(Vec<i16>);
+
+impl Packed {
+    /// Brings a vector to unit length and packs it. One of no length stays at zero, near to nothing.
+    pub fn new(vector: &[f32]) -> Self {
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let scale = if length > f32::EPSILON { ONE / length } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and no number is above 1")]
+        Self(vector.iter().map(|x| (x * scale).round() as i16).collect())
+    }
+
+    /// How many numbers it has.
+    pub fn dimension(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A passage of a memory that is near to what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Near {
+    /// The memory.
+    pub memory: MemoryId,
+    /// Which of its passages, from 0: the nearest one.
+    pub passage: u32,
+    /// The cosine of the angle between both, at most 1.
+    pub similarity: f32,
+}
+
+/// What happened to the vectors of a memory.
+#[derive(Debug, Clone)]
+enum Change {
+    Put(MemoryId, Vec<Packed>),
+    Remove(MemoryId),
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Being read from the store; what changes meanwhile is applied after it.
+    Loading(Vec<Change>),
+    Loaded(Group),
+}
+
+/// The vectors of one model, by project; the empty project holds the personal ones.
+#[derive(Debug)]
+pub struct Space {
+    dimension: usize,
+    bytes_max: usize,
+    slots: HashMap<Project, Slot>,
+    /// Which projects were used, the last one at the end.
+    used: Vec<Project>,
+}
+
+impl Space {
+    /// An empty one for vectors of `dimension` numbers, which forgets the projects that were not used for
+    /// longest beyond `bytes_max`.
+    pub fn new(dimension: usize, bytes_max: usize) -> Self {
+        Self { dimension, bytes_max, slots: HashMap::new(), used: Vec::new() }
+    }
+
+    /// How many numbers its vectors have.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Bytes of the vectors it holds.
+    pub fn bytes(&self) -> usize {
+        self.slots.values().map(|slot| if let Slot::Loaded(group) = slot { group.bytes() } else { 0 }).sum()
+    }
+
+    /// Whether a project can be asked.
+    pub fn holds(&self, project: &Project) -> bool {
+        matches!(self.slots.get(project), Some(Slot::Loaded(_)))
+    }
+
+    /// Begins to load a project: from now on it is told of every change of it.
+    pub fn begin(&mut self, project: &Project) {
+        self.slots.insert(project.clone(), Slot::Loading(Vec::new()));
+    }
+
+    /// Ends loading a project with what was read, none of it read before [`Self::begin`].
+    pub fn fill(&mut self, project: &Project, rows: Vec<(MemoryId, u32, Packed)>) {
+        let Some(Slot::Loading(changes)) = self.slots.remove(project) else { return };
+        let mut group = Group::new(self.dimension);
+        for (memory, passage, vector) in rows {
+            group.push(memory, passage, &vector);
+        }
+        for change in changes {
+            group.apply(change);
+        }
+        self.slots.insert(project.clone(), Slot::Loaded(group));
+        self.touch(project);
+        self.shrink();
+    }
+
+    /// Forgets a project; it is loaded anew when it is asked for.
+    pub fn forget(&mut self, project: &Project) {
+        self.slots.remove(project);
+        self.used.retain(|used| used != project);
+    }
+
+    /// Replaces the vectors of a memory, which is one of `project` and of no other.
+    pub fn put(&mut self, project: &Project, memory: &MemoryId, vectors: Vec<Packed>) {
+        for (other, slot) in &mut self.slots {
+            if other != project {
+                slot.change(Change::Remove(memory.clone()));
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(project) {
+            slot.change(Change::Put(memory.clone(), vectors));
+        }
+        self.shrink();
+    }
+
+    /// Takes a memory's vectors away.
+    pub fn remove(&mut self, memory: &MemoryId) {
+        for slot in self.slots.values_mut() {
+            slot.change(Change::Remove(memory.clone()));
+        }
+    }
+
+    /// Makes sure that a live memory is held in its project and in no other. Where its vectors are not at
+    /// hand, the project is forgotten, to be loaded anew.
+    pub fn settle(&mut self, memory: &MemoryId, project: &Project) {
+        let mut elsewhere = false;
+        for (other, slot) in &mut self.slots {
+            if other == project {
+                continue;
+            }
+            match slot {
+                Slot::Loaded(group) if !group.has(memory) => {}
+                slot => {
+                    elsewhere = true;
+                    slot.change(Change::Remove(memory.clone()));
+                }
+            }
+        }
+        let known = matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(memory));
+        if elsewhere && !known && self.holds(project) {
+            self.forget(project);
+        }
+    }
+
+    /// The nearest `k` memories of the projects that `keep` lets through, each with its nearest passage,
+    /// the nearest first; of equals the one with the smaller id. `None` when a project is not loaded.
+    pub fn nearest(
+        &self,
+        projects: &[Project],
+        query: &Packed,
+        k: usize,
+        keep: &dyn Fn(&MemoryId) -> bool,
+    ) -> Option<Vec<Near>> {
+        let mut groups = Vec::with_capacity(projects.len());
+        for project in projects {
+            let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+            groups.push(group);
+        }
+        if query.dimension() != self.dimension {
+            return Some(Vec::new());
+        }
+        Some(group::nearest(&groups, query, k, keep))
+    }
+
+    /// Notes that a project was used just now.
+    pub fn touch(&mut self, project: &Project) {
+        if !self.slots.contains_key(project) {
+            return;
+        }
+        self.used.retain(|used| used != project);
+        self.used.push(project.clone());
+    }
+
+    /// The projects that it holds.
+    pub fn projects(&self) -> BTreeSet<Project> {
+        self.slots.keys().cloned().collect()
+    }
+
+    fn shrink(&mut self) {
+        while self.bytes() > self.bytes_max && self.used.len() > 1 {
+            let oldest = self.used.remove(0);
+            self.slots.remove(&oldest);
+        }
+    }
+}
+
+impl Slot {
+    fn change(&mut self, change: Change) {
+        match self {
+            Self::Loading(changes) => changes.push(change),
+            Self::Loaded(group) => group.apply(change),
+        }
+    }
+}

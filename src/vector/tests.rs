@@ -1,0 +1,146 @@
+use super::*;
+
+fn id(n: usize) -> MemoryId {
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
+    let text: String = (0..12).map(|i| letter(n / 26_usize.pow(u32::try_from(i % 4).unwrap()))).collect();
+    MemoryId::parse(&text).unwrap()
+}
+
+fn project(name: &str) -> Project {
+    Project::parse(name).unwrap()
+}
+
+/// Numbers that look random and are the same each time.
+fn numbers(seed: u64, n: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..n)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            ((state >> 40) as f32) / ((1_u64 << 24) as f32) - 0.5
+        })
+        .collect()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+const ALL: &dyn Fn(&MemoryId) -> bool = &|_| true;
+
+fn space(p: &Project, rows: Vec<(MemoryId, u32, Packed)>, dimension: usize) -> Space {
+    let mut space = Space::new(dimension, 1 << 20);
+    space.begin(p);
+    space.fill(p, rows);
+    space
+}
+
+#[test]
+fn packed_similarity_is_that_of_floats() {
+    let query = numbers(1, 384);
+    for seed in 2..200 {
+        let other = numbers(seed, 384);
+        let p = project("p");
+        let space = space(&p, vec![(id(1), 0, Packed::new(&other))], 384);
+        let near = space.nearest(&[p], &Packed::new(&query), 1, ALL).unwrap();
+        assert!((f64::from(near[0].similarity) - cosine(&query, &other)).abs() < 1e-3);
+    }
+    // As near as can be is 1, and the largest sum does not overflow.
+    let same = Packed::new(&[1.0; 4096]);
+    let p = project("p");
+    let space = space(&p, vec![(id(1), 0, same.clone())], 4096);
+    assert!((space.nearest(&[p], &same, 1, ALL).unwrap()[0].similarity - 1.0).abs() < 2e-3);
+    assert_eq!(Packed::new(&[0.0, 0.0]), Packed(vec![0, 0]));
+    assert_eq!(Packed::new(&[0.0, -7.0]), Packed(vec![0, -32_767]));
+}
+
+#[test]
+fn the_nearest_memories_come_once_each_in_order() {
+    let p = project("p");
+    let rows = vec![
+        (id(1), 0, Packed::new(&[1.0, 0.0])),
+        (id(1), 1, Packed::new(&[0.9, 0.1])),
+        (id(3), 0, Packed::new(&[0.0, 1.0])),
+        (id(2), 0, Packed::new(&[0.0, 1.0])),
+    ];
+    let space = space(&p, rows, 2);
+    let query = Packed::new(&[1.0, 0.1]);
+    let near = space.nearest(std::slice::from_ref(&p), &query, 10, ALL).unwrap();
+    let got: Vec<_> = near.iter().map(|near| (near.memory.clone(), near.passage)).collect();
+    assert_eq!(got, [(id(1), 1), (id(2), 0), (id(3), 0)], "equal ones by id");
+    let some = space.nearest(std::slice::from_ref(&p), &query, 1, &|memory| *memory != id(1)).unwrap();
+    assert_eq!(some[0].memory, id(2));
+    assert!(space.nearest(&[project("other")], &query, 1, ALL).is_none(), "it is not loaded");
+    assert_eq!(space.nearest(&[p], &Packed::new(&[1.0]), 1, ALL), Some(vec![]), "another dimension");
+}
+
+#[test]
+fn what_changes_while_a_project_is_loaded_is_not_lost() {
+    let p = project("p");
+    let mut space = Space::new(2, 1 << 20);
+    space.begin(&p);
+    space.put(&p, &id(2), vec![Packed::new(&[0.0, 1.0])]);
+    space.remove(&id(1));
+    space.fill(&p, vec![(id(1), 0, Packed::new(&[1.0, 0.0])), (id(2), 0, Packed::new(&[1.0, 0.0]))]);
+    let near = space.nearest(&[p], &Packed::new(&[0.0, 1.0]), 9, ALL).unwrap();
+    assert_eq!(near.len(), 1);
+    assert!(near[0].memory == id(2) && near[0].similarity > 0.99);
+}
+
+#[test]
+fn a_memory_is_found_in_one_project_only() {
+    let (p, q) = (project("p"), project("q"));
+    let vector = || Packed::new(&[1.0, 0.0]);
+    let mut space = space(&p, vec![(id(1), 0, vector())], 2);
+    space.begin(&q);
+    space.fill(&q, vec![]);
+    space.settle(&id(1), &p);
+    assert!(space.holds(&p) && space.holds(&q), "nothing moved");
+    space.settle(&id(1), &q);
+    assert!(space.nearest(std::slice::from_ref(&p), &vector(), 1, ALL).unwrap().is_empty());
+    assert!(!space.holds(&q), "its vectors must be read there");
+    space.put(&p, &id(1), vec![vector()]);
+    assert_eq!(space.nearest(&[p], &vector(), 1, ALL).unwrap().len(), 1);
+}
+
+#[test]
+fn the_project_not_used_for_longest_is_forgotten() {
+    let mut space = Space::new(64, 64 * 1024);
+    for name in ["a", "b", "c"] {
+        space.begin(&project(name));
+        let rows = (0..130).map(|n| (id(n), 0, Packed::new(&numbers(n as u64, 64)))).collect();
+        space.fill(&project(name), rows);
+        space.touch(&project("a"));
+    }
+    assert!(space.bytes() <= 64 * 1024, "{}", space.bytes());
+    assert!(space.holds(&project("a")) || space.holds(&project("c")));
+    assert!(!space.holds(&project("b")));
+}
+
+proptest::proptest! {
+    #[test]
+    fn churn_leaves_what_a_list_would_hold(steps in proptest::collection::vec((0_usize..12, 0_usize..4), 0..80)) {
+        let p = project("p");
+        let mut space = space(&p, vec![], 8);
+        let mut want = std::collections::BTreeMap::new();
+        for (n, (memory, count)) in steps.into_iter().enumerate() {
+            if count == 0 {
+                space.remove(&id(memory));
+                want.remove(&id(memory));
+            } else {
+                let vectors: Vec<_> = (0..count).map(|i| numbers((n * 10 + i + 1) as u64, 8)).collect();
+                space.put(&p, &id(memory), vectors.iter().map(|v| Packed::new(v)).collect());
+                want.insert(id(memory), vectors);
+            }
+        }
+        let query = numbers(9_999, 8);
+        let near = space.nearest(&[p], &Packed::new(&query), 100, ALL).unwrap();
+        proptest::prop_assert_eq!(near.len(), want.len());
+        for near in near {
+            let best = want[&near.memory].iter().map(|v| cosine(v, &query)).fold(f64::MIN, f64::max);
+            proptest::prop_assert!((f64::from(near.similarity) - best).abs() < 1e-3);
+        }
+    }
+}

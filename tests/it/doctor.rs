@@ -1,0 +1,268 @@
+//! `cerebro doctor`: every check sees what it is for, and mends what can be mended. Each test breaks the
+//! thing first.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+use crate::backup::furnished;
+use crate::faults::Disk;
+use crate::support::{Home, Value, alter, finish, json, wait_for};
+
+/// What the doctor says, and its exit code.
+fn examined(home: &Home, more: &[&str]) -> (i32, Value) {
+    let mut command = home.command();
+    let done = finish(command.arg("doctor").args(more).arg("--json"));
+    let told = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    (done.code(), told)
+}
+
+/// State and words of a check.
+fn check(told: &Value, name: &str) -> (String, String) {
+    let checks = told["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["check"] == name);
+    let found = found.unwrap_or_else(|| panic!("no check {name} in {told:#}"));
+    (found["state"].as_str().unwrap().to_owned(), found["words"].as_str().unwrap().to_owned())
+}
+
+/// A break is seen by its check alone, and by the exit code.
+fn assert_seen(home: &Home, name: &str, words: &str) {
+    let (code, told) = examined(home, &[]);
+    let (state, said) = check(&told, name);
+    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
+    assert!(said.contains(words), "{words} is not in: {said}");
+    let others = told["checks"].as_array().unwrap().iter().filter(|check| check["state"] != "ok").count();
+    assert_eq!(others, 1, "{told:#}");
+}
+
+/// It is mended, and then nothing is found.
+fn assert_mended(home: &Home, name: &str) {
+    let (code, told) = examined(home, &["--fix"]);
+    assert_eq!((code, check(&told, name).0.as_str()), (0, "fixed"), "{told:#}");
+    let (code, told) = examined(home, &[]);
+    assert_eq!((code, check(&told, name).0.as_str()), (0, "ok"), "{told:#}");
+}
+
+/// It cannot be mended, and `--fix` says so and changes nothing.
+fn assert_kept(home: &Home, name: &str) {
+    let before = home.export_text();
+    let (code, told) = examined(home, &["--fix"]);
+    assert_eq!((code, check(&told, name).0.as_str()), (1, "fault"), "{told:#}");
+    assert!(home.export_text() == before, "memories were changed");
+}
+
+#[test]
+fn a_sound_home_has_no_findings() {
+    let home = furnished();
+    let (code, told) = examined(&home, &[]);
+    assert_eq!((code, &told["ok"]), (0, &json!(true)), "{told:#}");
+    for name in [
+        "home", "config", "permissions", "disk", "leftovers", "daemon", "versions", "rows", "events",
+        "edges", "links", "revisions", "jobs", "vectors", "index", "model", "backup",
+    ] {
+        assert_eq!(check(&told, name).0, "ok", "{told:#}");
+    }
+    let shown = home.run(&["doctor"]).success();
+    assert!(shown.contains("revisions") && shown.contains("without a gap"), "{shown}");
+    let nothing = Home::new();
+    assert_eq!(examined(&nothing, &[]).0, 0);
+    assert!(!nothing.data().exists(), "looking made a home");
+}
+
+#[test]
+fn a_gap_in_the_log_is_seen() {
+    let home = furnished();
+    alter(&home, "DELETE event WHERE seq = 3");
+    assert_seen(&home, "events", "the first one missing is 3");
+    assert_kept(&home, "events");
+}
+
+#[test]
+fn an_edge_without_an_end_is_removed() {
+    let home = furnished();
+    alter(
+        &home,
+        "OPTION IMPORT; INSERT RELATION INTO CREATED_IN { id: CREATED_IN:loose, in: memory:aaaaaaaaaaaa, \
+         out: session:nobody, at: time::now() };",
+    );
+    assert_seen(&home, "edges", "CREATED_IN:loose");
+    assert_mended(&home, "edges");
+}
+
+#[test]
+fn a_session_that_is_named_but_not_there_is_seen() {
+    let home = furnished();
+    alter(&home, "UPDATE prompt SET session = session:nobody");
+    assert_seen(&home, "links", "prompt:");
+}
+
+#[test]
+fn a_lost_revision_is_seen() {
+    let home = furnished();
+    alter(&home, "DELETE revision WHERE revision = 1");
+    assert_seen(&home, "revisions", "memory `");
+    assert_kept(&home, "revisions");
+}
+
+#[test]
+fn jobs_about_nothing_stuck_or_given_up_are_seen() {
+    let home = furnished();
+    let job = |name: &str, rest: &str| {
+        format!(
+            "CREATE job:{name} SET revision = 1, kind = 'embed', attempts = 1, due_at = time::now() - 1d, {rest};"
+        )
+    };
+    alter(&home, &job("orphan", "memory = memory:aaaaaaaaaaaa, state = 'queued'"));
+    assert_seen(&home, "jobs", "job:orphan");
+    assert_mended(&home, "jobs");
+    let live = "memory = (SELECT VALUE id FROM memory WHERE live = true LIMIT 1)[0]";
+    alter(&home, &job("stuck", &format!("{live}, state = 'leased'")));
+    assert_seen(&home, "jobs", "job:stuck");
+    assert_mended(&home, "jobs");
+    alter(&home, &job("dead", &format!("{live}, state = 'dead'")));
+    assert_seen(&home, "jobs", "cerebro jobs retry");
+    assert_kept(&home, "jobs");
+}
+
+#[test]
+fn vectors_and_memories_belong_together() {
+    let home = furnished();
+    alter(
+        &home,
+        "DEFINE TABLE IF NOT EXISTS model; DEFINE TABLE vector_test_abc;
+         CREATE model:vector_test_abc SET name = 'test', dimension = 2, table = 'vector_test_abc',
+             state = 'active', at = time::now();
+         FOR $one IN (SELECT id, revision, project FROM memory WHERE live = true) {
+             CREATE vector_test_abc SET memory = $one.id, revision = $one.revision, passage = 0,
+                 project = $one.project, place = <string> $one.id, embedding = [0.6, 0.8];
+         };
+         DELETE job;",
+    );
+    assert_eq!(check(&examined(&home, &[]).1, "vectors").0, "ok");
+    alter(
+        &home,
+        "CREATE vector_test_abc:loose SET memory = memory:aaaaaaaaaaaa, revision = 1, passage = 0,
+             project = '', place = 'x', embedding = [1.0, 0.0];",
+    );
+    assert_seen(&home, "vectors", "vector_test_abc:loose");
+    assert_mended(&home, "vectors");
+    alter(&home, "DELETE (SELECT VALUE id FROM vector_test_abc LIMIT 1)");
+    assert_seen(&home, "vectors", "no vector and no job");
+    assert_mended(&home, "vectors");
+}
+
+#[test]
+fn an_index_that_is_not_as_the_store_is_built_anew() {
+    let home = furnished();
+    let mut agent = home.agent();
+    let ghost = agent.save("Ghost", "The petrel is only in the index.");
+    let stale = agent.save("Stale", "The shearwater was changed behind its back.");
+    agent.search("petrel");
+    drop(agent);
+    alter(&home, &format!("UPDATE memory:{stale} SET updated_at = time::now()"));
+    assert_seen(&home, "index", "as they were before");
+    assert_mended(&home, "index");
+    alter(&home, &format!("UPDATE memory:{ghost} SET live = false, deleted_at = time::now(); DELETE job"));
+    assert_seen(&home, "index", "that are not live");
+    assert_mended(&home, "index");
+    assert_eq!(home.agent().search("petrel"), Vec::<String>::new());
+    alter(&home, &format!("UPDATE memory:{ghost} SET live = true, deleted_at = NONE"));
+    assert_seen(&home, "index", "are not in it");
+    assert_mended(&home, "index");
+    assert_eq!(home.agent().search("petrel"), [ghost]);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_seen() {
+    let home = furnished();
+    alter(&home, "UPDATE prompt SET project = string::repeat('p', 300)");
+    assert_seen(&home, "rows", "`prompt`");
+    alter(&home, "UPDATE memory SET type = ''");
+    let (code, told) = examined(&home, &[]);
+    assert_eq!((code, check(&told, "rows").0.as_str()), (1, "fault"), "{told:#}");
+    assert_eq!(check(&told, "index").0, "unknown", "{told:#}");
+}
+
+#[test]
+fn what_is_open_to_others_is_closed() {
+    let home = furnished();
+    let file = home.json(&["backup"])["file"].as_str().unwrap().to_owned();
+    for path in [home.data().join("daemon.log"), file.into(), home.data().join("run/daemon.sock")] {
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let before = mode(&path);
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert_seen(&home, "permissions", path.file_name().unwrap().to_str().unwrap());
+        assert_mended(&home, "permissions");
+        assert_eq!(mode(&path), before, "{path:?}");
+    }
+    fs::set_permissions(home.data(), Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(check(&examined(&home, &[]).1, "home").0, "fixed", "any command closes it");
+    assert_eq!(check(&examined(&home, &[]).1, "home").0, "ok");
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_is_seen() {
+    let home = Home::at("disk/data");
+    let Some(_disk) = Disk::mount(&home, "disk", "size=200m,mode=700") else { return };
+    home.agent().save("One", "First text.");
+    assert_seen(&home, "disk", "saves are refused");
+    home.end();
+}
+
+#[test]
+fn what_was_left_half_done_is_removed() {
+    let home = furnished();
+    home.json(&["backup"]);
+    let long_ago = SystemTime::now() - Duration::from_secs(100_000);
+    let part = home.data().join("backups/.cerebro-1.surql.zst.part");
+    let young = home.data().join("backups/.cerebro-2.surql.zst.part");
+    for path in [&part, &young] {
+        fs::write(path, "half").unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    }
+    File::open(&part).unwrap().set_modified(long_ago).unwrap();
+    assert_seen(&home, "leftovers", "cerebro-1");
+    assert_mended(&home, "leftovers");
+    assert!(!part.exists() && young.exists());
+    home.kill_daemon();
+    assert!(home.data().join("run/daemon.sock").exists(), "a killed daemon leaves its socket");
+    assert_seen(&home, "leftovers", "daemon.sock");
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_seen_and_the_rest_is_unknown() {
+    let home = furnished();
+    home.run(&["daemon", "stop"]).success();
+    fs::write(home.data().join("config.toml"), "idel_exit = \"1s\"\n").unwrap();
+    let (code, told) = examined(&home, &["--fix"]);
+    assert_eq!((code, check(&told, "config").0.as_str()), (1, "fault"), "{told:#}");
+    assert!(check(&told, "config").1.contains("idel_exit"), "{told:#}");
+    assert_eq!(check(&told, "daemon").0, "fault", "{told:#}");
+    for name in ["rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index", "backup"] {
+        assert_eq!(check(&told, name).0, "unknown", "{told:#}");
+    }
+    fs::remove_file(home.data().join("config.toml")).unwrap();
+    assert_eq!(examined(&home, &[]).0, 0);
+}
+
+#[test]
+fn a_store_that_does_not_open_is_told() {
+    let home = furnished();
+    home.run(&["daemon", "stop"]).success();
+    fs::write(home.data().join("store/CURRENT"), "no manifest\n").unwrap();
+    let (code, told) = examined(&home, &[]);
+    assert_eq!((code, check(&told, "store").0.as_str()), (1, "fault"), "{told:#}");
+    assert_eq!(check(&told, "events").0, "unknown", "{told:#}");
+}
+
+#[test]
+fn a_backup_that_fails_is_a_finding() {
+    let home = Home::with_config("[backup]\nevery = \"1s\"\ndir = \"/proc/nowhere\"\n");
+    home.agent().save("One", "First text.");
+    let words = wait_for("the failure to be found", || {
+        let (code, told) = examined(&home, &[]);
+        let (state, words) = check(&told, "backup");
+        (code == 1 && state == "fault").then_some(words)
+    });
+    assert!(words.contains("/proc/nowhere"), "{words}");
+}

@@ -1,0 +1,100 @@
+//! The real model on this machine, in this process.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cerebro::embed::{self, Embedder, Provider, Purpose, Settings};
+
+use crate::support::shelf;
+
+fn model() -> Arc<dyn Embedder> {
+    let settings =
+        Settings { provider: Provider::Local, model: "all-minilm-l6-v2".to_owned(), ..Settings::default() };
+    embed::open(&settings, &shelf()).unwrap().unwrap()
+}
+
+async fn passages(model: &Arc<dyn Embedder>, texts: &[&str]) -> Vec<Vec<f32>> {
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    let made = model.embed(Purpose::Passage, texts).await.unwrap();
+    assert_eq!(made.tokens, 0, "nobody counts here");
+    made.vectors
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[tokio::test]
+async fn meaning_decides_and_neighbours_do_not() {
+    let model = model();
+    assert_eq!((model.model().name.as_str(), model.model().dimension), ("local/all-minilm-l6-v2", 384));
+    let texts = [
+        "The login fails because the token has expired.",
+        "Users cannot sign in: their session is no longer valid.",
+        "We render the chart with twelve columns on wide screens.",
+    ];
+    let together = passages(&model, &texts).await;
+    for (text, vector) in texts.iter().zip(&together) {
+        assert!((cosine(vector, vector) - 1.0).abs() < 1e-5, "not of unit length: {text}");
+        assert_eq!(passages(&model, &[text]).await, [vector.clone()], "its neighbours changed: {text}");
+    }
+    let (near, far) = (cosine(&together[0], &together[1]), cosine(&together[0], &together[2]));
+    assert!(near > 0.4 && far < 0.25, "near {near}, far {far}");
+    assert!(model.embed(Purpose::Passage, Vec::new()).await.unwrap().vectors.is_empty());
+}
+
+#[tokio::test]
+async fn the_end_of_a_long_text_counts() {
+    let model = model();
+    let start = "The build of the parser takes long on the small machine. ".repeat(60);
+    let ends = ["A gannet dives from thirty metres.", "Interest rates fell again in March."];
+    let texts = ends.map(|end| format!("{start}{}", format!("{end} ").repeat(40)));
+    let made = passages(&model, &[&texts[0], &texts[1], &start, ends[0], ends[1]]).await;
+    assert!(cosine(&made[0], &made[1]) < 0.95, "the texts differ only far behind the model's bound");
+    for (text, end) in [(0, 3), (1, 4)] {
+        let gain = cosine(&made[text], &made[end]) - cosine(&made[2], &made[end]);
+        assert!(gain > 0.2, "text {text} comes {gain} nearer to its own end");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_goes_before_passages() {
+    let model = model();
+    let long = "We moved the retry of the upload into the queue because two workers raced. ".repeat(12);
+    passages(&model, &[&long]).await;
+    let begun = Instant::now();
+    let busy: Vec<_> = (0..2)
+        .map(|_| {
+            let (model, texts) = (Arc::clone(&model), vec![long.clone(); 12]);
+            tokio::spawn(async move {
+                model.embed(Purpose::Passage, texts).await.unwrap();
+                Instant::now()
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let mut answered = Vec::new();
+    for _ in 0..4 {
+        model.embed(Purpose::Query, vec!["why do we retry".to_owned()]).await.unwrap();
+        answered.push(Instant::now());
+    }
+    for task in busy {
+        let done = task.await.unwrap();
+        assert!(
+            answered[3] < done,
+            "queries {:?}, passages {:?} after the start",
+            answered[3] - begun,
+            done - begun
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_rests_comes_back() {
+    let model = model();
+    let before = passages(&model, &["The gannet dives."]).await;
+    model.rest();
+    assert_eq!(passages(&model, &["The gannet dives."]).await, before);
+    model.rest();
+    model.rest();
+}

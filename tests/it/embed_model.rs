@@ -1,0 +1,208 @@
+//! `cerebro model`: installing, choosing, trying and removing models, and files that are not what
+//! they should be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Home, Provider, Scene, model_home};
+
+/// A folder with the real model's files and ONNX Runtime, as a user may have them.
+fn files(home: &Home) -> PathBuf {
+    let folder = home.folder("files");
+    let kept = model_home().join("models/all-minilm-l6-v2");
+    for name in ["model.onnx", "tokenizer.json"] {
+        fs::copy(kept.join(name), folder.join(name)).unwrap();
+    }
+    let library = library(&model_home().join("runtime"));
+    fs::copy(&library, folder.join(library.file_name().unwrap())).unwrap();
+    folder
+}
+
+fn library(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    entries.find(|path| path.to_string_lossy().contains("libonnxruntime.")).unwrap()
+}
+
+/// The states of the models by name.
+fn state(home: &Home, name: &str) -> String {
+    let list = home.json(&["model", "list"]);
+    let models = list["models"].as_array().unwrap();
+    let found = models.iter().find(|model| model["model"] == name);
+    found.map_or_else(|| "none".to_owned(), |model| model["state"].as_str().unwrap().to_owned())
+}
+
+fn cut(path: &Path, bytes: u64) {
+    fs::File::options().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+#[test]
+fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
+    let home = Home::with_config("# mine\nidle_exit = \"1h\" # long\n");
+    let from = files(&home);
+    let from = from.to_str().unwrap();
+    assert_eq!(state(&home, "all-minilm-l6-v2"), "available");
+    let installed = home.json(&["model", "install", "mine", "--from", from]);
+    assert_eq!(installed["dimension"], 384, "{installed}");
+    assert_eq!((state(&home, "mine").as_str(), &installed["in_use"]), ("in use", &true.into()));
+
+    let tried = home.json(&["model", "test"]);
+    assert_eq!(tried["model"], "local/mine");
+    assert!(
+        tried["near"].as_f64() > tried["far"].as_f64() && tried["query_ms"].as_f64() > Some(0.0),
+        "{tried}"
+    );
+    let words = home.run(&["model", "test"]).success();
+    assert!(words.contains("a query\t") && words.contains("160 words\t"), "{words}");
+
+    // Twice is the same as once.
+    home.json(&["model", "install", "mine", "--from", from]);
+    home.json(&["model", "install", "other", "--from", from]);
+    assert_eq!((state(&home, "mine").as_str(), state(&home, "other").as_str()), ("in use", "installed"));
+    home.json(&["model", "use", "other"]);
+    assert_eq!((state(&home, "mine").as_str(), state(&home, "other").as_str()), ("installed", "in use"));
+    home.json(&["model", "use", "none"]);
+    assert_eq!(state(&home, "other"), "installed");
+    let none = home.run(&["model", "test"]);
+    assert!(none.code() == 1 && none.stderr.contains("no model is in use"), "{none:?}");
+    home.json(&["model", "use", "other"]);
+    home.json(&["model", "remove", "other"]);
+    assert_eq!((state(&home, "mine").as_str(), state(&home, "other").as_str()), ("in use", "none"));
+    let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
+    assert!(config.starts_with("# mine\nidle_exit = \"1h\" # long\n"), "{config}");
+    let left: Vec<_> = fs::read_dir(home.data().join("models")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn a_choice_lets_the_daemon_begin_anew() {
+    let home = Home::new();
+    home.json(&["daemon", "start"]);
+    let before = home.daemon_pid();
+    let said = home.run(&["model", "use", "none"]);
+    assert_eq!(said.code(), 0, "{said:?}");
+    assert!(said.stderr.contains("the daemon has left"), "{said:?}");
+    home.json(&["daemon", "start"]);
+    assert_ne!(home.daemon_pid(), before);
+}
+
+#[test]
+fn files_that_cannot_be_a_model_are_not_installed() {
+    let home = Home::new();
+    let from = files(&home);
+    let folder = from.to_str().unwrap();
+    let refused = |name: &str, want: &[&str]| {
+        let said = home.run(&["model", "install", name, "--from", folder]);
+        assert_eq!(said.code(), 1, "{want:?}: {said:?}");
+        assert!(want.iter().all(|want| said.stderr.contains(want)), "{want:?}: {said:?}");
+        assert_eq!(state(&home, "mine"), "none");
+    };
+    refused("../mine", &["../mine", "not a model's name"]);
+    fs::rename(from.join("tokenizer.json"), from.join("elsewhere")).unwrap();
+    refused("mine", &["tokenizer.json is missing"]);
+    fs::write(from.join("tokenizer.json"), "{}").unwrap();
+    refused("mine", &["`mine` cannot be used", "tokenizer.json"]);
+    fs::rename(from.join("elsewhere"), from.join("tokenizer.json")).unwrap();
+    cut(&from.join("model.onnx"), 1_000_000);
+    refused("mine", &["`mine` cannot be used"]);
+    fs::write(from.join("model.onnx"), "not a graph").unwrap();
+    refused("mine", &["`mine` cannot be used"]);
+    let library = library(&from);
+    fs::write(&library, "not a library").unwrap();
+    refused("mine", &["does not work as ONNX Runtime"]);
+}
+
+#[test]
+fn installed_files_that_change_are_noticed() {
+    let home = Home::new();
+    let from = files(&home);
+    home.json(&["model", "install", "mine", "--from", from.to_str().unwrap()]);
+    let model = home.data().join("models/mine");
+    let damaged = |path: &Path, want: &str| {
+        let said = home.run(&["model", "test"]);
+        assert_eq!(said.code(), 1, "{want}: {said:?}");
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(said.stderr.contains(want) && said.stderr.contains(name), "{want}: {said:?}");
+    };
+    let onnx = model.join("model.onnx");
+    let bytes = fs::read(&onnx).unwrap();
+    let mut other = bytes.clone();
+    other[12_345_678] ^= 1;
+    fs::write(&onnx, other).unwrap();
+    damaged(&onnx, "is damaged: its SHA-256");
+    cut(&onnx, 99);
+    damaged(&onnx, "is damaged: it has 99 bytes");
+    fs::remove_file(&onnx).unwrap();
+    damaged(&onnx, "is missing");
+    fs::write(&onnx, bytes).unwrap();
+
+    // A shortened library would end a process that runs it, by a signal.
+    let library = library(&home.data().join("runtime"));
+    cut(&library, 4_000_000);
+    damaged(&library, "is damaged: it has 4000000 bytes");
+    fs::remove_file(home.data().join("runtime/runtime.toml")).unwrap();
+    let said = home.run(&["model", "test"]);
+    assert!(said.stderr.contains("ONNX Runtime is not installed"), "{said:?}");
+    fs::write(model.join("model.toml"), "name = 1").unwrap();
+    damaged(&model.join("model.toml"), "is not what it should be");
+    // Words are found all the same.
+    home.json(&["save", "Without vectors", "The gannet is found by its name.", "--project", "demo"]);
+    assert!(home.run(&["search", "gannet", "--project", "demo"]).success().contains("Without vectors"));
+}
+
+#[test]
+fn only_the_known_files_are_taken_from_the_network() {
+    let home = Home::new();
+    // The page names whatever is asked for; the file behind is another one.
+    let page = |file: &str| format!("<a href=\"/files/{file}#sha256=0\">{file}</a>");
+    let runtime = "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl";
+    let names = format!("{}{}", page(runtime), page(&runtime.replace("x86_64", "aarch64")));
+    let install = |address: &str| {
+        let index = format!("{address}/simple");
+        let said = home.run(&["model", "install", "all-minilm-l6-v2", "--index", &index]);
+        assert_eq!(said.code(), 1, "{said:?}");
+        assert_eq!(state(&home, "all-minilm-l6-v2"), "available");
+        assert!(!home.data().join("runtime/runtime.toml").exists());
+        assert_eq!(fs::read_dir(home.data().join("models")).unwrap().count(), 0, "something is left");
+        said.stderr
+    };
+    let wrong = Provider::start(vec![
+        Scene::Answer(200, "", names.clone()),
+        Scene::Answer(200, "", "other bytes".to_owned()),
+    ]);
+    let said = install(wrong.address());
+    assert!(said.contains("not the file that Cerebro knows"), "{said}");
+    let heard: Vec<String> = wrong.heard().into_iter().map(|heard| heard.line).collect();
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert!(
+        heard[0].starts_with("GET /simple/onnxruntime/ ") && heard[1].starts_with("GET /files/onnxruntime-")
+    );
+
+    let half = Provider::start(vec![Scene::Answer(200, "", names), Scene::Half("part".to_owned())]);
+    let said = install(half.address());
+    assert!(said.contains("broke off"), "{said}");
+    let said = install(Provider::answering("<html></html>").address());
+    assert!(said.contains("has no file onnxruntime-"), "{said}");
+    let said = install(Provider::start(vec![Scene::Answer(404, "", String::new())]).address());
+    assert!(said.contains("404") && said.contains("onnxruntime"), "{said}");
+    let said = install("http://user:secret@127.0.0.1:1");
+    assert!(said.contains("cannot get onnxruntime from 127.0.0.1") && !said.contains("secret"), "{said}");
+}
+
+#[test]
+fn names_nobody_knows_are_answered_with_those_that_are() {
+    let home = Home::new();
+    for (args, want) in [
+        (&["model", "install", "no-such"][..], "multilingual-e5-small"),
+        (&["model", "use", "no-such"], "`no-such` is not installed"),
+        (&["model", "remove", "no-such"], "`no-such` is not installed"),
+        (&["model", "test", "no-such"], "`no-such` is not installed"),
+        (&["model", "install", "x", "--from", "/no/such/folder"], "/no/such/folder"),
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code(), 1, "{args:?}: {said:?}");
+        assert!(said.stderr.contains(want), "{args:?}: {said:?}");
+    }
+    let said = home.run(&["model", "use", "openai"]);
+    assert!(said.code() == 2 && said.stderr.contains("--model NAME"), "{said:?}");
+    assert!(!home.data().join("config.toml").exists(), "a refused choice was written");
+}

@@ -1,0 +1,268 @@
+//! `cerebro hook`: what agents' hooks bring in and get out.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Home, Value, json};
+
+/// What a hook may take, with the start of the process on a busy machine.
+const QUICK: Duration = Duration::from_millis(1_500);
+const OUTPUT_MAX: usize = 9_000;
+
+/// Runs a hook to its end; gives what it said. It must succeed, soon, and without a word on standard error.
+#[track_caller]
+fn hook(home: &Home, agent: &str, event: &str, input: &[u8]) -> String {
+    run(home.command().args(["hook", agent, event]), input)
+}
+
+#[track_caller]
+fn run(command: &mut Command, input: &[u8]) -> String {
+    let begun = Instant::now();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // One that has read enough may be gone.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let done = child.wait_with_output().unwrap();
+    let taken = begun.elapsed();
+    assert!(done.status.success(), "{command:?}: {done:?}");
+    assert!(done.stderr.is_empty(), "{command:?}: {done:?}");
+    assert!(taken < QUICK, "{command:?} took {taken:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// As the agent in the folder `work` of the home tells it.
+#[track_caller]
+fn tell(home: &Home, agent: &str, event: &str, session: &str, more: Value) -> String {
+    let mut input = json!({"session_id": session, "cwd": home.work(), "hook_event_name": event});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    hook(home, agent, event, input.to_string().as_bytes())
+}
+
+/// The project of the working folder.
+fn project(home: &Home) -> String {
+    let context = home.json(&["context"]);
+    context["project"].as_str().unwrap().to_owned()
+}
+
+fn save(home: &Home, title: &str) {
+    home.json(&["save", title, "What: it is so."]);
+}
+
+fn sessions(home: &Home) -> Vec<Value> {
+    home.json(&["sessions", "--all-projects"])["sessions"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn session(home: &Home, id: &str) -> Value {
+    let all = sessions(home);
+    all.iter().find(|session| session["id"] == id).cloned().unwrap_or_else(|| panic!("no {id} in {all:?}"))
+}
+
+fn summaries(home: &Home) -> Vec<Value> {
+    let all = home.json(&["list"])["memories"].as_array().unwrap().clone();
+    all.into_iter().filter(|memory| memory["type"] == "session_summary").collect()
+}
+
+#[test]
+fn each_agent_gets_the_context_in_its_own_words() {
+    let home = Home::new();
+    save(&home, "The gannet nests on the pier");
+    for (agent, event) in
+        [("claude-code", "SessionStart"), ("codex", "SessionStart"), ("gemini-cli", "SessionStart")]
+    {
+        let said = tell(&home, agent, event, "s-1", json!({"source": "startup"}));
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let output = &said["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], event);
+        let text = output["additionalContext"].as_str().unwrap();
+        assert!(text.contains("The gannet nests on the pier"), "{text}");
+        assert_eq!(text.matches("Stored notes").count(), 1, "{text}");
+        assert_eq!(said.as_object().unwrap().len(), 1, "{said}");
+    }
+    let input = json!({"conversation_id": "c", "workspace_roots": [home.work()]}).to_string();
+    let said: Value = serde_json::from_str(&hook(&home, "cursor", "sessionStart", input.as_bytes())).unwrap();
+    assert!(said["additional_context"].as_str().unwrap().contains("gannet"), "{said}");
+    let said = tell(&home, "opencode", "SessionStart", "s-2", json!({}));
+    assert!(said.starts_with("<cerebro-context>\n") && said.contains("gannet"), "{said}");
+    // To look at the context begins no session.
+    assert!(sessions(&home).iter().all(|session| session["agent"] == "cerebro-cli"));
+}
+
+#[test]
+fn the_context_is_the_projects_and_an_empty_one_is_not_told() {
+    let home = Home::new();
+    home.json(&["daemon", "start"]);
+    assert_eq!(tell(&home, "codex", "SessionStart", "s", json!({})), "");
+    home.json(&["save", "Elsewhere", "What: of another project.", "--project", "other"]);
+    assert_eq!(tell(&home, "codex", "SessionStart", "s", json!({})), "");
+}
+
+#[test]
+fn the_whole_answer_fits_whatever_must_be_escaped() {
+    let home = Home::new();
+    for n in 0..40 {
+        let title = format!("\"quoted\" \\ {n} {}", "\"\\\u{1F980}".repeat(60));
+        home.json(&["save", &title, &"\"\\\n".repeat(200), "--project", &project(&home)]);
+    }
+    for agent in ["claude-code", "opencode"] {
+        let said = tell(&home, agent, "SessionStart", "s", json!({}));
+        assert!(said.len() <= OUTPUT_MAX, "{agent}: {} bytes", said.len());
+        assert!(said.len() > OUTPUT_MAX / 3, "{agent}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn a_prompt_is_kept_in_the_session_of_the_agents_own_client() {
+    let home = Home::new();
+    let mut agent = home.pump().env("CLAUDE_CODE_SESSION_ID", "claude-1").client("claude-code").start();
+    agent.save("Told by the agent", "What: something.");
+    let prompt = "Mend the pier\n<system-reminder>be brief</system-reminder>";
+    let said = tell(&home, "claude-code", "UserPromptSubmit", "claude-1", json!({ "prompt": prompt }));
+    assert_eq!(said, "");
+    let prompts = home.json(&["prompts"])["prompts"].as_array().unwrap().clone();
+    assert_eq!(prompts.len(), 1, "{prompts:?}");
+    assert_eq!(prompts[0]["content"], "Mend the pier");
+    assert_eq!(
+        (&prompts[0]["session_id"], &prompts[0]["agent"]),
+        (&json!("claude-1"), &json!("claude-code"))
+    );
+    let only = session(&home, "claude-1");
+    assert_eq!(only["agent"], "claude-code");
+    assert_eq!(only["directory"], json!(home.work()));
+}
+
+#[test]
+fn what_cerebro_gave_does_not_come_back_as_memory() {
+    let home = Home::new();
+    save(&home, "The gannet nests on the pier");
+    let said: Value =
+        serde_json::from_str(&tell(&home, "gemini-cli", "SessionStart", "g", json!({}))).unwrap();
+    let context = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    for prompt in [
+        format!("{context}\n\nAsk the ostrich"),
+        format!("<hook_context>{}</hook_context>\n\nAsk the emu", context.replace('<', "&lt;")),
+        format!("<hook_context>{context}</hook_context>"),
+        context[..context.len() / 2].to_owned(),
+    ] {
+        tell(&home, "gemini-cli", "BeforeAgent", "g", json!({ "prompt": prompt }));
+    }
+    let prompts = home.json(&["prompts"])["prompts"].as_array().unwrap().clone();
+    let mut contents: Vec<_> = prompts.iter().map(|prompt| prompt["content"].as_str().unwrap()).collect();
+    contents.sort_unstable();
+    assert_eq!(contents, ["Ask the emu", "Ask the ostrich"]);
+}
+
+#[test]
+fn a_last_message_stands_in_until_there_is_a_better_summary() {
+    let home = Home::new();
+    let last = |text: &str| {
+        tell(&home, "codex", "Stop", "x-1", json!({ "last_assistant_message": text }));
+        session(&home, "x-1")["summary"].clone()
+    };
+    home.json(&["daemon", "start"]);
+    assert_eq!(last("First turn done"), "First turn done");
+    assert_eq!(last("Second turn done"), "Second turn done");
+    assert_eq!(summaries(&home), Vec::<Value>::new(), "a last message is no memory");
+    let long = "word ".repeat(2_000);
+    assert!(last(&long).as_str().unwrap().chars().count() <= 4_000);
+
+    let compaction = |text: &str| {
+        tell(&home, "codex", "PostCompact", "x-1", json!({ "compact_summary": text }));
+        session(&home, "x-1")["summary"].clone()
+    };
+    assert_eq!(compaction("<analysis>hm</analysis><summary>Compacted once</summary>"), "Compacted once");
+    assert_eq!(last("Third turn done"), "Compacted once");
+    assert_eq!(compaction("Compacted twice"), "Compacted twice");
+    assert_eq!(summaries(&home).len(), 1, "a later compaction revises the first");
+
+    let mut agent = home.pump().start();
+    agent.ok("mem_session_summary", json!({"session_id": "x-1", "content": "The agent's own words"}));
+    assert_eq!(compaction("Compacted again"), "The agent's own words");
+    assert_eq!(last("Fourth turn done"), "The agent's own words");
+    let only = summaries(&home);
+    assert_eq!((only.len(), &only[0]["revision"]), (1, &json!(3)), "{only:?}");
+
+    tell(&home, "codex", "SessionEnd", "x-1", json!({"reason": "exit"}));
+    let ended = session(&home, "x-1");
+    assert_eq!((&ended["end_reason"], &ended["summary"]), (&json!("ended"), &json!("The agent's own words")));
+}
+
+#[test]
+fn secrets_are_taken_out_of_what_hooks_bring() {
+    let home = Home::new();
+    home.json(&["daemon", "start"]);
+    let token = ["ghp_", &"a1B2".repeat(9)].concat();
+    tell(&home, "codex", "UserPromptSubmit", "r", json!({ "prompt": format!("use {token}") }));
+    tell(&home, "codex", "Stop", "r", json!({ "last_assistant_message": format!("used {token}") }));
+    let all = home.export_text();
+    assert!(all.contains("REDACTED") && !all.contains(&token), "{all}");
+}
+
+#[test]
+fn a_gemini_call_is_completed_by_its_session() {
+    let home = Home::new();
+    let call = json!({"tool_name": "mcp_cerebro_mem_save", "tool_input": {"title": "T", "content": "C"}});
+    let said: Value = serde_json::from_str(&tell(&home, "gemini-cli", "BeforeTool", "g-1", call)).unwrap();
+    let arguments = &said["hookSpecificOutput"]["tool_input"];
+    assert_eq!(arguments, &json!({"title": "T", "content": "C", "session_id": "g-1"}));
+}
+
+#[test]
+fn nothing_that_goes_wrong_disturbs_the_agent() {
+    let home = Home::new();
+    let prompt = json!({"session_id": "s", "cwd": home.work(), "prompt": "Ask"}).to_string();
+    // No home yet, then no daemon: silence, and none is started.
+    assert_eq!(hook(&home, "codex", "UserPromptSubmit", prompt.as_bytes()), "");
+    assert!(!home.data().exists());
+    home.json(&["daemon", "start"]);
+    home.json(&["daemon", "stop"]);
+    assert_eq!(hook(&home, "codex", "UserPromptSubmit", prompt.as_bytes()), "");
+    assert_eq!(home.daemons(), Vec::<u32>::new());
+    // Odd input and odd command lines.
+    home.json(&["daemon", "start"]);
+    let long = vec![b'x'; 5 * 1024 * 1024];
+    for input in [b"".as_slice(), b"{", b"[]", b"\xff\xfe", b"{\"session_id\": 7}", &long] {
+        for event in ["SessionStart", "UserPromptSubmit", "Stop", "NoSuchEvent"] {
+            assert_eq!(hook(&home, "claude-code", event, input), "");
+        }
+    }
+    for words in
+        [&["hook"][..], &["hook", "claude-code"], &["hook", "emacs", "Stop"], &["hook", "--x", "y", "z"]]
+    {
+        assert_eq!(run(home.command().args(words), prompt.as_bytes()), "", "{words:?}");
+    }
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_not_waited_for() {
+    let home = Home::new();
+    save(&home, "The gannet nests on the pier");
+    let pid = home.daemon_pid().to_string();
+    let signal = |name: &str| assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    signal("-STOP");
+    let input = json!({"session_id": "s", "cwd": home.work(), "prompt": "Ask"}).to_string();
+    for event in ["SessionStart", "UserPromptSubmit"] {
+        assert_eq!(hook(&home, "codex", event, input.as_bytes()), "");
+    }
+    // An input that never ends is not waited for either.
+    let mut command = home.command();
+    command.args(["hook", "codex", "Stop"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let begun = Instant::now();
+    let mut child = command.spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(begun.elapsed() < QUICK, "{:?}", begun.elapsed());
+    signal("-CONT");
+}
+
+#[test]
+fn the_beginning_of_a_session_wakes_the_daemon() {
+    let home = Home::new();
+    save(&home, "The gannet nests on the pier");
+    home.json(&["daemon", "stop"]);
+    let said = tell(&home, "claude-code", "SessionStart", "s", json!({"source": "startup"}));
+    assert!(said.is_empty() || said.contains("gannet"), "{said}");
+    assert_eq!(home.daemons().len(), 1);
+    assert!(Path::new(home.data()).join("run/daemon.sock").exists());
+}

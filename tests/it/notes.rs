@@ -1,0 +1,211 @@
+//! Memories as a folder of Markdown notes, both ways, and as SurrealQL.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::backup::furnished;
+use crate::support::{Home, Value, alter, finish, json};
+
+/// Every file below a folder, by its path from there.
+fn tree(root: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn exported(home: &Home) -> PathBuf {
+    let dir = home.folder("vault");
+    home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]).success();
+    dir
+}
+
+/// What an import of notes says, and its exit code.
+fn import(home: &Home, dir: &Path, more: &[&str]) -> (i32, Value) {
+    let mut command = home.command();
+    let done = finish(command.arg("import").arg(dir).args(more).arg("--json"));
+    (done.code(), serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}")))
+}
+
+fn file(dir: &Path, part: &str) -> PathBuf {
+    let names = tree(dir);
+    let name =
+        names.keys().find(|name| name.contains(part)).unwrap_or_else(|| panic!("no {part} in {names:?}"));
+    dir.join(name)
+}
+
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from} is not in {text}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn a_folder_reads_well_and_comes_back_unchanged() {
+    let home = furnished();
+    let dir = exported(&home);
+    let notes = tree(&dir);
+    let kept = file(&dir, "demo/kept-語");
+    let text = fs::read_to_string(&kept).unwrap();
+    for part in [
+        "title: \"Kept 語🦉",
+        "tags:\n  - \"a\"\n  - \"b\"",
+        "pinned: true",
+        "Second text.",
+        "- session: [[sessio",
+    ] {
+        let part = part.replace("[[sessio", "[[");
+        assert!(text.contains(&part), "{part} is not in {text}");
+    }
+    assert!(notes.keys().any(|name| name.starts_with("personal/mine-")), "{notes:?}");
+    assert!(!notes.values().any(|text| text.contains("Recoverable") || text.contains("Text that is gone")));
+    let session = file(&dir, "first-café");
+    assert!(fs::read_to_string(&session).unwrap().contains("Everything was furnished."));
+    let stem = kept.file_stem().unwrap().to_str().unwrap();
+    assert!(fs::read_to_string(&session).unwrap().contains(&format!("[[{stem}|")), "no link back");
+
+    let before = home.export_text();
+    let (code, told) = import(&home, &dir, &[]);
+    assert_eq!((code, told["updated"].is_null(), told["created"].is_null()), (0, true, true), "{told}");
+    assert!(home.export_text() == before, "an unchanged folder changed the memory");
+    exported(&home);
+    assert_eq!(tree(&dir), notes, "a second export changed the folder");
+}
+
+#[test]
+fn relations_are_links() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let one = agent.save("The gannet job", "Copies the ledger each night.");
+    let two = agent.save("The booby job", "Checks the copies in the morning.");
+    drop(agent);
+    alter(
+        &home,
+        &format!(
+            "RELATE memory:{two}->RELATES_TO->memory:{one} SET kind = 'depends_on', weight = 0.9, \
+             method = 'test', at = time::now()"
+        ),
+    );
+    let dir = exported(&home);
+    let text = fs::read_to_string(file(&dir, "booby")).unwrap();
+    assert!(text.contains(&format!("- depends_on: [[the-gannet-job-{one}|The gannet job]]")), "{text}");
+}
+
+#[test]
+fn edits_come_back_as_revisions_once() {
+    let home = furnished();
+    let dir = exported(&home);
+    let kept = file(&dir, "demo/kept-語");
+    edit(&kept, "Second text.", "Text by hand,\nin Obsidian.");
+    edit(&kept, "tags:\n  - \"a\"\n  - \"b\"\n", "tags: [c]\n");
+    let before = home.export_text();
+    let (code, told) = import(&home, &dir, &["--dry-run"]);
+    assert_eq!((code, &told["updated"]), (0, &json!(1)), "{told}");
+    assert!(home.export_text() == before, "a dry run wrote");
+
+    assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
+    let mut agent = home.agent();
+    let id = agent.search("obsidian")[0].clone();
+    let memory = agent.get(&id);
+    assert_eq!(memory["content"], "Text by hand,\nin Obsidian.", "{memory:?}");
+    assert_eq!((&memory["revision"], &memory["tags"]), (&json!(4), &json!(["c"])), "{memory:?}");
+    assert_eq!(import(&home, &dir, &[]).1["updated"], Value::Null, "importing twice is not importing once");
+
+    edit(&kept, "Text by hand", "More by hand");
+    assert_eq!(import(&home, &dir, &[]).1["updated"], 1, "the note knows its new revision");
+    assert_eq!(agent.get(&id)["revision"], 5);
+}
+
+#[test]
+fn a_note_of_an_older_revision_is_not_taken() {
+    let home = furnished();
+    let dir = exported(&home);
+    let kept = file(&dir, "demo/kept-語");
+    let mut agent = home.agent();
+    let id = agent.search("second text")[0].clone();
+    agent.ok("mem_update", json!({"id": id, "content": "The agent was quicker."}));
+    edit(&kept, "Second text.", "Changed by hand.");
+    let (code, told) = import(&home, &dir, &[]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told["skipped"][0]["why"].as_str().unwrap().contains("revision 4"), "{told}");
+    assert_eq!(agent.get(&id)["content"], "The agent was quicker.");
+}
+
+#[test]
+fn an_export_does_not_overwrite_an_edit() {
+    let home = furnished();
+    let dir = exported(&home);
+    let kept = file(&dir, "demo/kept-語");
+    edit(&kept, "Second text.", "Not imported yet.");
+    let done = home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]);
+    assert_eq!(done.code(), 1, "{done:?}");
+    assert!(done.stderr.contains("kept-語") && done.stderr.contains("not imported"), "{done:?}");
+    assert!(fs::read_to_string(&kept).unwrap().contains("Not imported yet."));
+}
+
+#[test]
+fn new_notes_become_memories_once() {
+    let home = Home::new();
+    let dir = home.folder("vault");
+    fs::create_dir_all(dir.join("acme/pay")).unwrap();
+    fs::create_dir_all(dir.join(".obsidian")).unwrap();
+    fs::write(dir.join(".obsidian/odd.md"), "---\nnot ours").unwrap();
+    let secret = format!("ghp_{}", "zY9xW8vU7tS6rQ5pO4nM3lK2jI1hG0fEdCbA");
+    fs::write(dir.join("acme/pay/Why the skua.md"), format!("It is fast.\n\nToken {secret}\n")).unwrap();
+    fs::write(dir.join("bad.md"), "---\ntitle: {odd}\n---\nText\n").unwrap();
+    fs::write(dir.join("empty.md"), "").unwrap();
+    let (code, told) = import(&home, &dir, &[]);
+    assert_eq!((code, &told["created"]), (1, &json!(1)), "{told}");
+    let skipped = told["skipped"].to_string();
+    assert!(skipped.contains("bad.md") && skipped.contains("empty.md"), "{told}");
+    let found = home.json(&["search", "skua", "--project", "acme/pay"]);
+    assert_eq!(found["hits"][0]["title"], "Why the skua", "{found}");
+    assert!(!home.export_text().contains(&secret));
+    let (_, again) = import(&home, &dir, &[]);
+    assert_eq!((&again["created"], &again["unchanged"]), (&Value::Null, &json!(1)), "{again}");
+    edit(&dir.join("acme/pay/Why the skua.md"), "It is fast.", "It is very fast.");
+    assert_eq!(import(&home, &dir, &[]).1["updated"], 1);
+}
+
+#[test]
+fn a_script_is_taken_by_the_database_itself() {
+    let home = furnished();
+    let file = home.work().join("all.surql");
+    home.run(&["export", "--format", "surrealql", file.to_str().unwrap()]).success();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.starts_with("-- ") && text.contains("OPTION IMPORT;") && text.contains("Second text."),
+        "{text}"
+    );
+    let printed = home.run(&["export", "--format", "surrealql"]).success();
+    assert!(printed.contains("Second text."));
+    assert_eq!(
+        fs::read_dir(home.data())
+            .unwrap()
+            .flatten()
+            .filter(|e| { e.file_name().to_string_lossy().contains(".surql") })
+            .count(),
+        0,
+        "a script was left in the home"
+    );
+
+    let other = Home::new();
+    other.run(&["stats"]).success();
+    let emptied = "REMOVE TABLE memory; REMOVE TABLE session; REMOVE TABLE revision; REMOVE TABLE prompt; \
+        REMOVE TABLE CREATED_IN; REMOVE TABLE RELATES_TO; REMOVE TABLE FOLLOWS; REMOVE TABLE event; \
+        REMOVE TABLE job; REMOVE TABLE migration;";
+    alter(&other, emptied);
+    alter(&other, &text);
+    assert!(other.export_text() == home.export_text(), "the script is not the memory");
+}

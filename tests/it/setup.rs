@@ -1,0 +1,254 @@
+//! `cerebro setup` and `cerebro unsetup`: what they write into agents' files, and that it comes out again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::support::{Finished, Home, PROGRAM, Value, json};
+
+/// An agent, the file with its servers below the user's home, and the keys of Cerebro's entry in it.
+const AGENTS: [(&str, &str, &[&str]); 8] = [
+    ("claude-code", ".claude.json", &["mcpServers", "cerebro"]),
+    ("codex", ".codex/config.toml", &["mcp_servers", "cerebro"]),
+    ("gemini-cli", ".gemini/settings.json", &["mcpServers", "cerebro"]),
+    ("opencode", ".config/opencode/opencode.json", &["mcp", "cerebro"]),
+    ("cursor", ".cursor/mcp.json", &["mcpServers", "cerebro"]),
+    ("vscode", ".config/Code/User/mcp.json", &["servers", "cerebro"]),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", &["mcpServers", "cerebro"]),
+    ("zed", ".config/zed/settings.json", &["context_servers", "cerebro"]),
+];
+
+const TOML: &str = "# The user's own.\nmodel = \"x\"  # why\n\n[mcp_servers.other]\ncommand = \"other\"\n";
+
+/// A user's text for an agent's file: comments, odd blanks, and an entry of the same table.
+fn existing(file: &str, keys: &[&str]) -> String {
+    if file.ends_with(".toml") {
+        return TOML.to_owned();
+    }
+    let servers = keys[0];
+    format!(
+        "{{\n  // the user's own\n    \"theme\":   \"dark\", /* why */\n  \"{servers}\": {{\n    \"other\": {{ \"command\": \"o\" }}, // stays\n  }},\n}}\n"
+    )
+}
+
+fn setup(home: &Home, args: &[&str]) -> Finished {
+    home.run(&[&["setup"], args].concat())
+}
+
+fn entry(home: &Home, file: &str, keys: &[&str]) -> Value {
+    let text = fs::read_to_string(home.user().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let whole: Value = if file.ends_with(".toml") {
+        serde_json::to_value(toml::from_str::<toml::Value>(&text).unwrap()).unwrap()
+    } else {
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{file}: {e}: {text}"))
+    };
+    keys.iter().fold(whole, |value, key| value[*key].clone())
+}
+
+/// Every file, link and folder below the user's home, with what it holds and its permissions.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let data = if path.is_dir() {
+            found.extend(tree(&path));
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode();
+        found.insert(path, (mode, data));
+    }
+    found
+}
+
+fn write(home: &Home, file: &str, text: &str) -> PathBuf {
+    let path = home.user().join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_fresh_home_gets_an_entry_that_connects_and_loses_it_again() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        let before = tree(&home.user());
+        setup(&home, &[agent, "--allow"]).success();
+        let entry = entry(&home, file, keys);
+        let program = fs::canonicalize(PROGRAM).unwrap().to_string_lossy().into_owned();
+        assert!(entry.to_string().contains(&program), "{agent}: {entry}");
+        let checked = setup(&home, &[agent, "--check", "--json"]).json();
+        assert_eq!((&checked["connected"], &checked["tools"]), (&json!(true), &json!(13)), "{checked}");
+        let missing = checked["parts"].as_array().unwrap().iter().any(|part| part["state"] != "set up");
+        assert!(!missing, "{checked}");
+        home.run(&["unsetup", agent]).success();
+        assert_eq!(tree(&home.user()), before, "{agent}");
+        let checked = setup(&home, &[agent, "--check", "--json"]);
+        assert_eq!(checked.code(), 1, "{agent}: {checked:?}");
+    }
+}
+
+#[test]
+fn what_is_there_already_stays_byte_for_byte() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        let text = existing(file, keys);
+        let path = write(&home, file, &text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let note = if agent == "claude-code" { ".claude/CLAUDE.md" } else { ".codex/AGENTS.md" };
+        write(&home, note, "# Mine\n\nNo newline at the end");
+        let before = tree(&home.user());
+        setup(&home, &[agent, "--allow"]).success();
+        let with = fs::read_to_string(&path).unwrap();
+        for line in text.lines().filter(|line| line.contains("own") || line.contains("why")) {
+            assert!(with.contains(line), "{agent} lost `{line}`: {with}");
+        }
+        assert!(with.contains("other") && with.contains("cerebro"), "{agent}: {with}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
+        let backup = PathBuf::from(format!("{}.cerebro-backup", path.display()));
+        assert_eq!(fs::read_to_string(&backup).unwrap(), text, "{agent}");
+        assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600, "{agent}");
+        home.run(&["unsetup", agent]).success();
+        assert_eq!(tree(&home.user()), before, "{agent}");
+    }
+}
+
+#[test]
+fn twice_is_once_and_other_options_replace_the_first() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        write(&home, file, &existing(file, keys));
+        setup(&home, &[agent]).success();
+        let once = tree(&home.user());
+        setup(&home, &[agent]).success();
+        assert_eq!(tree(&home.user()), once, "{agent}");
+        setup(&home, &[agent, "--allow", "--no-hooks"]).success();
+        setup(&home, &[agent]).success();
+        assert_eq!(tree(&home.user()), once, "{agent}: options of an earlier time are left");
+        let second = setup(&home, &[agent, "--json"]).json();
+        let outcomes = second["files"].as_array().unwrap().iter().all(|file| file["outcome"] == "unchanged");
+        assert!(outcomes, "{second}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_the_difference_and_writes_nothing() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        write(&home, file, &existing(file, keys));
+        let before = tree(&home.user());
+        let shown = setup(&home, &[agent, "--dry-run"]).success();
+        assert!(shown.contains("--- ") && shown.contains("+++ ") && shown.contains("@@"), "{shown}");
+        assert!(shown.lines().any(|line| line.starts_with('+') && line.contains("cerebro")), "{shown}");
+        assert_eq!(tree(&home.user()), before, "{agent}");
+        assert!(!home.data().exists(), "{agent}: the dry run made a home");
+        setup(&home, &[agent]).success();
+        let with = tree(&home.user());
+        let shown = home.run(&["unsetup", agent, "--dry-run"]).success();
+        assert!(shown.lines().any(|line| line.starts_with('-') && line.contains("cerebro")), "{shown}");
+        assert_eq!(tree(&home.user()), with, "{agent}");
+    }
+}
+
+#[test]
+fn a_malformed_file_is_left_alone_and_so_are_the_others() {
+    for (agent, file, _) in AGENTS {
+        let home = Home::new();
+        let bad = if file.ends_with(".toml") { "a = 1\nb = [\n" } else { "{\n  \"a\": 1\n  \"b\": 2\n}\n" };
+        write(&home, file, bad);
+        let before = tree(&home.user());
+        let refused = setup(&home, &[agent]);
+        assert_eq!(refused.code(), 1, "{agent}: {refused:?}");
+        assert!(refused.stderr.contains(file), "{agent}: {refused:?}");
+        assert!(refused.stderr.contains("line 2") || refused.stderr.contains("line 3"), "{refused:?}");
+        assert_eq!(tree(&home.user()), before, "{agent}");
+    }
+    let home = Home::new();
+    write(&home, ".cursor/mcp.json", "{ \"mcpServers\": [] }");
+    let refused = setup(&home, &["cursor"]);
+    assert!(refused.stderr.contains("`mcpServers` is not an object"), "{refused:?}");
+    let home = Home::new();
+    write(&home, ".config/opencode/plugins/cerebro.ts", "// somebody else's\n");
+    let refused = setup(&home, &["opencode"]);
+    assert!(refused.stderr.contains("was not written by Cerebro"), "{refused:?}");
+}
+
+#[test]
+fn a_link_is_followed_and_stays_a_link() {
+    let home = Home::new();
+    let real = home.folder("dotfiles").join("claude.json");
+    fs::write(&real, "{}\n").unwrap();
+    let link = home.user().join(".claude.json");
+    symlink(&real, &link).unwrap();
+    setup(&home, &["claude-code"]).success();
+    assert!(link.is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("cerebro"));
+    home.run(&["unsetup", "claude-code"]).success();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&real).unwrap(), "{}\n");
+}
+
+#[test]
+fn what_the_user_changed_since_survives() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        let text = existing(file, keys);
+        let path = write(&home, file, &text);
+        setup(&home, &[agent, "--allow"]).success();
+        let change = |text: &str| text.replace("dark", "light").replace("\"x\"", "\"y\"");
+        fs::write(&path, change(&fs::read_to_string(&path).unwrap())).unwrap();
+        setup(&home, &[agent, "--allow"]).success();
+        home.run(&["unsetup", agent]).success();
+        let left = fs::read_to_string(&path).unwrap();
+        assert_eq!(left, change(&text), "{agent}");
+    }
+}
+
+#[test]
+fn an_agents_rewriting_of_its_file_does_not_keep_the_entry() {
+    let home = Home::new();
+    let path = write(&home, ".claude.json", "{\"mcpServers\":{\"cerebro\":{\"command\":\"mine\"}},\"n\":1}");
+    write(&home, ".claude/settings.json", "{\"permissions\":{\"allow\":[\"mcp__cerebro__mem_save\"]}}");
+    setup(&home, &["claude-code", "--allow"]).success();
+    assert_ne!(entry(&home, ".claude.json", &["mcpServers", "cerebro", "command"]), "mine");
+    let settings = home.user().join(".claude/settings.json");
+    for path in [&path, &settings] {
+        let mut value: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        value["n"] = json!(2);
+        fs::write(path, value.to_string()).unwrap();
+    }
+    home.run(&["unsetup", "claude-code"]).success();
+    let left: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(left, json!({"mcpServers": {"cerebro": {"command": "mine"}}, "n": 2}));
+    let left: Value = serde_json::from_str(&fs::read_to_string(&settings).unwrap()).unwrap();
+    assert_eq!(left, json!({"permissions": {"allow": ["mcp__cerebro__mem_save"]}, "n": 2}));
+}
+
+#[test]
+fn without_an_agent_all_are_listed() {
+    let home = Home::new();
+    fs::create_dir_all(home.user().join(".cursor")).unwrap();
+    setup(&home, &["cursor", "--no-hooks"]).success();
+    let listed = setup(&home, &["--json"]).json();
+    let agents = listed["agents"].as_array().unwrap();
+    let names: Vec<_> = agents.iter().map(|agent| agent["agent"].as_str().unwrap()).collect();
+    assert_eq!(names, AGENTS.map(|(name, ..)| name));
+    assert_eq!((&agents[4]["installed"], &agents[4]["set_up"]), (&json!(true), &json!(["server"])));
+    assert_eq!((&agents[7]["installed"], &agents[7]["set_up"]), (&json!(false), &json!([])));
+    assert_eq!(setup(&home, &["emacs"]).code(), 2);
+    assert_eq!(setup(&home, &["--allow"]).code(), 2);
+}
+
+#[test]
+fn a_check_tells_when_the_configured_program_does_not_serve() {
+    let home = Home::new();
+    setup(&home, &["codex"]).success();
+    let path = home.user().join(".codex/config.toml");
+    let program = fs::canonicalize(PROGRAM).unwrap().to_string_lossy().into_owned();
+    let text = fs::read_to_string(&path).unwrap().replace(&program, "/no/such/cerebro");
+    fs::write(&path, text).unwrap();
+    let checked = setup(&home, &["codex", "--check"]);
+    assert_eq!(checked.code(), 1, "{checked:?}");
+    assert!(checked.stderr.contains("/no/such/cerebro"), "{checked:?}");
+}

@@ -1,0 +1,164 @@
+//! The worker with a provider that can be made to fail: lags, retries, dead letters, budgets, pauses.
+
+use std::time::{Duration, Instant};
+
+use crate::support::{Agent, Fickle, Home, Mood, Value, json, wait_for};
+
+fn worker(home: &Home) -> Value {
+    home.json(&["worker", "status"])
+}
+
+/// Waits until everything is embedded.
+fn drained(home: &Home) -> Value {
+    wait_for("the queue to drain", || {
+        let worker = worker(home);
+        (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null()).then_some(worker)
+    })
+}
+
+fn state(home: &Home, wanted: &str) -> Value {
+    wait_for(wanted, || {
+        let worker = worker(home);
+        (worker["state"] == wanted).then_some(worker)
+    })
+}
+
+fn save(agent: &mut Agent, count: usize) -> Vec<String> {
+    (0..count).map(|n| agent.save(&format!("Title {n}"), &format!("Text of number {n}."))).collect()
+}
+
+#[test]
+fn every_save_gets_a_vector_soon_after() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    save(&mut agent, 20);
+    agent.save("Long", &"Many words of a long memory. ".repeat(100));
+    let done = drained(&home);
+    assert_eq!((done["provider"].as_str(), done["model"].as_str()), (Some("openai"), Some("test")), "{done}");
+    assert_eq!(done["embedded"], 21, "{done}");
+    assert!(done["lag_p50_ms"].as_u64().unwrap() <= done["lag_p99_ms"].as_u64().unwrap(), "{done}");
+    assert!(done["tokens_today"].as_u64().unwrap() > 500, "{done}");
+    let stats = agent.ok("mem_stats", json!({}));
+    assert_eq!(stats["worker"]["queue_depth"], 0);
+    assert!(stats.text.contains("openai/test"), "{stats:?}");
+    // Nothing of the long one is unseen, and each passage has its title.
+    let long: Vec<String> = provider.texts().into_iter().filter(|text| text.contains("Many words")).collect();
+    assert!(long.len() > 3 && long.iter().all(|text| text.starts_with("Long\n")), "{long:#?}");
+}
+
+#[test]
+fn without_a_provider_jobs_wait_and_nothing_changes() {
+    let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
+    let mut agent = home.agent();
+    let ids = save(&mut agent, 3);
+    let worker = state(&home, "off");
+    assert_eq!((worker["queue_depth"].as_u64(), &worker["model"]), (Some(3), &Value::Null), "{worker}");
+    assert_eq!(agent.search("text of number 1").len(), 3);
+    agent.ok("mem_delete", json!({"id": ids[0]}));
+    assert_eq!(self::worker(&home)["queue_depth"], 2, "a deleted memory owes nothing");
+    let refused = home.run(&["reindex"]);
+    assert_eq!(refused.code(), 1);
+    assert!(refused.stderr.contains("cerebro model install"), "{refused:?}");
+}
+
+#[test]
+fn an_outage_is_waited_out_without_a_storm_of_calls() {
+    let provider = Fickle::start();
+    provider.is(Mood::Down);
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    save(&mut agent, 30);
+    let waiting = state(&home, "waiting");
+    assert!(waiting["detail"].is_string(), "{waiting}");
+    let asked = provider.requests();
+    assert!(asked <= 12, "{asked} requests into an outage");
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        save(&mut agent, 1);
+    }
+    assert!(provider.requests() <= asked + 1, "saves make it ask again");
+    assert!(!agent.search("text of number 7").is_empty(), "search goes on with words");
+    provider.is(Mood::Well);
+    home.run(&["daemon", "stop"]).success();
+    home.run(&["jobs", "retry"]).success();
+    let queued = home.json(&["jobs", "list", "--state", "queued"]);
+    let failed = queued["jobs"].as_array().unwrap().iter().filter(|job| job["error"].is_string()).count();
+    assert!(failed <= 3, "few jobs took the blame: {queued}");
+}
+
+#[test]
+fn a_refused_memory_is_given_up_and_can_be_tried_again() {
+    let provider = Fickle::start();
+    provider.is(Mood::Picky);
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    save(&mut agent, 5);
+    let bad = agent.save("Bad", "This one is poison.");
+    let done = drained(&home);
+    assert_eq!((done["dead"].as_u64(), done["embedded"].as_u64()), (Some(1), Some(5)), "{done}");
+    let jobs = home.json(&["jobs"]);
+    assert_eq!(jobs["jobs"][0]["memory"], bad.as_str(), "{jobs}");
+    assert_eq!(jobs["jobs"][0]["title"], "Bad");
+    assert!(!jobs["jobs"][0]["error"].as_str().unwrap().contains("poison"), "no text of the memory: {jobs}");
+    let asked = provider.requests();
+    save(&mut agent, 1);
+    drained(&home);
+    assert!(provider.requests() <= asked + 2, "what was given up is not tried again");
+    provider.is(Mood::Well);
+    assert_eq!(home.json(&["jobs", "retry"])["revived"], 1);
+    let done = drained(&home);
+    assert_eq!(done["dead"], 0, "{done}");
+    // A change of a memory that was given up begins anew.
+    provider.is(Mood::Picky);
+    agent.ok("mem_update", json!({"id": bad, "content": "Still poison."}));
+    wait_for("the dead letter", || (worker(&home)["dead"] == 1).then_some(()));
+    agent.ok("mem_update", json!({"id": bad, "content": "Now it is well."}));
+    assert_eq!(drained(&home)["dead"], 0);
+}
+
+#[test]
+fn the_days_budget_holds_and_is_remembered() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config("requests_per_day = 4"));
+    let mut agent = home.agent();
+    save(&mut agent, 12);
+    let waiting = state(&home, "waiting");
+    assert!(waiting["detail"].as_str().unwrap().contains("budget"), "{waiting}");
+    assert_eq!(waiting["requests_today"], 4, "{waiting}");
+    assert!(waiting["queue_depth"].as_u64().unwrap() > 0);
+    home.run(&["daemon", "stop"]).success();
+    let waiting = state(&home, "waiting");
+    assert_eq!(waiting["requests_today"], 4, "another daemon spends no more: {waiting}");
+    assert_eq!(provider.requests(), 4);
+}
+
+#[test]
+fn a_pause_holds_over_a_restart_until_it_is_resumed() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    home.run(&["worker", "pause"]).success();
+    state(&home, "paused");
+    let asked = provider.requests();
+    save(&mut agent, 5);
+    home.run(&["daemon", "stop"]).success();
+    save(&mut agent, 5);
+    state(&home, "paused");
+    assert_eq!(provider.requests(), asked);
+    let short = home.run(&["worker", "status", "--wait"]);
+    assert_eq!(short.code(), 1, "waiting for a paused worker ends: {short:?}");
+    let done = home.json(&["worker", "resume", "--wait"]);
+    assert_eq!((done["state"].as_str(), done["queue_depth"].as_u64()), (Some("idle"), Some(0)), "{done}");
+}
+
+#[test]
+fn jobs_that_cannot_run_do_not_keep_the_daemon() {
+    let provider = Fickle::start();
+    provider.is(Mood::Down);
+    let home = Home::with_config(&format!("idle_exit = \"2s\"\n{}", provider.config("")));
+    let mut agent = home.agent();
+    save(&mut agent, 10);
+    drop(agent);
+    wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
+}
