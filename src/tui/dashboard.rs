@@ -279,9 +279,7 @@ fn facts(state: &State) -> Vec<(Option<bool>, &'static str, String)> {
         (provider, model) => format!("{provider} {model}").trim().to_owned(),
     };
     let worker_state = text(worker, "state");
-    let lag = &worker["lag"];
-    let ms = |name: &str| ["", "_ms"].iter().find_map(|end| lag[format!("{name}{end}")].as_u64());
-    let lag = match (ms("p50"), ms("p99")) {
+    let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
         (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
         _ => "not measured yet".to_owned(),
     };
