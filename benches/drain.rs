@@ -14,6 +14,7 @@ mod stats;
 #[path = "harness/table.rs"]
 mod table;
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ fn give_model(home: &Home) -> Result<()> {
     let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
     let models = models.context("CEREBRO_MODEL_HOME is not set: run this by `make bench-worker`")?;
     let data = home.path().join(".cerebro");
-    std::fs::create_dir_all(&data)?;
+    std::fs::DirBuilder::new().mode(0o700).create(&data)?;
     for part in ["models", "runtime"] {
         std::os::unix::fs::symlink(models.join(part), data.join(part))
             .with_context(|| format!("link {part} of {}", models.display()))?;

@@ -9,6 +9,7 @@ pub mod domain;
 pub mod hygiene;
 pub mod pace;
 pub mod passage;
+pub mod recall;
 pub mod redact;
 pub mod relate;
 pub mod text;

@@ -30,7 +30,8 @@ pub fn passages(memory: &Memory, words: usize) -> Vec<String> {
     };
     let room = room.saturating_sub(cost(title)).max(ROOM_MIN);
     for text in cut(memory.content.trim(), room) {
-        out.push(match (title.is_empty(), text.is_empty()) {
+        // Said twice, a title outweighs what follows it: many repeat the content's first words.
+        out.push(match (title.is_empty() || text.contains(title), text.is_empty()) {
             (true, _) => text.to_owned(),
             (_, true) => title.to_owned(),
             _ => format!("{title}\n{text}"),

@@ -20,12 +20,16 @@ use super::{
     directory::LazyDirectory,
     mark::{self, State},
     merge::Doubling,
+    roster::Rosters,
     scan,
     schema::{Fields, Key, number_to_id, register_analyzer, schema},
     search,
     view::{Queued, View},
 };
-use crate::domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX};
+use crate::{
+    domain::{MemoryId, Project, Scope, Timestamp, limits::INDEX_PENDING_MAX},
+    vector::Near,
+};
 
 /// Bytes of one block of stored passages: a hit unpacks one.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
@@ -52,6 +56,7 @@ pub struct Index {
     writer: Mutex<Option<IndexWriter>>,
     /// What the last search read. Taken before `queue`, never after it.
     view: Mutex<Option<Arc<View>>>,
+    rosters: Rosters,
 }
 
 /// Changes that are not in the reader's view yet.
@@ -147,6 +152,7 @@ impl Index {
             queue: Mutex::default(),
             writer: Mutex::new(Some(writer)),
             view: Mutex::default(),
+            rosters: Rosters::default(),
         })
     }
 
@@ -359,13 +365,17 @@ impl Index {
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query, after every change pushed before it.
+    /// Answers a query, after every change pushed before it. `near` are the memories nearest to it in
+    /// meaning, the nearest first; those that do not meet its conditions are passed over.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
-    pub fn search(&self, query: &Query) -> Result<Answer> {
+    pub fn search(&self, query: &Query, near: &[Near]) -> Result<Answer> {
         let view = self.view()?;
-        guarded(|| search::search(&view, &self.fields, query))
+        guarded(|| {
+            let rosters = self.rosters.of(&view)?;
+            search::search(&view, &rosters, &self.fields, query, near)
+        })
     }
 
     /// A page of the memories that meet a query's conditions, the newest first, after every change pushed

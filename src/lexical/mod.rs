@@ -7,14 +7,18 @@
 
 mod browse;
 mod directory;
+mod finder;
 mod fold;
 mod holders;
 mod index;
 mod mark;
 mod merge;
+mod opening;
 mod passage;
+mod pool;
 mod preview;
 mod query;
+mod roster;
 mod scan;
 mod schema;
 mod search;
@@ -32,9 +36,9 @@ use tantivy::TantivyError;
 pub use browse::Listing;
 pub use index::Index;
 pub use query::{Projects, Query};
-pub use search::{Answer, Hit, Match};
+pub use search::{Answer, Hit};
 
-use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
+use crate::domain::{Kind, MemoryId, Project, Scope, SessionId, Timestamp};
 
 /// What the index needs to know of a memory.
 #[derive(Debug, Clone)]
@@ -52,6 +56,8 @@ pub struct Doc {
     pub agent: String,
     /// When this revision was written.
     pub date: Timestamp,
+    /// The session that wrote it.
+    pub session: Option<SessionId>,
     /// Band keys of the content's MinHash: near-identical contents share one.
     pub near_keys: Vec<u64>,
     /// A hash of the normalised title.

@@ -176,7 +176,8 @@ impl Clues<'_> {
     }
 }
 
-fn is_stop_word(word: &str) -> bool {
+/// Whether a word carries no subject.
+pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&fold(word).as_str()).is_ok()
 }
 

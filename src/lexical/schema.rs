@@ -10,6 +10,7 @@ use tantivy::{
 use super::{
     Doc,
     fold::normal_name,
+    opening::opening,
     passage::passages,
     tokenizer::{WORDS, names, words_analyzer},
 };
@@ -34,6 +35,8 @@ pub struct Fields {
     pub passage: Field,
     /// Column: microseconds since 1970.
     pub date: Field,
+    /// Column: a hash of the session's id, 0 without one.
+    pub session: Field,
     /// Stored, as are the following.
     pub title: Field,
     pub project: Field,
@@ -56,6 +59,8 @@ pub enum Key<'a> {
     Called(&'a str),
     /// A near key or the title key, among memories of one project and scope; on the first passage.
     Near(&'a Project, Scope, u64),
+    /// A word that opens the content; on the first passage.
+    Opening(&'a str),
     /// A name in title, topic key, tags or passage, as the tokenizer cuts it.
     Name(&'a str),
 }
@@ -71,6 +76,7 @@ impl fmt::Display for Key<'_> {
             Self::Tag(tag) => write!(f, "t{tag}"),
             Self::Called(name) => write!(f, "c{name}"),
             Self::Near(project, scope, key) => write!(f, "n{:016x}", near_hash(project, *scope, *key)),
+            Self::Opening(word) => write!(f, "o{word}"),
             Self::Name(name) => write!(f, "={name}"),
         }
     }
@@ -94,6 +100,7 @@ pub fn schema() -> (Schema, Fields) {
         memory: schema.add_u64_field("memory", FAST),
         passage: schema.add_u64_field("passage", FAST),
         date: schema.add_i64_field("date", FAST),
+        session: schema.add_u64_field("session", FAST),
         title: schema.add_text_field("title", STORED),
         project: schema.add_text_field("project", STORED),
         scope: schema.add_text_field("scope", STORED),
@@ -124,6 +131,7 @@ impl Fields {
         out.add_u64(self.memory, id_to_number(&doc.id));
         out.add_u64(self.passage, number);
         out.add_i64(self.date, doc.date.as_microsecond());
+        out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
         out.add_text(self.title, &doc.title);
         out.add_text(self.project, doc.project.as_str());
         out.add_text(self.scope, doc.scope.as_str());
@@ -140,6 +148,9 @@ impl Fields {
         }
         if number == 0 {
             key(Key::First);
+            for word in opening(passage) {
+                key(Key::Opening(&word));
+            }
             for name in [Some(&doc.title), doc.topic_key.as_ref()].into_iter().flatten() {
                 key(Key::Called(&normal_name(name)));
             }
@@ -173,10 +184,15 @@ pub fn number_to_id(number: u64) -> Option<MemoryId> {
     MemoryId::parse(&(0..12).rev().map(digit).collect::<String>()).ok()
 }
 
-/// A key that only memories of the same project and scope share (FNV-1a, 64 bits, over all three).
+/// A key that only memories of the same project and scope share.
 fn near_hash(project: &Project, scope: Scope, key: u64) -> u64 {
     let names = project.as_str().bytes().chain([0]).chain(scope.as_str().bytes());
-    names.chain(key.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+    fnv(names.chain(key.to_le_bytes()))
+}
+
+/// FNV-1a of 64 bits.
+fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }

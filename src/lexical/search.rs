@@ -1,73 +1,35 @@
-//! Finding and ranking.
-//!
-//! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted
-//! fields", 2004) over passages, computed clue by clue into one array for each segment. Document
-//! frequencies are counted within what the filters let through: a project's ranking does not depend
-//! on its neighbours.
+//! Answering: the candidates of both legs, ranked, and the page asked for.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use tantivy::{
-    DocAddress, DocId, Term,
-    fieldnorm::FieldNormReader,
-    schema::Value,
-    tokenizer::{TextAnalyzer, TokenStream},
-};
+use tantivy::{schema::Value, tokenizer::TextAnalyzer};
 
 use super::{
     LexicalError, Query, Result,
-    fold::normal_name,
+    finder::{Finder, Meanings},
+    pool::{Place, Pool, gather},
     preview::preview,
-    query::{Clue, Form},
-    scan::{Allowed, mean_length},
-    schema::{Fields, Key, number_to_id},
-    tokenizer::{runs, words_analyzer},
-    view::{Segment, View},
+    roster::Roster,
+    schema::{Fields, number_to_id},
+    tokenizer::words_analyzer,
+    view::View,
 };
-use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
-
-/// How slowly a word's repetitions stop to count (BM25's k1).
-const SATURATION: f32 = 1.2;
-/// How far length is held against a passage and a head (BM25's b).
-const BODY_LENGTH: f32 = 0.9;
-const HEAD_LENGTH: f32 = 0.5;
-/// What a word in title, topic key or tags weighs, compared to one in the passage. More helps where
-/// titles are written with care and hurts where they repeat the content.
-const HEAD_WEIGHT: f32 = 1.0;
-/// What a part of a name weighs where the whole name is found somewhere.
-const PART_WEIGHT: f32 = 0.5;
-/// What a passage gains, at most, by holding all of the query.
-const COVERAGE_LIFT: f32 = 0.5;
-/// How far the number of passages, by its logarithm, is held against a memory: the best of many
-/// passages is better by mere chance.
-const PASSAGES_PENALTY: f32 = 0.2;
-/// Among fewer passages than this, what is rare by chance is not told from what is missing: coverage counts
-/// as if there were so many.
-const COVERAGE_DOCS_MIN: u64 = 100;
-/// Shares of the query's meaning from which the best hit counts as a strong and a partial match.
-const STRONG_COVERAGE: f32 = 0.55;
-const PARTIAL_COVERAGE: f32 = 0.35;
-/// Letters at the start of a word that stemming leaves alone, nearly always.
-const START_BYTES: usize = 2;
+use crate::{
+    domain::{Kind, MemoryId, Project, Scope, Timestamp},
+    recall::{self, Match, Parts, Ranked, Signs},
+    vector::Near,
+};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The best first.
     pub hits: Vec<Hit>,
-    /// Memories that hold at least one word.
+    /// How long the whole list is.
     pub total: usize,
     /// No hit holds every meaningful word.
     pub relaxed: bool,
     pub matched: Match,
-}
-
-/// How well the best hit fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Match {
-    Strong,
-    Partial,
-    None,
 }
 
 /// One memory that was found.
@@ -90,335 +52,70 @@ pub struct Hit {
     pub coverage: f32,
     /// It holds every meaningful word.
     pub full: bool,
+    /// What its score is made of.
+    pub parts: Parts,
+    /// How near its meaning is, if it was among the nearest.
+    pub similarity: Option<f32>,
 }
 
-/// Where a clue was found in one segment, each with its frequency, weighed by field and length.
-type Found = Vec<(DocId, f32)>;
-
-struct Finder<'a> {
-    view: &'a View,
-    fields: &'a Fields,
-    clues: Vec<Clue>,
-    /// The clue that looks for a term, the first if several do.
-    clue_of: HashMap<Term, usize>,
-    /// The first letters of the clues' words.
-    starts: Vec<Vec<u8>>,
-    allowed: Vec<Allowed>,
-    /// For each segment and clue.
-    found: Vec<Vec<Found>>,
-}
-
-/// What one occurrence of a word weighs in a field, by the field's length in its one-byte form.
-fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32; 256] {
-    std::array::from_fn(|id| {
-        let length = FieldNormReader::id_to_fieldnorm(u8::try_from(id).unwrap_or(u8::MAX)) as f32;
-        weight / (1.0 - length_share + length_share * length / mean_length)
-    })
-}
-
-impl<'a> Finder<'a> {
-    fn new(view: &'a View, fields: &'a Fields, query: &Query) -> Result<Self> {
-        let clues = query.clues(fields);
-        let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(view, fields.head)?);
-        let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(view, fields.body)?);
-        let words = clues.iter().flat_map(|clue| &clue.terms).filter(|term| term.field() == fields.body);
-        let start = |term: &Term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect();
-        let starts = words.map(start).collect();
-        let mut clue_of = HashMap::new();
-        for (i, term) in clues.iter().enumerate().flat_map(|(i, clue)| clue.terms.iter().map(move |t| (i, t)))
-        {
-            clue_of.entry(term.clone()).or_insert(i);
-        }
-        let mut finder =
-            Self { view, fields, clues, clue_of, starts, allowed: Vec::new(), found: Vec::new() };
-        for ord in 0..view.len() {
-            finder.find(ord, query, &heads, &bodies)?;
-        }
-        Ok(finder)
-    }
-
-    /// Looks for every clue in one segment.
-    fn find(&mut self, ord: usize, query: &Query, heads: &[f32; 256], bodies: &[f32; 256]) -> Result<()> {
-        let segment = self.view.segment(ord);
-        let allowed = Allowed::new(segment, self.fields, query)?;
-        let head_lengths = segment.lengths(self.fields.head)?;
-        let body_lengths = segment.lengths(self.fields.body)?;
-        let mut sums = vec![0.0f32; segment.max_doc() as usize];
-        let mut found = Vec::with_capacity(self.clues.len());
-        for clue in &self.clues {
-            let mut touched = Vec::new();
-            for term in &clue.terms {
-                let field = term.field();
-                segment.scan(term, |doc, freq| {
-                    if !allowed.has(doc) {
-                        return;
-                    }
-                    let weight = if field == self.fields.head {
-                        heads[usize::from(head_lengths.id(doc))]
-                    } else if field == self.fields.body {
-                        bodies[usize::from(body_lengths.id(doc))]
-                    } else {
-                        1.0
-                    };
-                    let sum = &mut sums[doc as usize];
-                    if *sum == 0.0 {
-                        touched.push(doc);
-                    }
-                    *sum += freq as f32 * weight;
-                })?;
-            }
-            let take = |doc: DocId| (doc, std::mem::take(&mut sums[doc as usize]));
-            found.push(touched.into_iter().map(take).collect::<Found>());
-        }
-        self.allowed.push(allowed);
-        self.found.push(found);
-        Ok(())
-    }
-
-    /// In how many passages each clue is found.
-    fn counts(&self) -> Vec<usize> {
-        (0..self.clues.len()).map(|clue| self.found.iter().map(|found| found[clue].len()).sum()).collect()
-    }
-
-    /// Rarity of a clue that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
-    fn rarity(&self, n: usize, docs_min: u64) -> f32 {
-        let docs = self.allowed.iter().map(|a| a.count).sum::<u64>().max(docs_min);
-        (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln()
-    }
-}
-
-/// What the query's meanings weigh.
-struct Meanings {
-    /// For each clue: how rare it is.
-    rarities: Vec<f32>,
-    /// For each clue: what it adds to a score at most.
-    weights: Vec<f32>,
-    /// For each meaning: its share in coverage; 0 for one that need not be there.
-    shares: Vec<f32>,
-}
-
-impl Meanings {
-    fn new(finder: &Finder<'_>) -> Self {
-        let (clues, counts) = (&finder.clues, finder.counts());
-        let count = clues.iter().map(|clue| clue.meaning + 1).max().unwrap_or(0);
-        let mut there = vec![false; count];
-        for (clue, count) in clues.iter().zip(&counts) {
-            there[clue.meaning] |= *count > 0;
-        }
-        let mut shares = vec![0.0f32; count];
-        let mut weights = vec![0.0; clues.len()];
-        let rarities: Vec<f32> = counts.iter().map(|n| finder.rarity(*n, 0)).collect();
-        let has_parts: Vec<bool> = (0..count).map(|m| clues.iter().any(|c| c.part_of == Some(m))).collect();
-        for (i, clue) in clues.iter().enumerate() {
-            let part = clue.part_of.is_some_and(|whole| there[whole]);
-            // A name that is nowhere is looked for by its parts, if it has any.
-            let absent = clue.form == Form::Name && !there[clue.meaning] && has_parts[clue.meaning];
-            if !part && !absent {
-                let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
-                shares[clue.meaning] = shares[clue.meaning].max(share);
-            }
-            weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
-        }
-        Self { rarities, weights, shares }
-    }
-
-    fn coverage(&self, mask: u64) -> f32 {
-        let total: f32 = self.shares.iter().sum();
-        if total <= 0.0 {
-            return 0.0;
-        }
-        let held = self.shares.iter().enumerate().filter(|(m, _)| mask >> m & 1 == 1).map(|(_, share)| share);
-        held.sum::<f32>() / total
-    }
-
-    fn is_full(&self, mask: u64) -> bool {
-        self.shares.iter().enumerate().all(|(m, share)| *share == 0.0 || mask >> m & 1 == 1)
-    }
-}
-
-/// A memory on its way into the answer.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    best: DocAddress,
-    score: f32,
-    mask: u64,
-    exact: bool,
-}
-
-/// Answers a query from one view of the index.
-pub fn search(view: &View, fields: &Fields, query: &Query) -> Result<Answer> {
+/// Answers a query from one view of the index, with what is `near` to it in meaning.
+pub fn search(
+    view: &View,
+    rosters: &[Arc<Roster>],
+    fields: &Fields,
+    query: &Query,
+    near: &[Near],
+) -> Result<Answer> {
     let finder = Finder::new(view, fields, query)?;
     let meanings = Meanings::new(&finder);
-    let mut candidates = Vec::new();
+    let mut found = Vec::new();
     for segment in 0..view.len() {
-        finder.collect(segment, query, &meanings, &mut candidates)?;
+        finder.collect(segment, query, &meanings, &mut found)?;
     }
-    let total = candidates.len();
-    let relaxed = !candidates.iter().any(|c| meanings.is_full(c.mask));
-    let ranked = rank(view, candidates, query.offset + query.limit)?;
-    let matched = judge(ranked.first(), &meanings);
-    let page = ranked.iter().skip(query.offset).take(query.limit);
+    let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
+    let pool = gather(&finder, rosters, found, near)?;
+    let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual);
+    let matched = signs(ranked.first(), &pool, &meanings).label();
     let mut words = words_analyzer();
-    let hits = page.map(|candidate| finder.hit(candidate, &meanings, &mut words)).collect::<Result<_>>()?;
-    Ok(Answer { hits, total, relaxed, matched })
+    let page = ranked.iter().skip(query.offset).take(query.limit);
+    let hits = page.map(|ranked| finder.hit(ranked, &pool, &meanings, &mut words)).collect::<Result<_>>()?;
+    Ok(Answer { hits, total: ranked.len(), relaxed, matched })
+}
+
+fn signs(first: Option<&Ranked>, pool: &Pool, meanings: &Meanings) -> Signs {
+    let Some(first) = first else { return Signs::default() };
+    Signs { exact: pool.candidates[first.at].exact, coverage: meanings.coverage(pool.places[first.at].mask) }
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and folds them into memories.
-    fn collect(
+    /// What is shown of a candidate.
+    fn hit(
         &self,
-        ord: usize,
-        query: &Query,
+        ranked: &Ranked,
+        pool: &Pool,
         meanings: &Meanings,
-        out: &mut Vec<Candidate>,
-    ) -> Result<()> {
-        let segment = self.view.segment(ord);
-        let mut scores = vec![0.0f32; segment.max_doc() as usize];
-        let mut masks = vec![0u64; segment.max_doc() as usize];
-        for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
-            for (doc, frequency) in found {
-                scores[*doc as usize] += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
-                masks[*doc as usize] |= 1 << clue.meaning;
-            }
-        }
-        let exact = self.exact(segment, &self.allowed[ord], query)?;
-        for doc in &exact {
-            scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
-        }
-        let numbers = segment.numbers()?;
-        let mut doc = 0;
-        while (doc as usize) < scores.len() {
-            let first = doc;
-            let (mut best, mut mask) = (first, 0);
-            loop {
-                mask |= masks[doc as usize];
-                if scores[doc as usize] > scores[best as usize] {
-                    best = doc;
-                }
-                doc += 1;
-                if doc as usize >= scores.len() || numbers[doc as usize] == 0 {
-                    break;
-                }
-            }
-            let top = scores[best as usize];
-            if top > 0.0 {
-                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
-                let score = top * lift / (1.0 + PASSAGES_PENALTY * ((doc - first) as f32).ln());
-                let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
-                out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
-            }
-        }
-        Ok(())
-    }
-
-    /// First passages of memories whose title or topic key is the whole query.
-    fn exact(&self, segment: Segment<'_>, allowed: &Allowed, query: &Query) -> Result<Vec<DocId>> {
-        let name = normal_name(query.bounded_text());
-        let mut docs = Vec::new();
-        if !name.is_empty() {
-            let term = self.fields.term(Key::Called(&name));
-            segment.scan(&term, |doc, _| {
-                if allowed.has(doc) {
-                    docs.push(doc);
-                }
-            })?;
-        }
-        Ok(docs)
-    }
-
-    fn hit(&self, candidate: &Candidate, meanings: &Meanings, words: &mut TextAnalyzer) -> Result<Hit> {
+        words: &mut TextAnalyzer,
+    ) -> Result<Hit> {
         let damaged = || LexicalError::Damaged("a stored passage lacks a field".to_owned());
-        let stored = self.view.doc(candidate.best)?;
+        let (candidate, Place { passage, mask }) = (&pool.candidates[ranked.at], pool.places[ranked.at]);
+        let stored = self.view.doc(passage)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
-        let (number, micros) = number_and_date(self.view, candidate.best)?;
         let passage = text(self.fields.body).ok_or_else(damaged)?;
         Ok(Hit {
-            id: number_to_id(number).ok_or_else(damaged)?,
+            id: number_to_id(candidate.memory).ok_or_else(damaged)?,
             title: text(self.fields.title).ok_or_else(damaged)?.to_owned(),
             kind: text(self.fields.kind).and_then(Kind::parse).ok_or_else(damaged)?,
             project: text(self.fields.project).and_then(Project::parse).unwrap_or_else(Project::none),
             scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
-            date: Timestamp::from_microsecond(micros).map_err(|_| damaged())?,
+            date: Timestamp::from_microsecond(candidate.date).map_err(|_| damaged())?,
             preview: preview(passage, &self.places(passage, &meanings.rarities, words)),
-            score: candidate.score,
+            score: ranked.score,
             exact: candidate.exact,
-            coverage: meanings.coverage(candidate.mask),
-            full: meanings.is_full(candidate.mask),
+            coverage: meanings.coverage(mask),
+            full: meanings.is_full(mask),
+            parts: ranked.parts,
+            similarity: candidate.meaning,
         })
-    }
-
-    /// Where a passage holds clues: place, meaning, rarity.
-    fn places(&self, passage: &str, rarities: &[f32], words: &mut TextAnalyzer) -> Vec<(usize, usize, f32)> {
-        let mut places = Vec::new();
-        for run in runs(passage).filter(|run| self.may_hold(run.text)) {
-            let mut note = |term: &Term| {
-                if let Some(i) = self.clue_of.get(term) {
-                    places.push((run.start, self.clues[*i].meaning, rarities[*i]));
-                }
-            };
-            run.names().iter().for_each(|name| note(&self.fields.term(Key::Name(name))));
-            words
-                .token_stream(run.text)
-                .process(&mut |token| note(&Term::from_field_text(self.fields.body, &token.text)));
-        }
-        places
-    }
-
-    /// Whether a run holds the start of any clue: spares most words of a passage their analysis.
-    fn may_hold(&self, run: &str) -> bool {
-        let run = run.as_bytes();
-        let begins =
-            |at: usize| at == 0 || run[at].is_ascii_uppercase() || !run[at - 1].is_ascii_alphabetic();
-        !run.is_ascii()
-            || (0..run.len()).filter(|at| begins(*at)).any(|at| {
-                let here = |start: &Vec<u8>| {
-                    run[at..].get(..start.len()).is_some_and(|w| w.eq_ignore_ascii_case(start))
-                };
-                self.starts.iter().any(here)
-            })
-    }
-}
-
-fn number_and_date(view: &View, at: DocAddress) -> Result<(u64, i64)> {
-    let segment = view.segment(at.segment_ord as usize);
-    Ok((segment.memory(at.doc_id)?, segment.date(at.doc_id)?))
-}
-
-/// The first `depth` candidates in order: exact before others, then by score, the newer first, then
-/// by id.
-fn rank(view: &View, mut candidates: Vec<Candidate>, depth: usize) -> Result<Vec<Candidate>> {
-    let by_score = |a: &Candidate, b: &Candidate| b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score));
-    if depth == 0 {
-        return Ok(Vec::new());
-    }
-    if candidates.len() > depth {
-        // Everything as good as the last place that counts stays, for ties are not settled yet.
-        let (_, last, _) = candidates.select_nth_unstable_by(depth - 1, by_score);
-        let last = *last;
-        candidates.retain(|candidate| by_score(candidate, &last).is_le());
-    }
-    let mut keyed = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        let (number, date) = number_and_date(view, candidate.best)?;
-        keyed.push((candidate, date, number));
-    }
-    keyed.sort_unstable_by(|(a, a_date, a_id), (b, b_date, b_id)| {
-        by_score(a, b).then(b_date.cmp(a_date)).then(a_id.cmp(b_id))
-    });
-    keyed.truncate(depth);
-    Ok(keyed.into_iter().map(|(candidate, ..)| candidate).collect())
-}
-
-/// Label of an answer, by how much of the query its best hit holds.
-fn judge(best: Option<&Candidate>, meanings: &Meanings) -> Match {
-    let Some(best) = best else { return Match::None };
-    let coverage = meanings.coverage(best.mask);
-    if best.exact || coverage >= STRONG_COVERAGE {
-        Match::Strong
-    } else if coverage >= PARTIAL_COVERAGE {
-        Match::Partial
-    } else {
-        Match::None
     }
 }

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use super::*;
+use crate::recall::Match;
 
 fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
@@ -16,6 +17,7 @@ fn doc(id: &str, title: &str, content: &str) -> Doc {
         tags: Vec::new(),
         agent: "tester".to_owned(),
         date: Timestamp::from_second(1_700_000_000).unwrap(),
+        session: None,
         near_keys: vec![1, 2],
         title_key: 9,
     }
@@ -44,7 +46,7 @@ fn put(index: &Index, doc: Doc, seq: u64) {
 }
 
 fn ids(index: &Index, query: &Query) -> Vec<String> {
-    index.search(query).unwrap().hits.iter().map(|hit| hit.id.to_string()).collect()
+    index.search(query, &[]).unwrap().hits.iter().map(|hit| hit.id.to_string()).collect()
 }
 
 fn new_index() -> (tempfile::TempDir, Index) {
@@ -203,7 +205,7 @@ fn exact_comes_first_and_ties_go_to_the_newer_then_by_id() {
     put(&index, newer, 2);
     put(&index, doc(A, "Cache: policy!", "nothing else here, and a good many words about other things"), 3);
     put(&index, doc("dddddddddddd", "same", "cache cache cache cache policy"), 4);
-    let answer = index.search(&query("cache policy")).unwrap();
+    let answer = index.search(&query("cache policy"), &[]).unwrap();
     let order: Vec<&str> = answer.hits.iter().map(|hit| hit.id.as_str()).collect();
     assert_eq!(order, [A, C, B, "dddddddddddd"]);
     assert!(answer.hits[0].exact && !answer.hits[1].exact);
@@ -217,12 +219,12 @@ fn missing_words_relax_and_stop_words_alone_still_find() {
     let (_dir, index) = new_index();
     put(&index, doc(A, "note", "to be or not to be"), 1);
     put(&index, doc(B, "note", "the scheduler retries jobs"), 2);
-    let whole = index.search(&query("how does the scheduler retry a job?")).unwrap();
+    let whole = index.search(&query("how does the scheduler retry a job?"), &[]).unwrap();
     assert!(!whole.relaxed && whole.hits[0].full && whole.matched == Match::Strong);
-    let part = index.search(&query("scheduler jobs on kubernetes with helm charts")).unwrap();
+    let part = index.search(&query("scheduler jobs on kubernetes with helm charts"), &[]).unwrap();
     assert!(part.relaxed && part.hits.len() == 1 && part.matched != Match::Strong);
     assert_eq!(ids(&index, &query("to be or not to be")), [A]);
-    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\")).unwrap().matched, Match::None);
+    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\"), &[]).unwrap().matched, Match::None);
 }
 
 #[test]
@@ -313,7 +315,7 @@ fn damage_is_found_and_never_panics_through() {
                 }
             }
             let (index, checkpoint) = Index::open(copy.path()).unwrap();
-            match index.search(&query("kept")) {
+            match index.search(&query("kept"), &[]) {
                 Ok(answer) if checkpoint.is_some() => assert_eq!(answer.total, 20, "{file:?} {harm}"),
                 Ok(answer) => assert_eq!(answer.total, 0, "{file:?} {harm}"),
                 Err(error) => assert!(matches!(error, LexicalError::Damaged(_)), "{file:?} {harm}: {error}"),
@@ -343,7 +345,7 @@ proptest::proptest! {
     fn any_query_is_answered(text in "\\PC{0,300}|[\"'(){}\\[\\]^~*:+!&|\\\\/<> -]{0,2000}") {
         let (_dir, index) = new_index();
         put(&index, doc(A, "title", "some content"), 1);
-        proptest::prop_assert!(index.search(&query(&text)).is_ok());
+        proptest::prop_assert!(index.search(&query(&text), &[]).is_ok());
     }
 }
 

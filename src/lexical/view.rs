@@ -14,6 +14,7 @@ use tantivy::{
     DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, Term,
     fastfield::Column,
     fieldnorm::FieldNormReader,
+    index::SegmentId,
     schema::{Field, IndexRecordOption, Value},
 };
 
@@ -165,6 +166,10 @@ struct Columns {
 }
 
 impl<'a> Committed<'a> {
+    pub fn id(self) -> SegmentId {
+        self.reader.segment_id()
+    }
+
     fn columns(self) -> Result<&'a Columns> {
         if let Some(columns) = self.columns.get() {
             return Ok(columns);
@@ -279,10 +284,31 @@ impl Segment<'_> {
                 segment.columns()?.passage.values.get_range(0, &mut numbers);
                 Ok(numbers)
             }
+            Self::Queued(..) => self.numbers_of("passage", |fields| fields.passage),
+        }
+    }
+
+    fn numbers_of(&self, name: &str, field: fn(&Fields) -> Field) -> Result<Vec<u64>> {
+        match self {
+            Self::Committed(segment) => {
+                let mut numbers = vec![0; self.max_doc() as usize];
+                segment.reader.fast_fields().u64(name)?.values.get_range(0, &mut numbers);
+                Ok(numbers)
+            }
             Self::Queued(passages, fields) => {
-                passages.iter().map(|passage| stored(&passage.document, fields.passage)).collect()
+                passages.iter().map(|passage| stored(&passage.document, field(fields))).collect()
             }
         }
+    }
+
+    /// Each passage's memory, as a number.
+    pub fn memories(&self) -> Result<Vec<u64>> {
+        self.numbers_of("memory", |fields| fields.memory)
+    }
+
+    /// A hash of each passage's session, 0 for none.
+    pub fn sessions(&self) -> Result<Vec<u64>> {
+        self.numbers_of("session", |fields| fields.session)
     }
 
     /// The memory of a passage, as a number.

@@ -17,7 +17,7 @@ use crate::{
             SEARCH_DEPTH_MAX, TIMELINE_MAX,
         },
     },
-    lexical::Match,
+    recall::Match,
     service::{
         Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
         SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,

@@ -140,6 +140,7 @@ fn document(memory: &Memory) -> Doc {
         tags: memory.tags.clone(),
         agent: memory.agent.clone(),
         date: memory.updated_at,
+        session: memory.session.clone(),
         near_keys: hygiene::near_keys(&hygiene::Shingles::of(&memory.content)),
         title_key: hygiene::title_key(&memory.title),
     }

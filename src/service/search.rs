@@ -1,17 +1,23 @@
 //! Searching: one scored list, and a word about other projects when it is not a strong one.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX},
-    lexical::{Answer, Hit, Match, Projects, Query},
+    lexical::{Answer, Hit, Projects, Query},
+    recall::Match,
+    vector::Near,
 };
 
 /// Most other projects that an answer names.
 const ELSEWHERE_MAX: usize = 3;
 /// How deep the other projects are looked through.
 const ELSEWHERE_DEPTH: usize = 50;
+
+/// How many of the nearest memories are looked at; more where conditions will leave most of them out.
+const NEAR: usize = 1_000;
+const NEAR_FILTERED: usize = 4_000;
 
 /// What to search for.
 #[derive(Debug, Clone)]
@@ -88,8 +94,9 @@ impl Service {
             limit: request.limit,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
         };
+        let near = self.nearest(&query).await?;
         let asked = query.clone();
-        let answer = self.ask(move |index| index.search(&asked)).await?;
+        let answer = self.ask(move |index| index.search(&asked, &near)).await?;
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
         let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
@@ -104,6 +111,18 @@ impl Service {
         })
     }
 
+    /// The memories nearest to the query in meaning; none without a model.
+    async fn nearest(&self, query: &Query) -> Result<Arc<Vec<Near>>, ServiceError> {
+        let filtered = query.scope.is_some()
+            || query.kind.is_some()
+            || !query.tags.is_empty()
+            || query.since.is_some()
+            || query.until.is_some();
+        let depth = if filtered { NEAR_FILTERED } else { NEAR };
+        let leg = self.vector_candidates(&query.projects, &query.text, depth, None).await?;
+        Ok(Arc::new(leg.map(|leg| leg.hits).unwrap_or_default()))
+    }
+
     /// The projects with hits that hold more of the query than the best one here.
     async fn elsewhere(
         &self,
@@ -113,7 +132,7 @@ impl Service {
     ) -> Result<Vec<Elsewhere>, ServiceError> {
         let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
         let everywhere = Query { projects: Projects::All, limit: ELSEWHERE_DEPTH, offset: 0, ..query };
-        let others = self.ask(move |index| index.search(&everywhere)).await?;
+        let others = self.ask(move |index| index.search(&everywhere, &[])).await?;
         let mut counts: BTreeMap<Project, usize> = BTreeMap::new();
         let better = others.hits.iter().filter(|hit| hit.coverage > best + 0.05);
         for hit in better.filter(|hit| hit.project != *here && !hit.project.is_none()) {

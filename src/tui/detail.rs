@@ -390,7 +390,7 @@ mod tests {
     }
 
     fn shown(detail: &Detail) -> Vec<String> {
-        (0..detail.tree.len()).map(|at| lead(&detail.tree, at) + &detail.tree[at].to.id).collect()
+        (0..detail.tree.len()).map(|at| lead(&detail.tree, at) + detail.tree[at].to.id.as_str()).collect()
     }
 
     #[test]

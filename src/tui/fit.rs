@@ -53,13 +53,14 @@ pub fn cut(text: &str, columns: usize) -> String {
 pub fn pad(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));
-    text + &" ".repeat(blanks)
+    format!("{text}{}", " ".repeat(blanks))
 }
 
 /// Exactly so many columns: cut, or filled with blanks at the begin.
 pub fn pad_left(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
-    " ".repeat(columns.saturating_sub(width(&text))) + &text
+    let blanks = columns.saturating_sub(width(&text));
+    format!("{}{text}", " ".repeat(blanks))
 }
 
 /// A count with a comma between thousands.

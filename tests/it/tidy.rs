@@ -10,7 +10,7 @@ const TEST_LINES_MAX: usize = 500;
 /// Modules in rows; one may use the rows above it and its neighbours, never a row below.
 const LAYERS: [&[&str]; 8] = [
     &["domain"],
-    &["text", "redact", "hygiene", "pace", "passage", "relate"],
+    &["text", "redact", "hygiene", "pace", "passage", "relate", "recall"],
     &["store", "lexical", "vector", "embed", "llm"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
@@ -20,8 +20,8 @@ const LAYERS: [&[&str]; 8] = [
 ];
 
 /// Modules that do no I/O, read no clock and spawn nothing.
-const PURE: [&str; 8] =
-    ["domain", "text", "redact", "hygiene", "pace", "passage", "relate", "hook"];
+const PURE: [&str; 9] =
+    ["domain", "text", "redact", "hygiene", "pace", "passage", "relate", "recall", "hook"];
 
 struct Source {
     /// The path below `src`.

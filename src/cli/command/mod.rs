@@ -20,8 +20,8 @@ mod setup;
 mod sql;
 mod stats;
 mod studio;
-mod tui;
 mod worker;
+mod tui;
 
 use std::future::Future;
 use std::time::Duration;

@@ -8,6 +8,8 @@ use crate::store::RowCounts;
 
 /// The comment above the rows of a table.
 const HEADING: &[u8] = b"-- TABLE DATA: ";
+/// The comment above the definition of a table.
+const DEFINITIONS: &[u8] = b"-- TABLE: ";
 /// Longest comment that is kept.
 const COMMENT_BYTES_MAX: usize = 300;
 
@@ -100,6 +102,10 @@ impl Tally {
     fn end_comment(&mut self) {
         self.place = Place::Script;
         self.last = b'\n';
+        if self.comment.starts_with(DEFINITIONS) {
+            // Braces of definitions are no rows.
+            self.table.clear();
+        }
         if let Some(name) = self.comment.strip_prefix(HEADING) {
             self.table = String::from_utf8_lossy(name).trim().to_owned();
             self.rows.entry(self.table.clone()).or_default();
@@ -127,6 +133,8 @@ mod tests {
             -- TABLE DATA: empty\n\n-- TABLE DATA: E\nINSERT RELATION [ { id: E:1, in: a:1, out: a:2 } ];\n";
         let want = [("E".to_owned(), 1), ("a".to_owned(), 3), ("empty".to_owned(), 0)];
         assert_eq!(rows(script), want);
+        let defined = format!("{script}-- TABLE: b\nDEFINE EVENT e ON b THEN {{ IF x {{ y }} }};\n");
+        assert_eq!(rows(&defined), want);
     }
 
     #[test]

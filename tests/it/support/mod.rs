@@ -9,8 +9,8 @@ mod model;
 mod provider;
 mod reply;
 mod repository;
-mod screens;
 mod store;
+mod screens;
 
 use std::time::{Duration, Instant};
 

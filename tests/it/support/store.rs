@@ -8,7 +8,7 @@ use super::Home;
 /// The database needs deep stacks.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// Runs a script on the store of a home whose daemon is stopped first.
+/// Runs a script on the store of a home, made if it is missing; its daemon is stopped first.
 ///
 /// # Panics
 /// When any statement of it fails.
@@ -23,6 +23,7 @@ pub fn alter(home: &Home, script: &str) {
 }
 
 async fn run(dir: &std::path::Path, script: &str) {
+    std::fs::create_dir_all(dir).unwrap();
     let path = format!("rocksdb://{}?sync=every", dir.display());
     let store = Datastore::builder()
         .without_maintenance_tasks()

@@ -1,0 +1,183 @@
+//! The candidates of both legs, each with what the index knows of it.
+
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
+
+use tantivy::DocAddress;
+
+use super::{
+    LexicalError, Result,
+    finder::{Candidate as Found, Finder},
+    roster::{Entry, Roster, Seat},
+    schema::id_to_number,
+};
+use crate::{
+    domain::limits::SEARCH_DEPTH_MAX,
+    recall::{Candidate, Link, SHARES, Usual},
+    vector::Near,
+};
+
+/// How many of each leg, the best first, lend to what stands around them.
+const LENDERS_MAX: usize = 100;
+/// Most memories of a session, left out by the filters, that are passed over on the way to a neighbour.
+const SKIPPED_MAX: usize = 8;
+
+/// The candidates, and where to read them.
+pub struct Pool {
+    pub candidates: Vec<Candidate>,
+    /// For each candidate: the passage to show, and the meanings that it holds.
+    pub places: Vec<Place>,
+    pub links: Vec<Link>,
+    /// What is usual among the nearest that meet the conditions; `None` without any.
+    pub usual: Option<Usual>,
+}
+
+/// Where a candidate is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    pub passage: DocAddress,
+    /// The meanings of the query that it holds, a bit each.
+    pub mask: u64,
+}
+
+/// The candidates of a search while they are gathered.
+struct Gathering<'a> {
+    finder: &'a Finder<'a>,
+    rosters: &'a [Arc<Roster>],
+    pool: Pool,
+    /// The place of a memory among the candidates.
+    known: HashMap<u64, usize>,
+    sizes: HashMap<u64, usize>,
+}
+
+/// Gathers the memories that hold words of the query, at most [`SEARCH_DEPTH_MAX`], and those that are `near`
+/// in meaning and meet the query's conditions.
+pub fn gather(
+    finder: &Finder<'_>,
+    rosters: &[Arc<Roster>],
+    found: Vec<Found>,
+    near: &[Near],
+) -> Result<Pool> {
+    let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
+    let mut gathering = Gathering { finder, rosters, pool, known: HashMap::new(), sizes: HashMap::new() };
+    let found = deepest(found, SEARCH_DEPTH_MAX);
+    for candidate in &found {
+        gathering.add_found(candidate)?;
+    }
+    let mut lenders: Vec<usize> = (0..found.len().min(LENDERS_MAX)).collect();
+    for (rank, near) in near.iter().enumerate() {
+        let at = gathering.add_near(near);
+        lenders.extend(at.filter(|_| rank < LENDERS_MAX));
+    }
+    let similarities: Vec<f32> = gathering.pool.candidates.iter().filter_map(|c| c.meaning).collect();
+    gathering.pool.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
+    lenders.sort_unstable();
+    lenders.dedup();
+    for from in lenders {
+        gathering.link(from);
+    }
+    Ok(gathering.pool)
+}
+
+/// The best `depth` by words, the best first; ties at the end are cut by place.
+fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
+    let order = |a: &Found, b: &Found| -> Ordering {
+        b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score)).then(a.best.cmp(&b.best))
+    };
+    if found.len() > depth {
+        found.select_nth_unstable_by(depth, order);
+        found.truncate(depth);
+    }
+    found.sort_unstable_by(order);
+    found
+}
+
+impl Gathering<'_> {
+    fn push(&mut self, ord: u32, entry: &Entry, place: Place) -> usize {
+        let at = self.pool.candidates.len();
+        let count = || self.rosters.iter().map(|roster| roster.size(entry.session)).sum();
+        let size = *self.sizes.entry(entry.session).or_insert_with(count);
+        self.known.insert(entry.memory, at);
+        self.pool.places.push(place);
+        self.pool.candidates.push(Candidate {
+            memory: entry.memory,
+            date: entry.date,
+            session: entry.session,
+            session_size: size,
+            words: 0.0,
+            meaning: None,
+            exact: false,
+            named: self.finder.is_opened(ord as usize, entry.first),
+        });
+        at
+    }
+
+    fn add_found(&mut self, found: &Found) -> Result<()> {
+        let entry = self.rosters[found.best.segment_ord as usize].of(found.best.doc_id).copied();
+        let entry = entry.ok_or_else(|| LexicalError::Damaged("a passage without its first".to_owned()))?;
+        let at = self.push(found.best.segment_ord, &entry, Place { passage: found.best, mask: found.mask });
+        let candidate = &mut self.pool.candidates[at];
+        (candidate.words, candidate.exact) = (found.score, found.exact);
+        Ok(())
+    }
+
+    /// The place of what is near, unless the conditions leave it out.
+    fn add_near(&mut self, near: &Near) -> Option<usize> {
+        let memory = id_to_number(&near.memory);
+        let at = match self.known.get(&memory) {
+            Some(at) => *at,
+            None => {
+                let (ord, entry) = self.live(memory)?;
+                let passage = DocAddress::new(ord, entry.first);
+                self.push(ord, &entry, Place { passage, mask: 0 })
+            }
+        };
+        self.pool.candidates[at].meaning = Some(near.similarity);
+        Some(at)
+    }
+
+    /// The one entry of a memory that is live and meets the conditions.
+    fn live(&self, memory: u64) -> Option<(u32, Entry)> {
+        for (ord, roster) in (0..).zip(self.rosters) {
+            let allowed = &self.finder.allowed[ord as usize];
+            if let Some(entry) = roster.find(memory).find(|entry| allowed.has(entry.first)) {
+                return Some((ord, *entry));
+            }
+        }
+        None
+    }
+
+    /// Notes who stands next to a candidate in its session.
+    fn link(&mut self, from: usize) {
+        let candidate = self.pool.candidates[from];
+        if candidate.session == 0 {
+            return;
+        }
+        let seat = (candidate.session, candidate.date, candidate.memory);
+        for after in [false, true] {
+            for (rank, memory) in self.next_to(seat, after).into_iter().enumerate() {
+                if let Some(to) = self.known.get(&memory) {
+                    self.pool.links.push(Link { from, to: *to, distance: rank + 1 });
+                }
+            }
+        }
+    }
+
+    /// The memories next to a seat on one side, the nearest first, over all segments.
+    fn next_to(&self, seat: Seat, after: bool) -> Vec<u64> {
+        let mut seats: Vec<Seat> = Vec::new();
+        for (roster, allowed) in self.rosters.iter().zip(&self.finder.allowed) {
+            let take = |entries: &mut dyn Iterator<Item = &Entry>| {
+                let near = entries.take(SHARES.len() + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
+                near.take(SHARES.len()).map(Entry::seat).collect::<Vec<_>>()
+            };
+            let found = if after { take(&mut roster.after(seat)) } else { take(&mut roster.before(seat)) };
+            seats.extend(found);
+        }
+        seats.sort_unstable();
+        if !after {
+            seats.reverse();
+        }
+        seats.truncate(SHARES.len());
+        seats.into_iter().map(|(_, _, memory)| memory).collect()
+    }
+}

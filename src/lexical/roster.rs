@@ -1,0 +1,133 @@
+//! Where each memory stands: its passages in the index, and its place in the time of its session.
+//!
+//! A committed segment never changes, so that its roster is made once, when a search first needs it. What
+//! the filters and deletions take out is left to whoever asks.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tantivy::{DocId, index::SegmentId};
+
+use super::{
+    Result,
+    view::{Segment, View},
+};
+
+/// One memory of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its first passage; the others follow.
+    pub first: DocId,
+    /// Its id as a number.
+    pub memory: u64,
+    /// A hash of its session's id; 0 without one.
+    pub session: u64,
+    /// Microseconds since 1970.
+    pub date: i64,
+}
+
+impl Entry {
+    /// Its place in time among the memories of its session.
+    pub fn seat(&self) -> Seat {
+        (self.session, self.date, self.memory)
+    }
+}
+
+/// A session, a moment, a memory: by this order a session's memories follow each other.
+pub type Seat = (u64, i64, u64);
+
+/// The memories of one segment, to be found in three ways.
+#[derive(Debug, Default)]
+pub struct Roster {
+    /// In the order of the passages.
+    entries: Vec<Entry>,
+    /// Their places in `entries` by memory.
+    by_memory: Vec<u32>,
+    /// Their places in `entries` by seat.
+    by_seat: Vec<u32>,
+}
+
+impl Roster {
+    fn new(segment: Segment<'_>) -> Result<Self> {
+        let numbers = segment.numbers()?;
+        let (memories, sessions, dates) = (segment.memories()?, segment.sessions()?, segment.dates()?);
+        let firsts = (0u32..).zip(&numbers).filter(|(_, number)| **number == 0).map(|(doc, _)| doc);
+        let entries: Vec<Entry> = firsts
+            .map(|first| {
+                let at = first as usize;
+                Entry { first, memory: memories[at], session: sessions[at], date: dates[at] }
+            })
+            .collect();
+        let places = || (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect::<Vec<u32>>();
+        let mut by_memory = places();
+        by_memory.sort_unstable_by_key(|at| entries[*at as usize].memory);
+        let mut by_seat = places();
+        by_seat.sort_unstable_by_key(|at| entries[*at as usize].seat());
+        Ok(Self { entries, by_memory, by_seat })
+    }
+
+    /// The memory that a passage belongs to.
+    pub fn of(&self, doc: DocId) -> Option<&Entry> {
+        let after = self.entries.partition_point(|entry| entry.first <= doc);
+        self.entries.get(after.checked_sub(1)?)
+    }
+
+    /// The entries of a memory: after a revision an older, deleted one may be there too.
+    pub fn find(&self, memory: u64) -> impl Iterator<Item = &Entry> {
+        let from = self.by_memory.partition_point(|at| self.entries[*at as usize].memory < memory);
+        self.by_memory[from..]
+            .iter()
+            .map(|at| &self.entries[*at as usize])
+            .take_while(move |entry| entry.memory == memory)
+    }
+
+    /// How many memories a session has here, those that are deleted among them.
+    pub fn size(&self, session: u64) -> usize {
+        let to = |bound: u64| self.by_seat.partition_point(|at| self.entries[*at as usize].session < bound);
+        to(session.saturating_add(1)) - to(session)
+    }
+
+    /// The memories of a seat's session before it, the nearest first.
+    pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
+        let to = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() < seat);
+        let entries = self.by_seat[..to].iter().rev().map(|at| &self.entries[*at as usize]);
+        entries.take_while(move |entry| entry.session == seat.0)
+    }
+
+    /// The memories of a seat's session after it, the nearest first.
+    pub fn after(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
+        let from = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() <= seat);
+        let entries = self.by_seat[from..].iter().map(|at| &self.entries[*at as usize]);
+        entries.take_while(move |entry| entry.session == seat.0)
+    }
+}
+
+/// The rosters of committed segments.
+#[derive(Debug, Default)]
+pub struct Rosters(Mutex<HashMap<SegmentId, Arc<Roster>>>);
+
+impl Rosters {
+    /// The rosters of a view's segments, in their order. Those of segments that it does not have are let go.
+    pub fn of(&self, view: &View) -> Result<Vec<Arc<Roster>>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rosters = Vec::with_capacity(view.len());
+        let mut present = HashMap::new();
+        for segment in view.segments() {
+            let Segment::Committed(committed) = segment else {
+                rosters.push(Arc::new(Roster::new(segment)?));
+                continue;
+            };
+            let id = committed.id();
+            let roster = match known.remove(&id) {
+                Some(roster) => roster,
+                None => Arc::new(Roster::new(segment)?),
+            };
+            present.insert(id, Arc::clone(&roster));
+            rosters.push(roster);
+        }
+        *known = present;
+        Ok(rosters)
+    }
+}

@@ -1,0 +1,66 @@
+//! Which memories answer a question, by all that is known of them: one list from two legs and the context.
+//!
+//! Everything here is a pure function over candidates. `docs/recall.md` tells the whole of it with the
+//! measurements; [`rank`] is the way through.
+
+mod fusion;
+mod spread;
+mod verdict;
+
+pub use fusion::{Usual, rank};
+pub use spread::{Link, SHARES};
+pub use verdict::{Match, Signs};
+
+/// A memory that may answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Its id as a number: the last thing that settles a tie.
+    pub memory: u64,
+    /// When it was written, in microseconds since 1970: of two that fit alike the newer one comes first.
+    pub date: i64,
+    /// Its session; 0 without one.
+    pub session: u64,
+    /// How many memories its session has.
+    pub session_size: usize,
+    /// How its words fit, on a scale of its own; 0 when it holds none of them.
+    pub words: f32,
+    /// How near its meaning is: a cosine. `None` when it was not among the nearest.
+    pub meaning: Option<f32>,
+    /// The question is its title or topic key.
+    pub exact: bool,
+    /// A name in the question stands at its head.
+    pub named: bool,
+}
+
+/// What a score is made of: shares that add up to it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Parts {
+    /// Its words.
+    pub words: f32,
+    /// Its meaning.
+    pub meaning: f32,
+    /// What was said just before and after it in its session.
+    pub neighbours: f32,
+    /// The best of its session.
+    pub session: f32,
+    /// A name at its head.
+    pub name: f32,
+}
+
+impl Parts {
+    /// The score.
+    pub fn sum(&self) -> f32 {
+        self.words + self.meaning + self.neighbours + self.session + self.name
+    }
+}
+
+/// A candidate at its place in the list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// Which of the candidates.
+    pub at: usize,
+    /// Its score; comparable within one answer only.
+    pub score: f32,
+    /// What it is made of.
+    pub parts: Parts,
+}

@@ -1,0 +1,57 @@
+//! What stands around a memory speaks for it: the turns just before and after, and its session.
+//!
+//! A turn of a conversation is rarely understood by itself; that it answers a question often shows in its
+//! neighbours. So each candidate lends a share of its own score to those next to it in time (the smoothing of
+//! passage retrieval by adjacent passages, as in Fernández, Losada & Azzopardi, "Extending the language
+//! modeling framework for sentence retrieval to include local context", 2011), and the best of a session a
+//! share to all of it. What is lent comes from the scores before spreading: it goes one way once.
+
+use std::collections::HashMap;
+
+use super::Candidate;
+
+/// How far a score reaches: this many places before and after, nearest first, with the share lent.
+pub const SHARES: [f32; 2] = [0.3, 0.15];
+/// The share that the best of a session lends to the whole of it.
+const SESSION_SHARE: f32 = 0.5;
+
+/// Two candidates that follow each other in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Who lends.
+    pub from: usize,
+    /// Who gains.
+    pub to: usize,
+    /// 1 for the next one.
+    pub distance: usize,
+}
+
+/// Memories of a session at which it lends half: in one of thousands, which an import or a script leaves
+/// behind, what stands next to each other does so by chance.
+const SIZE_HALF: f32 = 500.0;
+
+/// How far a session of so many memories is a context at all: 1 to 0.
+fn closeness(candidate: &Candidate) -> f32 {
+    1.0 / (1.0 + candidate.session_size as f32 / SIZE_HALF)
+}
+
+/// What each candidate gains from its neighbours.
+pub fn neighbours(candidates: &[Candidate], scores: &[f32], links: &[Link]) -> Vec<f32> {
+    let mut gains = vec![0.0; scores.len()];
+    for link in links {
+        let share = link.distance.checked_sub(1).and_then(|at| SHARES.get(at));
+        gains[link.to] += share.unwrap_or(&0.0) * scores[link.from] * closeness(&candidates[link.to]);
+    }
+    gains
+}
+
+/// What each candidate gains from the best of its session.
+pub fn sessions(candidates: &[Candidate], scores: &[f32]) -> Vec<f32> {
+    let mut best: HashMap<u64, f32> = HashMap::new();
+    for (candidate, score) in candidates.iter().zip(scores).filter(|(candidate, _)| candidate.session != 0) {
+        let top = best.entry(candidate.session).or_default();
+        *top = top.max(*score);
+    }
+    let gain = |candidate: &Candidate| best.get(&candidate.session).copied().unwrap_or_default();
+    candidates.iter().map(|candidate| SESSION_SHARE * gain(candidate) * closeness(candidate)).collect()
+}
