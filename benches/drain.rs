@@ -7,10 +7,12 @@
 
 #[path = "harness/client.rs"]
 mod client;
+#[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/corpus.rs"]
 mod corpus;
 #[path = "harness/stats.rs"]
 mod stats;
+#[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/table.rs"]
 mod table;
 

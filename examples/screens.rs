@@ -20,7 +20,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use rmcp::ServiceExt;
-use rmcp::model::{CallToolRequestParams, ClientInfo, Implementation};
+use rmcp::model::{CallToolRequestParams, ClientConfig, Implementation};
 use rmcp::transport::TokioChildProcess;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -205,10 +205,10 @@ async fn agent(
     home: &Home,
     name: &str,
     calls: &[(&'static str, Value)],
-) -> Result<rmcp::service::RunningService<rmcp::RoleClient, ClientInfo>> {
+) -> Result<rmcp::service::RunningService<rmcp::RoleClient, ClientConfig>> {
     let mut command = tokio::process::Command::new(&home.program);
     command.arg("--home").arg(home.data()).args(["mcp", "--project", PROJECT]);
-    let mut info = ClientInfo::default();
+    let mut info = ClientConfig::default();
     info.client_info = Implementation::new(name, "1.0");
     let client = info.serve(TokioChildProcess::new(command)?).await.context("connect to cerebro mcp")?;
     for (tool, arguments) in calls {
