@@ -41,6 +41,20 @@ impl Home {
         self.dir.path()
     }
 
+    /// Lets the home have the model that `make model` set up.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn give_model(&self) -> Result<()> {
+        let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
+        let models = models.context("CEREBRO_MODEL_HOME is not set: run this by its recipe of the Makefile")?;
+        let data = self.path().join(".cerebro");
+        std::fs::create_dir_all(&data)?;
+        for part in ["models", "runtime"] {
+            std::os::unix::fs::symlink(models.join(part), data.join(part))
+                .with_context(|| format!("link {part} of {}", models.display()))?;
+        }
+        Ok(())
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command.env_clear().env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());
