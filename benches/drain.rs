@@ -14,7 +14,6 @@ mod stats;
 #[path = "harness/table.rs"]
 mod table;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
