@@ -208,7 +208,8 @@ impl<'a> HitParts<'a> {
     }
 }
 
-fn rounded(score: f32) -> f64 {
+/// A score as replies show it: to a thousandth.
+pub fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1_000.0).round() / 1_000.0
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
-    reply::{HitParts, NOTES, Reply, agent, day, moment},
+    reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
 use crate::{
@@ -337,6 +337,8 @@ async fn search(call: &mut Call) -> Answer {
     let now = crate::domain::Timestamp::now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
+    // A person may ask why; to an agent this is an argument like any other that is not there.
+    let explain = call.caller.person && arguments.flag(&["explain"])?;
     let request = SearchRequest {
         project: arguments.project()?,
         all_projects: arguments.flag(&["all_projects"])?,
@@ -352,7 +354,27 @@ async fn search(call: &mut Call) -> Answer {
     let found = call.service.search(&call.caller, request.clone()).await?;
     let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.clone()).collect();
     let claimed = call.service.claimed(&ids).await?;
-    Ok(found_reply(&found, &claimed, &request))
+    let reply = found_reply(&found, &claimed, &request);
+    Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })
+}
+
+/// What a hit's score is made of.
+fn explained(hit: &crate::lexical::Hit) -> Value {
+    let parts = [
+        ("words", hit.parts.words),
+        ("meaning", hit.parts.meaning),
+        ("neighbours", hit.parts.neighbours),
+        ("session", hit.parts.session),
+        ("opening", hit.parts.name),
+    ];
+    let mut all = json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });
+    if hit.exact {
+        all["exact"] = json!(true);
+    }
+    for (name, share) in parts.into_iter().filter(|(_, share)| *share > 0.0) {
+        all[name] = json!(rounded(share));
+    }
+    all
 }
 
 fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &SearchRequest) -> Reply {

@@ -45,6 +45,9 @@ pub struct SearchArgs {
     /// Go on where an earlier answer ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
+    /// Show what each hit's score is made of
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Show one memory whole
@@ -123,6 +126,19 @@ const ENTRIES: &[(&str, Layout)] = &[
     ("title", Layout::Flexible),
 ];
 
+/// What a score is made of, in shares that add up to it, and how much of the question's words is held.
+const EXPLAINED: &[(&str, Layout)] = &[
+    ("id", Layout::Fixed),
+    ("score", Layout::Count),
+    ("words", Layout::Count),
+    ("meaning", Layout::Count),
+    ("neighbours", Layout::Count),
+    ("session", Layout::Count),
+    ("opening", Layout::Count),
+    ("coverage", Layout::Count),
+    ("exact", Layout::Fixed),
+];
+
 pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
     let query = args.query.join(" ");
     let request = Request::new("mem_search")
@@ -135,11 +151,20 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
         .with("since", args.since)
         .with("until", args.until)
         .with("limit", args.limit)
-        .with("cursor", args.cursor);
+        .with("cursor", args.cursor)
+        .with("explain", args.explain);
     let daemon = Daemon::reach(&desk.home()?).await?;
     let found = daemon.ask(request).await?;
     daemon.close().await;
     if desk.output.json(&found)? {
+        return Ok(Outcome::Done);
+    }
+    if args.explain {
+        let fields =
+            ["id", "score", "words", "meaning", "neighbours", "session", "opening", "coverage", "exact"];
+        let table = Table::of(EXPLAINED, &fields, &found["explained"]);
+        desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+        desk.output.note(&format!("match: {}", shown(&found["match"])));
         return Ok(Outcome::Done);
     }
     let table = Table::of(HITS, &["id", "date", "type", "project", "title", "preview"], &found["hits"]);
