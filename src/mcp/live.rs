@@ -135,7 +135,9 @@ impl Live {
 /// The beginnings of a call's arguments, on one line. Of a person's operations, whose texts were not
 /// looked through for secrets, only numbers and flags are shown.
 pub(super) fn preview(arguments: &Map<String, Value>, redacted: bool) -> String {
-    let shown = arguments.iter().filter_map(|(name, value)| {
+    let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
+    named.sort_unstable_by_key(|(name, _)| *name);
+    let shown = named.into_iter().filter_map(|(name, value)| {
         let value = match value {
             Value::Null => return None,
             // The beginning of a redacted text holds nothing that the whole does not.

@@ -144,8 +144,8 @@ impl<'a> HitParts<'a> {
                 "id": self.id, "title": title, "type": self.kind, "date": moment(self.at),
                 "preview": preview, "score": rounded(self.score),
             });
-            if let Some(project) = self.project {
-                hit["project"] = json!(text::cut_chars(project, HIT_TITLE_CHARS_MAX));
+            if let Some(project) = self.shown_project() {
+                hit["project"] = json!(project);
             }
             for (name, ids) in self.claims() {
                 hit[name] = json!(ids);
@@ -160,8 +160,8 @@ impl<'a> HitParts<'a> {
         self.fitting(|title, preview| {
             let agent = text::cut_chars(agent(self.agent), 40);
             let mut line = format!("- `{}` {title} ({}, {}, {agent}", self.id, self.kind, day(self.at));
-            if let Some(project) = self.project {
-                let _ = write!(line, ", {}", text::cut_chars(project, HIT_TITLE_CHARS_MAX));
+            if let Some(project) = self.shown_project() {
+                let _ = write!(line, ", {project}");
             }
             for (name, ids) in self.claims() {
                 let _ = write!(line, ", {name} {}", ids.join(" "));
@@ -170,6 +170,12 @@ impl<'a> HitParts<'a> {
             let bytes = line.len();
             (line, bytes)
         })
+    }
+
+    /// Its project, short enough to leave room for the rest.
+    fn shown_project(&self) -> Option<std::borrow::Cow<'a, str>> {
+        let chars = if self.claimed.is_some() { HIT_TITLE_CHARS_MAX / 4 } else { HIT_TITLE_CHARS_MAX };
+        self.project.map(|project| text::cut_chars(project, chars))
     }
 
     /// What is claimed against it, by the names under which it is told.
