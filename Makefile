@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients lint build dist \
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance lint build dist \
   clean distclean deps
 
 help: ## this list
@@ -54,6 +54,9 @@ agents: build ## the real agents from npm against Cerebro, offline after the fir
 
 studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
 	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
+
+conformance: build ## the official MCP conformance suite from npm against `cerebro serve`
+	@python3 tests/conformance/run.py --cerebro $(RELEASE)/cerebro
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check
