@@ -11,8 +11,8 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients tour screenshots \
-  lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance tour \
+  screenshots lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ tour: build ## type through all screens of `cerebro tui` in a real terminal (MEM
 screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
 	$(CARGO) build --release --locked --bin cerebro --example screens
 	@$(RELEASE)/examples/screens
+
+conformance: build ## the official MCP conformance suite from npm against `cerebro serve`
+	@python3 tests/conformance/run.py --cerebro $(RELEASE)/cerebro
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

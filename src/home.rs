@@ -98,6 +98,11 @@ impl Home {
         self.root.join("studio.json")
     }
 
+    /// The token of those who speak MCP over HTTP, once they were asked for one.
+    pub fn token_file(&self) -> PathBuf {
+        self.root.join("http.token")
+    }
+
     /// What the daemon writes to its standard error.
     pub fn log_file(&self) -> PathBuf {
         self.root.join("daemon.log")

@@ -14,6 +14,7 @@ pub mod redact;
 pub mod relate;
 pub mod text;
 
+pub mod door;
 pub mod embed;
 pub mod lexical;
 pub mod llm;

@@ -35,6 +35,14 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
+/// Takes away the rights of group and others on a file.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn close_file_to_others(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
 /// What keeps `dir` from being private: `None` when it is a real folder, ours, with no right for
 /// anybody else.
 ///
@@ -105,7 +113,7 @@ pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Any fault of the file system.
 pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+    close_file_to_others(path)
 }
 
 /// What identifies the file at `path`, to see whether it is still the same one; `None` when there

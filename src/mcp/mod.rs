@@ -5,9 +5,11 @@
 
 mod arguments;
 mod definition;
-mod live;
 mod hooked;
+mod http;
 mod keep;
+mod live;
+mod metrics;
 mod operator;
 mod reply;
 mod server;
@@ -17,4 +19,5 @@ mod view;
 mod worker;
 
 pub use definition::{INSTRUCTIONS, TOOLS};
+pub use http::{ADDRESS as HTTP_ADDRESS, HttpOptions, RATE as HTTP_RATE, RATE_MAX as HTTP_RATE_MAX};
 pub use server::Server;

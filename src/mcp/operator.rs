@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{
     arguments::ArgumentError,
     hooked,
+    http,
     keep,
     reply::{Reply, moment},
     server::Server,
@@ -48,6 +49,7 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
             .fact("started_at", moment(control.started_at()))
             .fact("store", server.stage_name())
             .fact("home", server.home().root().display().to_string())
+            .fact("http", http::address(server))
             .fact("backup", keep::backup_facts(server)),
         "op_stop" => {
             control.stop();
@@ -61,6 +63,9 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
 /// Answers an operation on the store.
 pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
     if let Some(answer) = studio::answer(name, call).await {
+        return answer;
+    }
+    if let Some(answer) = http::answer(name, call).await {
         return answer;
     }
     if let Some(step) = name.strip_prefix(hooked::PREFIX) {

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -22,13 +22,16 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch,
 };
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
     arguments::Arguments,
     definition::{INSTRUCTIONS, TOOLS},
     hooked,
+    http::{self, HttpOptions},
     live::{self, Live, Seen},
+    metrics::Metrics,
     operator, reply, studio,
     tools::{self, Call},
     view,
@@ -81,6 +84,10 @@ struct Shared {
     live: Live,
     /// Orders the openings and closings of the live endpoint.
     studio: tokio::sync::Mutex<()>,
+    http: http::Place,
+    /// Whether it listens on HTTP for as long as it runs, and so does not leave as idle.
+    stays: AtomicBool,
+    metrics: Metrics,
 }
 
 impl Server {
@@ -95,10 +102,24 @@ impl Server {
             gone: Mutex::default(),
             live: Live::new(),
             studio: tokio::sync::Mutex::default(),
+            http: http::Place::default(),
+            stays: AtomicBool::new(false),
+            metrics: Metrics::default(),
         }));
         studio::forget(&server);
         tokio::spawn(server.clone().bring_up(settings, embedding));
         server
+    }
+
+    /// Serves HTTP too, from now until the daemon leaves. Agents on the socket do not suffer if it cannot.
+    pub fn serve_http(&self, options: HttpOptions) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            match http::open(&server, options).await {
+                Ok(_) => server.0.stays.store(true, Ordering::SeqCst),
+                Err(error) => tracing::error!(%error, "HTTP is not served"),
+            }
+        });
     }
 
     async fn bring_up(self, settings: Settings, embedding: Embedding) {
@@ -193,6 +214,14 @@ impl Server {
         &self.0.studio
     }
 
+    pub(super) fn http(&self) -> &http::Place {
+        &self.0.http
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
     pub(super) fn stage_name(&self) -> String {
         match &*self.0.stage.borrow() {
             Stage::Opening => "opening".to_owned(),
@@ -221,12 +250,12 @@ impl Serve for Server {
             }
             Err(error) => tracing::debug!(%error, "a connection ended before its handshake"),
         }
-        connection.leave();
+        connection.0.leave();
     }
 
     fn activity(&self) -> Activity {
         Activity {
-            last_call: *lock(&self.0.last_call),
+            last_call: if self.0.stays.load(Ordering::SeqCst) { Instant::now() } else { *lock(&self.0.last_call) },
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
             runnable_jobs: self.opened().map_or(0, |service| {
                 service.runnable_jobs() + usize::from(service.backup_progress().is_some())
@@ -235,6 +264,7 @@ impl Serve for Server {
     }
 
     async fn close(&self) {
+        http::close(self).await;
         let stage = self.0.stage.send_replace(Stage::Closed);
         if let Stage::Ready(service) = stage
             && let Err(error) = service.close().await
@@ -285,6 +315,8 @@ struct ConnectionState {
     used: Mutex<BTreeSet<SessionId>>,
     /// The live endpoint that was opened on this connection.
     lease: Mutex<Option<Lease>>,
+    /// What ends the HTTP listener that was opened on this connection.
+    listening: Mutex<Option<CancellationToken>>,
 }
 
 impl Connection {
@@ -304,6 +336,7 @@ impl Connection {
             bound: Mutex::new(bound),
             used: Mutex::default(),
             lease: Mutex::default(),
+            listening: Mutex::default(),
         }))
     }
 
@@ -346,20 +379,14 @@ impl Connection {
         *lock(&self.0.lease)
     }
 
-    fn leave(&self) {
-        if let Some(client) = self.0.client {
-            self.0.server.0.live.left(client);
-        }
-        let Stage::Ready(service) = self.0.server.0.stage.borrow().clone() else { return };
-        if let Some(lease) = self.held() {
-            let (server, service) = (self.0.server.clone(), service.clone());
-            tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
-        }
-        let now = Timestamp::now();
-        for session in std::mem::take(&mut *lock(&self.0.used)) {
-            service.disconnected(&session);
-            lock(&self.0.server.0.gone).insert(session, now);
-        }
+    /// Makes the HTTP listener that this token stops end with this connection.
+    pub(super) fn listens(&self, stop: CancellationToken) {
+        *lock(&self.0.listening) = Some(stop);
+    }
+
+    /// What stops the HTTP listener that ends with this connection.
+    pub(super) fn listening(&self) -> Option<CancellationToken> {
+        lock(&self.0.listening).clone()
     }
 
     fn is_person(&self) -> bool {
@@ -415,6 +442,35 @@ impl Connection {
             }
             Err(error) => reply::failure(&error.to_string()),
         }
+    }
+}
+
+impl ConnectionState {
+    /// Gives back all that the connection held; a second time does no harm.
+    fn leave(&self) {
+        if let Some(client) = self.client {
+            self.server.0.live.left(client);
+        }
+        if let Some(stop) = lock(&self.listening).take() {
+            stop.cancel();
+        }
+        let Stage::Ready(service) = self.server.0.stage.borrow().clone() else { return };
+        if let Some(lease) = lock(&self.lease).take() {
+            let (server, service) = (self.server.clone(), service.clone());
+            tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
+        }
+        let now = Timestamp::now();
+        for session in std::mem::take(&mut *lock(&self.used)) {
+            service.disconnected(&session);
+            lock(&self.server.0.gone).insert(session, now);
+        }
+    }
+}
+
+impl Drop for ConnectionState {
+    /// Also after a client that left while one of its calls was under way.
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -479,6 +535,7 @@ impl ServerHandler for Connection {
         if let (Some(client), Some(seen)) = (self.0.client, seen) {
             self.0.server.0.live.note(client, seen, begun.elapsed(), &result);
         }
+        self.0.server.0.metrics.note(&name, begun.elapsed(), result.is_error == Some(true));
         tracing::debug!(tool = name, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
         Ok(result.into())
     }

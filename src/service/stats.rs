@@ -20,6 +20,11 @@ pub struct Stats {
 }
 
 impl Service {
+    /// How many memories a search can find. Unlike [`Self::stats`] it walks no rows.
+    pub fn memories_indexed(&self) -> u64 {
+        self.index().len()
+    }
+
     /// Counts the rows of a project, or of all.
     ///
     /// # Errors

@@ -109,7 +109,7 @@ pub(super) async fn sign_in(datastore: &Arc<Datastore>, db: &Surreal<Db>) -> Res
 }
 
 /// A password of [`SECRET_CHARS`] characters that need no quoting anywhere.
-pub(super) fn secret() -> String {
+pub fn secret() -> String {
     let mut rng = rand::rng();
     (0..SECRET_CHARS)
         .map(|_| char::from(SECRET_ALPHABET[rng.random_range(0..SECRET_ALPHABET.len())]))

@@ -11,9 +11,7 @@ mod dump;
 mod engine;
 mod error;
 mod examine;
-mod guard;
 mod job;
-mod listener;
 mod live;
 mod migrate;
 mod read;
@@ -30,6 +28,7 @@ mod write;
 
 use std::path::Path;
 
+pub use access::secret;
 pub use browse::DeletedFilter;
 pub use drawn::Drawn;
 pub use dump::{Dump, Pieces, RowCounts, Script, script};

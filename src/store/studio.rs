@@ -11,8 +11,8 @@
 //! - **Coming in without the password.** Guests may do nothing. The password is 160 random bits, drawn at
 //!   each opening; the user is removed at closing, and at the next opening of the store after a crash. A
 //!   token that was given out is signed with the user's own key and ends with it.
-//! - **Coming in from elsewhere.** It listens on 127.0.0.1 only ([`super::listener`]), and
-//!   [`super::guard`] looks at host, origin and path of every request.
+//! - **Coming in from elsewhere.** It listens on 127.0.0.1 only ([`crate::door::Bounded`]), and
+//!   [`crate::door::Guard`] looks at host, origin and path of every request.
 //! - **More than reading memories.** No scripting, network, files, import, export or other query
 //!   languages ([`super::access`]).
 //! - **Holding agents up.** Statements end after a minute, connections are bounded, and news for a slow
@@ -23,7 +23,7 @@
 //! they can make connections and have password guesses refused.
 
 use std::{
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -41,12 +41,22 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Store, StoreError, access,
     engine::{DATABASE, Engine, NAMESPACE},
-    guard::{self, Guard},
-    listener::Loopback,
     live::News,
     statement,
 };
+use crate::door::{self, Bounded, Guard};
 
+/// What is served; everything else is not there: no import, no export, no other language.
+const PATHS: [&str; 4] = ["/health", "/rpc", "/status", "/version"];
+/// Where Surrealist and its successor run: on the web, and as an application on each system.
+const APPS: [&str; 6] = [
+    "https://surrealist.app",
+    "https://app.surrealdb.com",
+    "https://studio.surrealdb.com",
+    "tauri://localhost",
+    "http://tauri.localhost",
+    "https://tauri.localhost",
+];
 /// Whom visitors sign in as; `surql/statements/studio_user_remove.surql` names it too.
 const USER: &str = "studio";
 /// How long connections may take to say goodbye when it closes, and the listener after them. A closing
@@ -103,13 +113,14 @@ pub(super) struct Studio {
 impl Studio {
     /// Listens, and defines the visitors' user last: an endpoint that did not open leaves none.
     async fn open(engine: &Engine, options: StudioOptions) -> Result<(Self, StudioAccess), StoreError> {
-        let guard = Guard::new(options.origins).map_err(|odd| {
-            StoreError::Studio(format!("`{odd}` is not an origin; write scheme://host or scheme://host:port"))
-        })?;
+        let origins = APPS.iter().map(|app| (*app).to_owned()).chain(options.origins);
+        let guard = Guard::new(&PATHS)
+            .letting_in(origins)
+            .map_err(|odd| StoreError::Studio(odd.to_string()))?;
         let refused = |error: std::io::Error| {
             StoreError::Studio(format!("127.0.0.1:{}: {error}; choose another port", options.port))
         };
-        let listener = Loopback::bind(options.port).await.map_err(refused)?;
+        let listener = Bounded::bind((Ipv4Addr::LOCALHOST, options.port).into()).await.map_err(refused)?;
         let address = listener.address().map_err(refused)?;
 
         let stop = CancellationToken::new();
@@ -133,7 +144,7 @@ impl Studio {
         define_user(engine, &password).await?;
         drop(router.spawn_notifications());
         let rpc = Arc::clone(router.rpc_state());
-        let service = router.into_router().layer(middleware::from_fn_with_state(guard, guard::guard));
+        let service = router.into_router().layer(middleware::from_fn_with_state(guard, door::guard));
         let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
         let server = tokio::spawn(async move {
             if let Err(error) = serving.await {

@@ -38,6 +38,7 @@ mod faults;
 mod halves;
 mod handshake;
 mod hooks;
+mod http;
 mod notes;
 mod properties;
 mod relations;

@@ -11,7 +11,7 @@ const TEST_LINES_MAX: usize = 500;
 const LAYERS: [&[&str]; 8] = [
     &["domain"],
     &["text", "redact", "hygiene", "pace", "passage", "relate", "recall"],
-    &["store", "lexical", "vector", "embed", "llm"],
+    &["store", "lexical", "vector", "embed", "llm", "door"],
     &["service"],
     &["home", "project_dir", "daemon", "pump"],
     &["mcp", "config"],

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
+use super::serve::HttpArgs;
 use super::{Desk, Leftover, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
@@ -62,6 +63,8 @@ pub struct RunArgs {
     /// Be the daemon, not its starter
     #[arg(long, requires = "detached")]
     orphan: bool,
+    #[command(flatten)]
+    http: HttpArgs,
 }
 
 /// Is the daemon, until it is told to stop or has nothing to do.
@@ -82,8 +85,14 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
     let embedding = config.embedding(&home);
-    let run =
-        daemon::run(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await;
+    let serve = |control| {
+        let server = Server::open(own, config.settings(), embedding, control);
+        if args.http.is_given() {
+            server.serve_http(args.http.options());
+        }
+        server
+    };
+    let run = daemon::run(&home, options, serve).await;
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 
@@ -133,6 +142,7 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
+            ("HTTP", shown(&status["http"])),
             ("last backup", desk.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
         ])?;

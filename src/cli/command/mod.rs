@@ -16,6 +16,7 @@ mod portable;
 mod projects;
 mod prompt;
 mod save;
+mod serve;
 mod setup;
 mod sql;
 mod stats;
@@ -80,6 +81,7 @@ pub enum Command {
     Model(model::ModelCommand),
     Sql(sql::SqlArgs),
     Studio(studio::StudioArgs),
+    Serve(serve::ServeArgs),
     /// Print a text for your agent's instructions: when to save and how to search
     Prompt,
     Setup(setup::SetupArgs),
@@ -150,6 +152,7 @@ impl Command {
             Self::Reindex(args) => asking(worker::reindex(desk, args)),
             Self::Sql(args) => asking(sql::run(desk, args)),
             Self::Studio(args) => asking(studio::run(desk, args)),
+            Self::Serve(args) => asking(serve::run(desk, args)),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Connections from this machine alone, and never more than a bounded number at once.
+//! A listener that never has more than a bounded number of connections.
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -20,19 +20,19 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long to wait after a connection could not be accepted: too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// A listener on 127.0.0.1.
-pub(super) struct Loopback {
+/// A listener on one address.
+pub struct Bounded {
     listener: TcpListener,
     places: Arc<Semaphore>,
 }
 
-impl Loopback {
-    /// Listens on a port, or on a free one for 0.
+impl Bounded {
+    /// Listens on an address; port 0 is a free one.
     ///
     /// # Errors
-    /// When the port is taken or not allowed.
-    pub(super) async fn bind(port: u16) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    /// When the address is not this machine's, or the port is taken or not allowed.
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         Ok(Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) })
     }
 
@@ -40,12 +40,12 @@ impl Loopback {
     ///
     /// # Errors
     /// When the system does not tell.
-    pub(super) fn address(&self) -> io::Result<SocketAddr> {
+    pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 }
 
-impl axum::serve::Listener for Loopback {
+impl axum::serve::Listener for Bounded {
     type Io = Seated;
     type Addr = SocketAddr;
 
@@ -77,7 +77,7 @@ impl axum::serve::Listener for Loopback {
 }
 
 /// A connection with its place.
-pub(super) struct Seated {
+pub struct Seated {
     stream: TcpStream,
     _place: OwnedSemaphorePermit,
 }

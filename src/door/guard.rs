@@ -1,8 +1,8 @@
-//! Who may speak to the endpoint at all: looked at before the database sees a request.
+//! Who may speak to a listener at all: looked at before anything behind it sees a request.
 //!
 //! A page in a browser can reach loopback. So a request that names an origin must name an allowed one,
-//! also for a WebSocket, for which browsers ask no leave; and the host it was sent to must be loopback by
-//! name, so that a foreign name that resolves to 127.0.0.1 gets nothing.
+//! also for a WebSocket, for which browsers ask no leave; and the host it was sent to must be one that is
+//! meant, so that a foreign name that resolves to 127.0.0.1 gets nothing.
 
 use std::sync::Arc;
 
@@ -13,37 +13,47 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// What is served; everything else is not there: no import, no export, no other language.
-const PATHS: [&str; 4] = ["/health", "/rpc", "/status", "/version"];
-
-/// Where Surrealist and its successor run: on the web, and as an application on each system.
-const APPS: [&str; 6] = [
-    "https://surrealist.app",
-    "https://app.surrealdb.com",
-    "https://studio.surrealdb.com",
-    "tauri://localhost",
-    "http://tauri.localhost",
-    "https://tauri.localhost",
-];
-
-/// The origins that are let in beside pages from this machine.
+/// What is let in beside this machine's own names and pages.
 #[derive(Debug, Clone)]
-pub(super) struct Guard {
+pub struct Guard {
+    hosts: Arc<Vec<String>>,
     origins: Arc<Vec<String>>,
+    paths: &'static [&'static str],
 }
 
+/// What was given as an origin and is none.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an origin; write scheme://host or scheme://host:port")]
+pub struct OddOrigin(String);
+
 impl Guard {
-    /// Lets the known applications in, and `more`.
+    /// Lets requests to `paths` in, and to nothing else: they are not there.
+    pub fn new(paths: &'static [&'static str]) -> Self {
+        Self { hosts: Arc::default(), origins: Arc::default(), paths }
+    }
+
+    /// Answers to these hosts too, whatever the port.
+    #[must_use]
+    pub fn answering_to(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
+        self.hosts = Arc::new(hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect());
+        self
+    }
+
+    /// Lets pages of these origins in too.
     ///
     /// # Errors
-    /// The first of `more` that is not an origin.
-    pub(super) fn new(more: Vec<String>) -> Result<Self, String> {
-        if let Some(odd) = more.iter().find(|origin| !is_origin(origin)) {
-            return Err(odd.clone());
+    /// The first that is not an origin.
+    pub fn letting_in(mut self, origins: impl IntoIterator<Item = String>) -> Result<Self, OddOrigin> {
+        let origins: Vec<String> = origins.into_iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        if let Some(odd) = origins.iter().find(|origin| !is_origin(origin)) {
+            return Err(OddOrigin(odd.clone()));
         }
-        let origins = APPS.iter().map(|app| (*app).to_owned());
-        let more = more.into_iter().map(|origin| origin.to_ascii_lowercase());
-        Ok(Self { origins: Arc::new(origins.chain(more).collect()) })
+        self.origins = Arc::new(origins);
+        Ok(self)
+    }
+
+    fn answers_to(&self, host: &str) -> bool {
+        is_loopback(host) || self.hosts.contains(&name(host).to_ascii_lowercase())
     }
 
     fn lets_in(&self, origin: &str) -> bool {
@@ -54,24 +64,24 @@ impl Guard {
 
     fn refusal(&self, path: &str, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
-        if !text(header::HOST).is_some_and(is_loopback) {
-            return Some((StatusCode::FORBIDDEN, "this endpoint answers only to localhost"));
+        if !text(header::HOST).is_some_and(|host| self.answers_to(host)) {
+            return Some((StatusCode::FORBIDDEN, "this host is not answered to"));
         }
         if text(header::ORIGIN).is_some_and(|origin| !self.lets_in(origin)) {
-            return Some((StatusCode::FORBIDDEN, "this origin is not allowed (cerebro studio --origin)"));
+            return Some((StatusCode::FORBIDDEN, "this origin is not allowed (--origin)"));
         }
-        (!PATHS.contains(&path)).then_some((StatusCode::NOT_FOUND, "not served here"))
+        (!self.paths.contains(&path)).then_some((StatusCode::NOT_FOUND, "not served here"))
     }
 }
 
 /// Passes a request on, or says why not.
-pub(super) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if let Some(refusal) = guard.refusal(request.uri().path(), request.headers()) {
         return refusal.into_response();
     }
     let origin = request.headers().get(header::ORIGIN).cloned();
     let mut response = next.run(request).await;
-    // The database would name every origin; only the one that was looked at is meant.
+    // What is behind might name every origin; only the one that was looked at is meant.
     match origin {
         Some(origin) => response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin),
         None => response.headers_mut().remove(header::ACCESS_CONTROL_ALLOW_ORIGIN),
@@ -79,13 +89,17 @@ pub(super) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
     response
 }
 
-/// Whether a host, with or without a port, is this machine by its own name.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
+/// A host without its port.
+fn name(host: &str) -> &str {
+    match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty() => name,
         _ => host,
-    };
-    ["127.0.0.1", "localhost", "[::1]"].contains(&name.to_ascii_lowercase().as_str())
+    }
+}
+
+/// Whether a host, with or without a port, is this machine by its own name.
+pub fn is_loopback(host: &str) -> bool {
+    ["127.0.0.1", "localhost", "[::1]"].contains(&name(host).to_ascii_lowercase().as_str())
 }
 
 /// Whether a text is `scheme://host` or `scheme://host:port` and nothing more.
@@ -101,7 +115,10 @@ mod tests {
     use super::*;
 
     fn refusal(host: Option<&str>, origin: Option<&str>, path: &str) -> Option<u16> {
-        let guard = Guard::new(vec!["https://Example.org:8443".to_owned()]).unwrap();
+        let guard = Guard::new(&["/health", "/rpc", "/status", "/version"])
+            .answering_to(["Memory.example.net".to_owned()])
+            .letting_in(["https://Example.org:8443", "tauri://localhost"].map(str::to_owned))
+            .unwrap();
         let mut headers = HeaderMap::new();
         for (name, value) in [(header::HOST, host), (header::ORIGIN, origin)] {
             if let Some(value) = value {
@@ -112,14 +129,16 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_by_its_own_name_is_answered() {
-        for host in ["127.0.0.1:8000", "localhost", "LOCALHOST:1", "[::1]:8000"] {
+    fn only_loopback_and_named_hosts_are_answered() {
+        for host in ["127.0.0.1:8000", "localhost", "LOCALHOST:1", "[::1]:8000", "MEMORY.example.net:8765"] {
             assert_eq!(refusal(Some(host), None, "/rpc"), None, "{host}");
         }
         for host in [
             None,
             Some("evil.example:8000"),
             Some("127.0.0.1.evil.example"),
+            Some("memory.example.net.evil.example"),
+            Some("x.memory.example.net"),
             Some("localhost.evil.example:1"),
             Some("192.168.0.2:8000"),
             Some("0.0.0.0:8000"),
@@ -132,7 +151,6 @@ mod tests {
     #[test]
     fn only_known_origins_are_let_in() {
         for origin in [
-            "https://surrealist.app",
             "tauri://localhost",
             "http://localhost:8080",
             "http://127.0.0.1:3000",
@@ -145,7 +163,7 @@ mod tests {
             "",
             "https://evil.example",
             "http://localhost.evil.example",
-            "https://surrealist.app.evil.example",
+            "https://example.org:8443.evil.example",
             "https://example.org",
             "http://localhost@evil.example",
             "file://",
@@ -170,7 +188,8 @@ mod tests {
     fn odd_origins_are_named() {
         for odd in ["*", "example.org", "https://example.org/path", "https://", "https://a b", "https://u@h"]
         {
-            assert_eq!(Guard::new(vec![odd.to_owned()]).unwrap_err(), odd);
+            let refused = Guard::new(&[]).letting_in([odd.to_owned()]).unwrap_err();
+            assert!(refused.to_string().contains(odd), "{refused}");
         }
     }
 }

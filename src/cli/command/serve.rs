@@ -1,0 +1,148 @@
+//! `cerebro serve`: MCP over HTTP, while the command runs.
+
+use std::time::Duration;
+
+use clap::{Args, value_parser};
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::cli::table::shown;
+use crate::daemon::platform;
+use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
+
+/// Names the token, instead of the home's file.
+const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
+/// How often the command looks whether the listener is still open.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Serve MCP over HTTP to agents on other machines, in containers or on the web
+///
+/// The daemon listens while this command runs. Callers bring a token, `Authorization: Bearer …`: that of the
+/// environment's `CEREBRO_HTTP_TOKEN`, or else the one in the home's file http.token, which is made on first
+/// use. Their project is the call's `project`, else the header `x-cerebro-project`, else `general`. There is
+/// no TLS: put a proxy that has it in front where the network is not trusted.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    http: HttpArgs,
+    /// Close the listener that another command opened
+    #[arg(long, conflicts_with_all = ["http", "hosts", "origins", "rate", "no_token"])]
+    stop: bool,
+}
+
+/// How to listen.
+#[derive(Debug, Args)]
+pub struct HttpArgs {
+    /// Listen on this address and port [default: 127.0.0.1:8765]
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+    /// Answer requests that were sent to this name, beside localhost and the address; can be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+    /// Let pages of this origin call, such as <https://app.example.org>; can be repeated
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+    /// Requests a second that are answered in the long run; four times as many at once
+    #[arg(long, value_name = "N", default_value_t = HTTP_RATE, value_parser = value_parser!(u32).range(1..=i64::from(HTTP_RATE_MAX)))]
+    rate: u32,
+    /// Ask for no token; on loopback only
+    #[arg(long)]
+    no_token: bool,
+}
+
+impl HttpArgs {
+    /// Whether an address was named.
+    pub(super) fn is_given(&self) -> bool {
+        self.http.is_some()
+    }
+
+    /// The same for the daemon, with the token of this process's environment.
+    pub(super) fn options(&self) -> HttpOptions {
+        HttpOptions {
+            address: self.http.clone().unwrap_or_else(|| HTTP_ADDRESS.to_owned()),
+            token: std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()),
+            no_token: self.no_token,
+            hosts: self.hosts.clone(),
+            origins: self.origins.clone(),
+            rate: self.rate,
+        }
+    }
+}
+
+pub async fn run(desk: &Desk, args: ServeArgs) -> Result<Outcome> {
+    if args.stop { stop(desk).await } else { serve(desk, &args.http).await }
+}
+
+async fn stop(desk: &Desk) -> Result<Outcome> {
+    let closed = match Daemon::running(&desk.home()?).await? {
+        None => false,
+        Some(daemon) => {
+            let answer = daemon.ask(Request::new("op_http_close")).await?;
+            daemon.close().await;
+            answer["closed"] == json!(true)
+        }
+    };
+    if !desk.output.json(&json!({ "closed": closed }))? {
+        desk.output.note(if closed { "HTTP is no longer served" } else { "HTTP was not served" });
+    }
+    Ok(Outcome::Done)
+}
+
+async fn serve(desk: &Desk, args: &HttpArgs) -> Result<Outcome> {
+    // Before it opens, so that no signal falls between.
+    let end = platform::termination().map_err(Error::internal)?;
+    let options = args.options();
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let request = Request::new("op_http_open")
+        .with("address", options.address)
+        .with("token", options.token)
+        .with("no_token", options.no_token)
+        .with("hosts", options.hosts)
+        .with("origins", options.origins)
+        .with("rate", options.rate);
+    let access = daemon.ask(request).await?;
+    if !desk.output.json(&access)? {
+        desk.output.facts(&facts(&access, options.no_token))?;
+        desk.output.note("open until this command is interrupted (Ctrl-C)");
+    }
+    let outcome = tokio::select! {
+        () = end => Outcome::Done,
+        () = closed(&daemon) => {
+            desk.output.note("it was closed by `cerebro serve --stop`, or the daemon has left");
+            Outcome::Short
+        }
+    };
+    if outcome == Outcome::Done {
+        // It ends with the connection anyway; so it is gone when the command is.
+        daemon.ask(Request::new("op_http_close")).await?;
+    }
+    daemon.close().await;
+    Ok(outcome)
+}
+
+/// Waits until it is not open any more. That it asks keeps the daemon from leaving as idle.
+async fn closed(daemon: &Daemon) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        match daemon.ask(Request::new("op_http_status")).await {
+            Ok(status) if status["open"] == json!(true) => {}
+            _ => return,
+        }
+    }
+}
+
+fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {
+    let token = match access["token_file"].as_str() {
+        Some(file) => format!("in {file}"),
+        None if no_token => "none is asked for: every user of this machine may call".to_owned(),
+        None => format!("that of {TOKEN_VARIABLE}"),
+    };
+    vec![
+        ("MCP", shown(&access["url"])),
+        ("token", token),
+        ("health", shown(&access["health"])),
+        ("metrics", shown(&access["metrics"])),
+    ]
+}

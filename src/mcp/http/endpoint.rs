@@ -1,0 +1,169 @@
+//! The one path of the protocol: POST brings a message, DELETE ends a session. Answers are JSON; a stream of
+//! events is sent only where more than the answer comes, and GET offers none.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderName, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::Value;
+
+use super::{
+    lobby::{Lobby, Pipe, Unanswered},
+    message::{Era, Message, Refusal, SESSION_HEADER, answered, status_of},
+};
+use crate::{
+    domain::{
+        Project,
+        limits::{ECHO_CHARS_MAX, LINE_BYTES_MAX},
+    },
+    text,
+};
+
+/// Names the project of calls that do not name one themselves.
+const PROJECT_HEADER: &str = "x-cerebro-project";
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        json(self.status, &self.body)
+    }
+}
+
+fn json(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+/// Takes a message.
+pub(super) async fn post(State(lobby): State<Arc<Lobby>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    match take(&lobby, &parts.headers, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Response, Response> {
+    if !is_json(headers) {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response());
+    }
+    let project = project(headers)?;
+    let body = to_bytes(body, LINE_BYTES_MAX).await.map_err(|_| {
+        let words = format!("the body is longer than {LINE_BYTES_MAX} bytes, or did not come whole");
+        (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
+    })?;
+    let message = Message::read(&body).map_err(IntoResponse::into_response)?;
+    drop(body);
+    match message.era(headers) {
+        Era::Stateless => {
+            message.check_alone(headers).map_err(IntoResponse::into_response)?;
+            Ok(alone(lobby, &message, &project).await)
+        }
+        Era::Sessions => {
+            message.check_version(headers).map_err(IntoResponse::into_response)?;
+            in_session(lobby, headers, &message, &project).await
+        }
+    }
+}
+
+/// Answers a message that stands for itself.
+async fn alone(lobby: &Lobby, message: &Message, project: &Project) -> Response {
+    // What a notification could be about belongs to another request, and ends with its connection.
+    let Some(id) = message.id() else { return StatusCode::ACCEPTED.into_response() };
+    let mut pipe = lobby.alone(message.client(), project);
+    if pipe.send(message).await.is_err() {
+        return gone();
+    }
+    match pipe.next().await {
+        None => gone(),
+        Some(first) if answered(&first).as_ref() == Some(&id) => json(status_of(&first), &first),
+        Some(first) => stream(lobby, pipe, id, first),
+    }
+}
+
+/// Sends what comes as events, up to the answer, the client's leaving or the listener's end.
+fn stream(lobby: &Lobby, pipe: Pipe, id: String, first: Value) -> Response {
+    let end = lobby.closing();
+    let events = futures::stream::unfold((pipe, Some(first), false), move |(mut pipe, first, done)| {
+        let (end, id) = (end.clone(), id.clone());
+        async move {
+            if done {
+                return None;
+            }
+            let message = match first {
+                Some(first) => first,
+                None => tokio::select! {
+                    next = pipe.next() => next?,
+                    () = end.cancelled() => return None,
+                },
+            };
+            let is_last = answered(&message).is_some_and(|answered| answered == id);
+            let event = Bytes::from(format!("event: message\ndata: {message}\n\n"));
+            Some((Ok::<_, Infallible>(event), (pipe, None, is_last)))
+        }
+    });
+    let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (head, Body::from_stream(events)).into_response()
+}
+
+/// Answers a message of a session, or begins one.
+async fn in_session(
+    lobby: &Arc<Lobby>,
+    headers: &HeaderMap,
+    message: &Message,
+    project: &Project,
+) -> Result<Response, Response> {
+    let named = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
+    let (id, session) = match named {
+        Some(id) => (None, lobby.session(id).ok_or_else(unknown)?),
+        None if message.is_initialize() && message.id().is_some() => {
+            let full = (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; close some").into_response();
+            let (id, session) = lobby.begin(project).ok_or(full)?;
+            (Some(id), session)
+        }
+        None => return Err(message.invalid("begin with initialize, then send Mcp-Session-Id").into_response()),
+    };
+    let answer = session.exchange(message).await.map_err(|reason| match reason {
+        Unanswered::SameId => message.invalid("another request with this id is under way").into_response(),
+        Unanswered::Full => (StatusCode::TOO_MANY_REQUESTS, "too many requests are under way").into_response(),
+        Unanswered::Gone => unknown(),
+    })?;
+    let Some(answer) = answer else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let mut response = json(StatusCode::OK, &answer);
+    if let Some(value) = id.as_deref().and_then(|id| id.parse().ok()) {
+        response.headers_mut().insert(HeaderName::from_static(SESSION_HEADER), value);
+    }
+    Ok(response)
+}
+
+/// Ends a session.
+pub(super) async fn delete(State(lobby): State<Arc<Lobby>>, headers: HeaderMap) -> Response {
+    match headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
+        None => (StatusCode::BAD_REQUEST, "Mcp-Session-Id says which").into_response(),
+        Some(id) if lobby.finish(id) => StatusCode::NO_CONTENT.into_response(),
+        Some(_) => unknown(),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+fn project(headers: &HeaderMap) -> Result<Project, Response> {
+    let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
+    let name = String::from_utf8_lossy(value.as_bytes());
+    Project::parse(&name).ok_or_else(|| {
+        let words = format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));
+        (StatusCode::BAD_REQUEST, words).into_response()
+    })
+}
+
+fn unknown() -> Response {
+    (StatusCode::NOT_FOUND, "there is no such session; begin with initialize").into_response()
+}
+
+fn gone() -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, "the daemon is leaving; call again").into_response()
+}

@@ -1,0 +1,90 @@
+//! What a request must bring before it is answered, after host and origin: the token, and patience.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use super::{HEALTH, rate::Rate, token::Token};
+
+/// Refusals of requests without the token that are answered a second; more are not told why.
+const STRANGERS_PER_SECOND: u32 = 10;
+/// How long a request may take until its answer begins: to arrive, to wait for the store, to be worked off.
+const REQUEST_MAX: Duration = Duration::from_secs(120);
+
+/// The gate of one listener.
+pub(super) struct Gate {
+    /// None lets everybody in.
+    token: Option<Token>,
+    callers: Rate,
+    strangers: Rate,
+    /// Answers by their status.
+    answers: Mutex<BTreeMap<u16, u64>>,
+}
+
+impl Gate {
+    pub(super) fn new(token: Option<Token>, per_second: u32) -> Arc<Self> {
+        let (callers, strangers) = (Rate::new(per_second), Rate::new(STRANGERS_PER_SECOND));
+        Arc::new(Self { token, callers, strangers, answers: Mutex::default() })
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        headers.get(header::AUTHORIZATION).is_some_and(|value| token.is_in(value.as_bytes()))
+    }
+
+    fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
+        let knows = self.knows(headers);
+        let rate = if knows { &self.callers } else { &self.strangers };
+        if !rate.admits() {
+            let wait = [(header::RETRY_AFTER, "1")];
+            return Some((StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response());
+        }
+        let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
+        (!knows).then(|| (StatusCode::UNAUTHORIZED, ask, "bring the token: `Authorization: Bearer …`").into_response())
+    }
+
+    /// The answers by status, for Prometheus.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from("# HELP cerebro_http_requests_total HTTP requests, by status.\n");
+        text.push_str("# TYPE cerebro_http_requests_total counter\n");
+        for (status, count) in self.answers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = writeln!(text, "cerebro_http_requests_total{{status=\"{status}\"}} {count}");
+        }
+        text
+    }
+}
+
+/// Counts the answers, refusals of host and origin too.
+pub(super) async fn count(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let mut answers = gate.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    *answers.entry(response.status().as_u16()).or_default() += 1;
+    drop(answers);
+    response
+}
+
+/// Passes a request on, or says why not.
+pub(super) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+    if request.uri().path() == HEALTH {
+        return next.run(request).await;
+    }
+    if let Some(refusal) = gate.refusal(request.headers()) {
+        return refusal;
+    }
+    // Nothing behind the gate needs it, or could tell it.
+    request.headers_mut().remove(header::AUTHORIZATION);
+    match tokio::time::timeout(REQUEST_MAX, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => (StatusCode::REQUEST_TIMEOUT, "no answer within two minutes").into_response(),
+    }
+}

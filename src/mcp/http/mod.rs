@@ -1,0 +1,265 @@
+//! MCP over streamable HTTP, for agents that cannot start a program: other machines, containers, the web.
+//!
+//! One listener at a time, opened by a person's command and gone with it, or with the daemon that was run
+//! with it. In this order each request is looked at: host and origin ([`Guard`]), the token and the rate
+//! ([`gate`]), size and headers ([`endpoint`]); then it is served as any agent is ([`lobby`]). There is no TLS: across
+//! networks that are not trusted, a proxy that has it belongs in front.
+
+mod endpoint;
+mod gate;
+mod lobby;
+mod message;
+mod rate;
+mod token;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::{gate::Gate, lobby::Lobby, token::Token};
+use super::{
+    arguments::ArgumentError,
+    metrics,
+    reply::Reply,
+    server::Server,
+    tools::{Answer, Call},
+};
+use crate::door::{self, Bounded, Guard};
+
+const MCP: &str = "/mcp";
+const HEALTH: &str = "/health";
+const METRICS: &str = "/metrics";
+const PATHS: [&str; 3] = [MCP, HEALTH, METRICS];
+
+/// Where it listens unless told otherwise.
+pub const ADDRESS: &str = "127.0.0.1:8765";
+/// Requests a second that are answered in the long run, unless told otherwise; four times as many at once.
+pub const RATE: u32 = 50;
+/// The highest rate that can be asked for.
+pub const RATE_MAX: u32 = 10_000;
+/// Most hosts, and most origins, that can be added.
+const NAMES_MAX: usize = 16;
+/// How long requests under way may take when it closes.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// How to listen. It is not printed by `Debug`.
+#[derive(Clone, Default)]
+pub struct HttpOptions {
+    /// `address:port`; port 0 is a free one.
+    pub address: String,
+    /// The token, instead of the one in the home's file.
+    pub token: Option<String>,
+    /// Asks for no token at all; only where no other machine can reach it.
+    pub no_token: bool,
+    /// Names under which it is reached, beside loopback's and its own address.
+    pub hosts: Vec<String>,
+    /// Origins of pages that may call, beside pages from this machine.
+    pub origins: Vec<String>,
+    /// Requests a second in the long run; 0 is [`RATE`].
+    pub rate: u32,
+}
+
+/// The listener while it is open.
+pub(super) struct Listening {
+    address: SocketAddr,
+    stop: CancellationToken,
+    ended: JoinHandle<()>,
+}
+
+/// Where the listener is, if there is one.
+pub(super) type Place = tokio::sync::Mutex<Option<Listening>>;
+
+/// Answers one of these operations; `None` for any other.
+pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
+    Some(match name {
+        "op_http_open" => open_for(call).await,
+        "op_http_close" => {
+            let closed = close(&call.server).await;
+            Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+        }
+        "op_http_status" => {
+            let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
+            Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
+        }
+        _ => return None,
+    })
+}
+
+async fn open_for(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let rate = arguments.count("rate")?.unwrap_or_default();
+    let options = HttpOptions {
+        address: arguments.needed("address")?,
+        token: arguments.text("token")?,
+        no_token: arguments.flag(&["no_token"])?,
+        hosts: arguments.texts("hosts")?.unwrap_or_default(),
+        origins: arguments.texts("origins")?.unwrap_or_default(),
+        rate: u32::try_from(rate).unwrap_or(u32::MAX),
+    };
+    let server = call.server.clone();
+    let has_file = options.token.is_none() && !options.no_token;
+    let (address, stop) = open(&server, options).await?;
+    call.connection.listens(stop);
+    let file = has_file.then(|| server.home().token_file().display().to_string());
+    Ok(Reply::saying(format!("listening on {address}"))
+        .fact("url", format!("http://{address}{MCP}"))
+        .fact("health", format!("http://{address}{HEALTH}"))
+        .fact("metrics", format!("http://{address}{METRICS}"))
+        .fact("token_file", file))
+}
+
+/// Listens until the token that is returned is cancelled, [`close`] or the daemon's end.
+pub(super) async fn open(
+    server: &Server,
+    options: HttpOptions,
+) -> Result<(SocketAddr, CancellationToken), ArgumentError> {
+    let mut place = server.http().lock().await;
+    if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
+        let problem = format!("one listens on {}; `cerebro serve --stop` closes it", open.address);
+        return Err(ArgumentError::new("address", None, problem));
+    }
+    let address = options.address.parse::<SocketAddr>().map_err(|_| {
+        let problem = format!("it is no address with a port, such as {ADDRESS} or [::1]:8765");
+        ArgumentError::new("address", Some(&options.address), problem)
+    })?;
+    let token = token(server, &options, address)?;
+    let guard = guard(&options, address)?;
+    let rate = if options.rate == 0 { RATE } else { options.rate.min(RATE_MAX) };
+    let gate = Gate::new(token, rate);
+
+    let refused = |error: std::io::Error| {
+        ArgumentError::new("address", Some(&options.address), format!("{error}; choose another"))
+    };
+    let listener = Bounded::bind(address).await.map_err(refused)?;
+    let address = listener.address().map_err(refused)?;
+    let (stop, end) = (CancellationToken::new(), CancellationToken::new());
+    let router = router(server, gate, guard, Lobby::new(server.clone(), stop.clone(), end.clone()));
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let mut serving = tokio::spawn(async move {
+        if let Err(error) = serving.await {
+            tracing::warn!(%error, "the HTTP listener ended");
+        }
+    });
+    let (own, stopped) = (server.clone(), stop.clone());
+    let ended = tokio::spawn(async move {
+        tokio::select! {
+            () = stopped.cancelled() => {}
+            () = own.control().stopping() => stopped.cancel(),
+        }
+        if tokio::time::timeout(FINISH_MAX, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        end.cancel();
+        tracing::info!("the HTTP listener is closed");
+    });
+    tracing::info!(%address, "MCP is served over HTTP");
+    *place = Some(Listening { address, stop: stop.clone(), ended });
+    Ok((address, stop))
+}
+
+/// Closes the listener and says whether one was open.
+pub(super) async fn close(server: &Server) -> bool {
+    let Some(open) = server.http().lock().await.take() else { return false };
+    let was_open = !open.stop.is_cancelled();
+    open.stop.cancel();
+    if let Err(error) = open.ended.await {
+        tracing::warn!(%error, "the HTTP listener did not end in order");
+    }
+    was_open
+}
+
+/// Where it listens, if it does.
+pub(super) fn address(server: &Server) -> Option<String> {
+    let place = server.http().try_lock().ok()?;
+    place.as_ref().filter(|open| !open.stop.is_cancelled()).map(|open| open.address.to_string())
+}
+
+fn token(server: &Server, options: &HttpOptions, address: SocketAddr) -> Result<Option<Token>, ArgumentError> {
+    if options.no_token {
+        if !address.ip().is_loopback() {
+            let problem = "other machines could reach it; without a token it listens on loopback only";
+            return Err(ArgumentError::new("no_token", Some(&options.address), problem));
+        }
+        return Ok(None);
+    }
+    let token = match &options.token {
+        Some(token) => Token::new(token),
+        None => Token::of_file(&server.home().token_file()),
+    };
+    token.map(Some).map_err(|error| ArgumentError::new("token", None, error.to_string()))
+}
+
+fn guard(options: &HttpOptions, address: SocketAddr) -> Result<Guard, ArgumentError> {
+    for (name, given) in [("hosts", &options.hosts), ("origins", &options.origins)] {
+        if given.len() > NAMES_MAX {
+            let problem = format!("{} are given, at most {NAMES_MAX} can be", given.len());
+            return Err(ArgumentError::new(name, None, problem));
+        }
+    }
+    let own = match address {
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    };
+    let hosts = options.hosts.iter().cloned().chain([own]);
+    Guard::new(&PATHS)
+        .answering_to(hosts)
+        .letting_in(options.origins.iter().cloned())
+        .map_err(|odd| ArgumentError::new("origins", None, odd.to_string()))
+}
+
+/// What the pages behind the gate know.
+#[derive(Clone)]
+struct Pages {
+    server: Server,
+    gate: Arc<Gate>,
+}
+
+fn router(server: &Server, gate: Arc<Gate>, guard: Guard, lobby: Arc<Lobby>) -> Router {
+    let pages = Pages { server: server.clone(), gate: Arc::clone(&gate) };
+    let mcp = Router::new().route(MCP, post(endpoint::post).delete(endpoint::delete)).with_state(lobby);
+    Router::new()
+        .route(HEALTH, get(health))
+        .route(METRICS, get(numbers))
+        .with_state(pages)
+        .merge(mcp)
+        .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
+        .layer(middleware::from_fn_with_state(guard, door::guard))
+        .layer(middleware::from_fn_with_state(gate, gate::count))
+}
+
+/// Whether calls would be answered: for those who restart what is not well. It tells nothing else.
+async fn health(State(pages): State<Pages>) -> (StatusCode, &'static str) {
+    match pages.server.opened() {
+        Some(_) => (StatusCode::OK, "ok\n"),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "the store is not open\n"),
+    }
+}
+
+async fn numbers(State(pages): State<Pages>) -> Response {
+    let (server, mut text) = (&pages.server, String::new());
+    let uptime = server.control().uptime().as_secs();
+    metrics::number(&mut text, "cerebro_uptime_seconds", "gauge", "Since the daemon started.", uptime);
+    let clients = server.live().clients().len() as u64;
+    metrics::number(&mut text, "cerebro_clients", "gauge", "Agents and commands that are connected.", clients);
+    if let Some(service) = server.opened() {
+        let memories = service.memories_indexed();
+        metrics::number(&mut text, "cerebro_memories", "gauge", "Memories that a search can find.", memories);
+        if let Ok((jobs, _)) = service.job_counts().await {
+            let (depth, dead) = (jobs.depth() as u64, jobs.dead as u64);
+            metrics::number(&mut text, "cerebro_queue_depth", "gauge", "Jobs that wait for the worker.", depth);
+            metrics::number(&mut text, "cerebro_dead_jobs", "gauge", "Jobs that were given up.", dead);
+        }
+    }
+    text.push_str(&server.metrics().text());
+    text.push_str(&pages.gate.text());
+    ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+}

@@ -1,0 +1,118 @@
+//! The secret of whoever may speak MCP over HTTP.
+
+use std::{fs, io, path::Path};
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::{daemon::platform, store::secret};
+
+/// The shortest token that is accepted.
+const CHARS_MIN: usize = 16;
+/// The longest.
+const CHARS_MAX: usize = 512;
+
+/// A token that requests are held against; only its digest is kept, and nothing prints it.
+#[derive(Clone)]
+pub(super) struct Token([u8; 32]);
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TokenError {
+    /// It could be guessed, or does not fit into a header.
+    #[error("a token has {CHARS_MIN} to {CHARS_MAX} letters, digits or marks of ASCII and no blanks")]
+    Unfit,
+    /// Its file cannot be read or made.
+    #[error("cannot read or make the token's file: {0}")]
+    File(#[from] io::Error),
+}
+
+impl Token {
+    /// Takes a given token.
+    ///
+    /// # Errors
+    /// [`TokenError::Unfit`].
+    pub(super) fn new(token: &str) -> Result<Self, TokenError> {
+        let fits = (CHARS_MIN..=CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
+        if fits { Ok(Self(digest(token.as_bytes()))) } else { Err(TokenError::Unfit) }
+    }
+
+    /// The token of a file that only its owner reads; on first use a random one is made.
+    ///
+    /// # Errors
+    /// Any [`TokenError`].
+    pub(super) fn of_file(path: &Path) -> Result<Self, TokenError> {
+        match fs::read_to_string(path) {
+            Ok(text) => {
+                platform::close_file_to_others(path)?;
+                Self::new(text.trim())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let token = secret();
+                platform::write_private_file(path, format!("{token}\n").as_bytes())?;
+                Self::new(&token)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether an `Authorization` header brings this token. The time it takes does not tell how much of a
+    /// wrong one is right.
+    pub(super) fn is_in(&self, authorization: &[u8]) -> bool {
+        let Some((scheme, token)) = authorization.split_at_checked("Bearer ".len()) else { return false };
+        let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
+        let is_same: bool = digest(token.trim_ascii()).ct_eq(&self.0).into();
+        is_bearer && is_same
+    }
+}
+
+fn digest(token: &[u8]) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_itself_is_let_in() {
+        let token = Token::new("abcdefghijklmnop").unwrap();
+        for good in ["Bearer abcdefghijklmnop", "bearer abcdefghijklmnop", "BEARER  abcdefghijklmnop "] {
+            assert!(token.is_in(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer abcdefghijklmno",
+            "Bearer abcdefghijklmnopq",
+            "Bearer ABCDEFGHIJKLMNOP",
+            "Basic abcdefghijklmnop",
+            "abcdefghijklmnop",
+        ] {
+            assert!(!token.is_in(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn weak_tokens_are_refused() {
+        for bad in ["", "short", "has a blank in its middle", "ünïcödé-is-not-in-headers", &"x".repeat(513)] {
+            assert!(Token::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_made_once_and_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("http.token");
+        Token::of_file(&file).unwrap();
+        let made = fs::read_to_string(&file).unwrap();
+        assert!(Token::of_file(&file).unwrap().is_in(format!("Bearer {}", made.trim()).as_bytes()));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        Token::of_file(&file).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&file, "short\n").unwrap();
+        assert!(Token::of_file(&file).is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! What calls came, what became of them and how long they took, for Prometheus: numbers by tool, never a
+//! word of what was asked or answered, and no names of projects, agents or sessions.
+//!
+//! The output is Prometheus' text format 0.0.4.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use super::{TOOLS, operator};
+
+/// The content type of the text.
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Upper bounds of the histogram's buckets, in seconds.
+const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+/// The label of all that is no tool of the contract, so that labels stay few.
+const OPERATION: &str = "operation";
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    ok: u64,
+    failed: u64,
+    seconds: f64,
+    /// Calls by the first bound that they kept; those slower than all are in none.
+    buckets: [u64; BOUNDS.len()],
+}
+
+/// The tallies since the daemon started.
+#[derive(Debug, Default)]
+pub(super) struct Metrics(Mutex<BTreeMap<String, Tally>>);
+
+impl Metrics {
+    /// Notes an answered call.
+    pub(super) fn note(&self, tool: &str, took: Duration, failed: bool) {
+        let label = if tool.starts_with(operator::PREFIX) { OPERATION } else { tool };
+        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tally = tallies.entry(label.to_owned()).or_default();
+        *(if failed { &mut tally.failed } else { &mut tally.ok }) += 1;
+        let seconds = took.as_secs_f64();
+        tally.seconds += seconds;
+        if let Some(at) = BOUNDS.iter().position(|bound| seconds <= *bound) {
+            tally.buckets[at] += 1;
+        }
+    }
+
+    /// The calls, as text.
+    pub(super) fn text(&self) -> String {
+        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for tool in TOOLS.iter() {
+            tallies.entry(tool.name.to_string()).or_default();
+        }
+        let mut text = String::new();
+        head(&mut text, "cerebro_calls_total", "counter", "Calls answered, by tool and outcome.");
+        for (tool, tally) in &tallies {
+            for (outcome, count) in [("ok", tally.ok), ("error", tally.failed)] {
+                let _ = writeln!(text, "cerebro_calls_total{{tool=\"{tool}\",outcome=\"{outcome}\"}} {count}");
+            }
+        }
+        head(&mut text, "cerebro_call_seconds", "histogram", "How long calls took, by tool.");
+        for (tool, tally) in &tallies {
+            let mut below = 0;
+            for (bound, count) in BOUNDS.iter().zip(tally.buckets) {
+                below += count;
+                let _ = writeln!(text, "cerebro_call_seconds_bucket{{tool=\"{tool}\",le=\"{bound}\"}} {below}");
+            }
+            let (all, seconds) = (tally.ok + tally.failed, tally.seconds);
+            let _ = writeln!(text, "cerebro_call_seconds_bucket{{tool=\"{tool}\",le=\"+Inf\"}} {all}");
+            let _ = writeln!(text, "cerebro_call_seconds_sum{{tool=\"{tool}\"}} {seconds}");
+            let _ = writeln!(text, "cerebro_call_seconds_count{{tool=\"{tool}\"}} {all}");
+        }
+        text
+    }
+}
+
+/// Adds one number without labels.
+pub(super) fn number(text: &mut String, name: &str, kind: &str, help: &str, value: u64) {
+    head(text, name, kind, help);
+    let _ = writeln!(text, "{name} {value}");
+}
+
+fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_tool_and_outcome() {
+        let metrics = Metrics::default();
+        metrics.note("mem_save", Duration::from_millis(3), false);
+        metrics.note("mem_save", Duration::from_millis(30), true);
+        metrics.note("mem_save", Duration::from_secs(9), false);
+        metrics.note("op_sql", Duration::ZERO, false);
+        let text = metrics.text();
+        for line in [
+            "cerebro_calls_total{tool=\"mem_save\",outcome=\"ok\"} 2",
+            "cerebro_calls_total{tool=\"mem_save\",outcome=\"error\"} 1",
+            "cerebro_calls_total{tool=\"mem_search\",outcome=\"ok\"} 0",
+            "cerebro_calls_total{tool=\"operation\",outcome=\"ok\"} 1",
+            "cerebro_call_seconds_bucket{tool=\"mem_save\",le=\"0.001\"} 0",
+            "cerebro_call_seconds_bucket{tool=\"mem_save\",le=\"0.005\"} 1",
+            "cerebro_call_seconds_bucket{tool=\"mem_save\",le=\"0.05\"} 2",
+            "cerebro_call_seconds_bucket{tool=\"mem_save\",le=\"5\"} 2",
+            "cerebro_call_seconds_bucket{tool=\"mem_save\",le=\"+Inf\"} 3",
+            "cerebro_call_seconds_count{tool=\"mem_save\"} 3",
+        ] {
+            assert!(text.lines().any(|have| have == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("op_sql"), "{text}");
+    }
+}
