@@ -80,10 +80,11 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     }
     let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
+    let settings = config.settings_in(&home)?;
     let own = home.clone();
     let embedding = config.embedding(&home);
     let run =
-        daemon::run(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await;
+        daemon::run(&home, options, |control| Server::open(own, settings, embedding, control)).await;
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 

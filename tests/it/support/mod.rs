@@ -10,6 +10,7 @@ mod provider;
 mod reply;
 mod repository;
 mod store;
+pub mod surreal;
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ pub use reply::{Reply, assert_keys};
 pub use repository::Repository;
 pub use serde_json::{Value, json};
 pub use store::alter;
+pub use surreal::Surreal;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
