@@ -2,12 +2,14 @@
 
 pub mod edit;
 mod opener;
+mod remote;
 
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
 
+pub use remote::RemoteConfig;
 use serde::Deserialize;
 
 use crate::{
@@ -34,6 +36,8 @@ pub struct Config {
     pub revisions_keep: u32,
     /// `[backup]`: backups by the clock.
     pub backup: BackupConfig,
+    /// `[remote]`: a database on a server in place of the one in the home.
+    pub remote: RemoteConfig,
     /// `[embeddings]`: who turns text into vectors.
     pub embeddings: embed::Settings,
     /// `[relations]`: who says how memories stand to each other.
@@ -77,6 +81,7 @@ impl Default for Config {
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
             backup: BackupConfig::default(),
+            remote: RemoteConfig::default(),
             embeddings: embed::Settings::default(),
             relations: llm::Settings::default(),
         }
@@ -134,6 +139,7 @@ impl Config {
             agent_hard_delete: self.agent_hard_delete,
             revisions_keep: self.revisions_keep,
             backup: self.backup.plan(),
+            remote: None,
         }
     }
 }

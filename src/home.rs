@@ -35,6 +35,7 @@ pub enum HomeError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
+    database: Option<String>,
 }
 
 impl Home {
@@ -51,11 +52,27 @@ impl Home {
         let unusable = |source| HomeError::Unusable { path: dir.clone(), source };
         platform::create_private_dir_all(&dir).map_err(unusable)?;
         let root = dir.canonicalize().map_err(unusable)?;
-        let home = Self { root };
+        let home = Self { root, database: None };
         home.make_private()?;
         platform::check_writable(&home.root)
             .map_err(|source| HomeError::Unusable { path: home.root.clone(), source })?;
         Ok(home)
+    }
+
+    /// The same home with a database elsewhere, if one is given: the daemon that is started for it is told.
+    #[must_use]
+    pub fn with_database(self, database: Option<String>) -> Self {
+        Self { database, ..self }
+    }
+
+    /// The address of the database that was asked for in place of the settings'.
+    pub fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    /// The name under which this home writes to a database that others share.
+    pub fn writer_file(&self) -> PathBuf {
+        self.root.join("writer")
     }
 
     /// The folder itself: absolute, without symbolic links.
@@ -237,9 +254,9 @@ mod tests {
     #[test]
     fn a_long_home_gets_a_short_socket_of_its_own() {
         let temp = tempfile::tempdir().unwrap();
-        let short = Home { root: temp.path().join("h") };
+        let short = Home { root: temp.path().join("h"), database: None };
         assert_eq!(short.socket_path(), temp.path().join("h/run/daemon.sock"));
-        let long = |end: &str| Home { root: temp.path().join("x".repeat(120)).join(end) };
+        let long = |end: &str| Home { root: temp.path().join("x".repeat(120)).join(end), database: None };
         let path = long("a").socket_path();
         assert!(path.starts_with(format!("/tmp/cerebro-{}", platform::user_id())), "{path:?}");
         assert!(path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
@@ -249,7 +266,7 @@ mod tests {
         for (extra, inside) in [(0, true), (1, false)] {
             let taken = "/".len() + "/run/daemon.sock".len();
             let root = PathBuf::from(format!("/{}", "r".repeat(SOCKET_PATH_BYTES_MAX - taken + extra)));
-            let home = Home { root };
+            let home = Home { root, database: None };
             assert_eq!(home.socket_path().starts_with(home.root()), inside);
         }
     }
@@ -257,7 +274,7 @@ mod tests {
     #[test]
     fn a_socket_folder_of_doubtful_privacy_is_refused() {
         let temp = tempfile::tempdir().unwrap();
-        let home = Home { root: temp.path().to_owned() };
+        let home = Home { root: temp.path().to_owned(), database: None };
         let dir = temp.path().join("run");
         home.open_socket_dir().unwrap();
         assert_eq!(mode(&dir), 0o700);

@@ -39,6 +39,10 @@ struct Global {
     /// Folder of the memory: its database, index, log and socket [default: ~/.cerebro]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     home: Option<PathBuf>,
+    /// Database on a server, in place of the home's own: ws://, wss://, http:// or https:// (user and password come
+    /// from [remote] in config.toml or CEREBRO_DB_USER and CEREBRO_DB_PASSWORD; a running daemon keeps its own)
+    #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
+    db: Option<String>,
     /// Print the answer as JSON
     #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
@@ -64,13 +68,14 @@ impl Outcome {
 /// What a command works with.
 struct Desk {
     home: Option<PathBuf>,
+    db: Option<String>,
     output: Output,
 }
 
 impl Desk {
     /// Opens the home; makes it when it is missing.
     fn home(&self) -> error::Result<Home> {
-        Ok(Home::open(self.home.as_deref())?)
+        Ok(Home::open(self.home.as_deref())?.with_database(self.db.clone()))
     }
 }
 
@@ -86,7 +91,7 @@ pub fn main() -> ExitCode {
         }
     };
     logging::begin(command.log_level(), command.is_daemon());
-    let desk = Desk { home: global.home, output: Output::new(global.json) };
+    let desk = Desk { home: global.home, db: global.db, output: Output::new(global.json) };
     let code = match command.run(&desk) {
         Ok(outcome) => outcome.exit_code(),
         Err(error) => {

@@ -39,6 +39,7 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
     Command::new(&program)
         .args(["daemon", "run", "--detached", "--home"])
         .arg(home.root())
+        .args(on_database(home))
         // The starter's folder may be unmounted or removed while the daemon lives.
         .current_dir("/")
         .stdin(Stdio::null())
@@ -60,9 +61,15 @@ pub fn orphan(home: &Home) -> Result<(), SpawnError> {
     std::process::Command::new(&program)
         .args(["daemon", "run", "--detached", "--orphan", "--home"])
         .arg(home.root())
+        .args(on_database(home))
         .spawn()
         .map(drop)
         .map_err(|source| SpawnError::Program { program, source })
+}
+
+/// The option that names a database elsewhere, if one was asked for.
+fn on_database(home: &Home) -> impl Iterator<Item = &str> {
+    home.database().into_iter().flat_map(|url| ["--db", url])
 }
 
 /// Settings that the engine and the C library read from the environment only, and that keep a daemon which

@@ -70,5 +70,7 @@ pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 pub const WRITE_QUEUE_MAX: usize = 1_024;
 /// Most attempts of a write that meets a transaction conflict.
 pub const WRITE_ATTEMPTS_MAX: u32 = 8;
+/// Most homes that ever wrote to one database, this one among them.
+pub const WRITERS_MAX: usize = 256;
 /// Most memories that wait for the lexical index before a save waits for it to catch up.
 pub const INDEX_PENDING_MAX: usize = 1_024;

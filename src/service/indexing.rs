@@ -169,26 +169,31 @@ impl Service {
             follower.reopen()?;
         }
         let index = self.index();
-        match self.held(&index) {
-            Some(seq) => self.follow_log(&index, seq).await?,
-            None => self.fill(&index).await?,
+        if index.checkpoint().0.contains_key(self.store().writer()) {
+            self.follow_logs(&index).await?;
+        } else {
+            self.fill(&index).await?;
         }
         let pause = self.store().pause().await;
-        self.follow_log(&index, self.held(&index).unwrap_or(0)).await?;
+        self.follow_logs(&index).await?;
         follower.behind.store(false, Ordering::SeqCst);
         drop(pause);
         tracing::info!(ms = begun.elapsed().as_millis(), "the lexical index is at the log's end");
         Ok(())
     }
 
-    /// The number of the last event that the index holds; `None` when it must be filled from the memories.
-    fn held(&self, index: &Index) -> Option<u64> {
-        index.checkpoint().0.get(self.store().writer()).copied()
+    /// Follows the log of each writer from the last event of it that the index holds.
+    async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
+        let held = index.checkpoint();
+        for writer in self.store().writers().await? {
+            self.follow_log(index, &writer, held.0.get(&writer).copied().unwrap_or(0)).await?;
+        }
+        Ok(())
     }
 
-    async fn follow_log(&self, index: &Index, mut seq: u64) -> Result<(), ServiceError> {
+    async fn follow_log(&self, index: &Index, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
         loop {
-            let events = self.store().events_after(self.store().writer(), seq, PAGE).await?;
+            let events = self.store().events_after(writer, seq, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
             seq = last.seq;
             let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory.clone()).collect();
@@ -196,14 +201,14 @@ impl Service {
             ids.dedup();
             let erased = erased(&events);
             for memory in self.store().memories_by_id(&ids).await? {
-                index.push(change(&memory, &erased), self.store().writer(), seq)?;
+                index.push(change(&memory, &erased), writer, seq)?;
             }
         }
     }
 
     async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
         // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
-        let (seq, _) = self.store().last_event().await?;
+        let places = self.store().places().await?;
         let mut after: Option<String> = None;
         let mut count = 0;
         let mut newest = None;
@@ -222,9 +227,13 @@ impl Service {
             }
         }
         if let Some(memory) = newest {
-            index.push(change(&memory, &[]), self.store().writer(), seq)?;
+            for (writer, seq) in &places.0 {
+                index.push(change(&memory, &[]), writer, *seq)?;
+            }
         }
-        self.follow_log(index, seq).await?;
+        for (writer, seq) in &places.0 {
+            self.follow_log(index, writer, *seq).await?;
+        }
         Ok(index.flush()?)
     }
 

@@ -15,6 +15,7 @@ mod hooked;
 mod graph;
 mod indexing;
 mod note;
+mod peers;
 mod portable;
 mod projects;
 mod prompt;
@@ -35,7 +36,7 @@ mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -63,10 +64,12 @@ pub use update::{DeleteOutcome, Patch, Updated};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
 pub use worker::{WorkerReport, WorkerState};
 
+use sha2::{Digest, Sha256};
+
 use crate::{
     domain::{Project, SessionId, limits},
     lexical::Index,
-    store::{Committed, ProjectCount, Store},
+    store::{Committed, ProjectCount, Remote, Store},
 };
 
 /// What the user can set.
@@ -80,6 +83,8 @@ pub struct Settings {
     pub revisions_keep: u32,
     /// Backups by the clock.
     pub backup: backup::Plan,
+    /// The server that has the database; none where it is embedded.
+    pub remote: Option<Remote>,
 }
 
 impl Default for Settings {
@@ -89,6 +94,7 @@ impl Default for Settings {
             agent_hard_delete: true,
             revisions_keep: 0,
             backup: backup::Plan::default(),
+            remote: None,
         }
     }
 }
@@ -142,8 +148,9 @@ impl Service {
         settings: Settings,
         embedding: Embedding,
     ) -> Result<Self, ServiceError> {
-        let (index, _) = Index::open(index_dir)?;
-        let index = Arc::new(indexing::Follower::new(index, index_dir));
+        let index_dir = settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
+        let (index, _) = Index::open(&index_dir)?;
+        let index = Arc::new(indexing::Follower::new(index, &index_dir));
         let vectors = Arc::new(vectors::Vectors::new(embedding));
         let worker = Arc::new(worker::Worker::new());
         let claims = Arc::new(claims::ClaimBook::default());
@@ -154,7 +161,12 @@ impl Service {
             followers.2.follow(committed);
             followers.3.wake();
         };
-        let store = Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?;
+        let store = match settings.remote.clone() {
+            Some(remote) => Store::connect(remote, jiff::Timestamp::now, Box::new(follow)).await?,
+            None => Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?,
+        };
+        // Before the index looks at the log: what is told from here on is heard.
+        let places = store.places().await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
@@ -174,6 +186,7 @@ impl Service {
                 tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
             }
         });
+        service.listen(places);
         service.start_worker();
         service.start_claims();
         Ok(service)
@@ -241,6 +254,13 @@ impl Service {
         known.insert(project.clone());
         Ok(Some(near))
     }
+}
+
+/// The folder of the index over a database on a server: beside the home's own, one for each database.
+fn index_of(own: &Path, remote: &Remote) -> PathBuf {
+    let place = format!("{}\n{}\n{}", remote.url, remote.namespace, remote.database);
+    let digest: String = Sha256::digest(place).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    own.with_file_name(format!("index-{digest}"))
 }
 
 /// Known projects with a name near to `project`'s, the nearest first.

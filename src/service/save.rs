@@ -166,7 +166,8 @@ impl Service {
         // A twin has the draft's title, and then the index names it.
         let twins = match (&holder, &near) {
             (Some(_), _) => Vec::new(),
-            (None, Some(ids)) if ids.is_empty() => Vec::new(),
+            // What others saved this moment the index may not have heard of.
+            (None, Some(ids)) if ids.is_empty() && !write.store().is_shared() => Vec::new(),
             (None, _) => {
                 let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
                 let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);

@@ -349,6 +349,10 @@ impl Service {
     /// Reads the vectors of projects that are not in memory. `false` when they are too many, or reading takes
     /// too long; it goes on then.
     async fn load(&self, ready: &Arc<Ready>, projects: &[Project]) -> Result<bool, ServiceError> {
+        if self.store().is_shared() {
+            // The log does not tell of vectors that another process puts.
+            return Ok(false);
+        }
         let vectors = &self.0.vectors;
         let missing: Vec<Project> = projects
             .iter()
@@ -424,15 +428,24 @@ impl Service {
     ) -> Result<Vec<(MemoryId, f32)>, ServiceError> {
         let Some(ready) = self.ready().await? else { return Ok(Vec::new()) };
         let places = [memory.project.clone()];
-        if ready.model.table != model.table || !self.load(&ready, &places).await? {
+        if ready.model.table != model.table {
+            return Ok(Vec::new());
+        }
+        let shared = self.store().is_shared();
+        if !shared && !self.load(&ready, &places).await? {
             return Ok(Vec::new());
         }
         let mut likeness: BTreeMap<MemoryId, f32> = BTreeMap::new();
         for vector in vectors.iter().take(LIKENESS_PASSAGES_MAX) {
             let packed = Packed::new(vector);
             let keep = |other: &MemoryId| *other != memory.id;
-            let near = self.0.vectors.read(|space| space.nearest(&places, &packed, usize::MAX, &keep));
-            for near in near.flatten().unwrap_or_default() {
+            let near = if shared {
+                self.by_graph(&ready, Some(&places), vector, usize::MAX, &keep).await?.hits
+            } else {
+                let near = self.0.vectors.read(|space| space.nearest(&places, &packed, usize::MAX, &keep));
+                near.flatten().unwrap_or_default()
+            };
+            for near in near {
                 let best = likeness.entry(near.memory).or_insert(near.similarity);
                 *best = best.max(near.similarity);
             }

@@ -65,7 +65,7 @@ pub fn script() -> (Pieces, Script) {
 impl Store {
     /// Begins to write everything as it is at this moment. Reads and writes go on meanwhile.
     pub async fn dump(&self) -> Result<Dump, StoreError> {
-        let export = self.engine()?.db().export(()).with_config().users(false).accesses(false).await;
+        let export = self.engine()?.db("a backup by this program")?.export(()).with_config().users(false).accesses(false).await;
         let backup =
             export.map_err(|error| StoreError::Query { statement: "export", reason: error.to_string() })?;
         Ok(Dump(backup))
@@ -119,7 +119,7 @@ impl Engine {
     async fn load(&self, script: Receiver<anyhow::Result<Bytes>>) -> Result<(), StoreError> {
         let fault = |reason: String| StoreError::Query { statement: "import", reason };
         let results = self
-            .datastore()
+            .datastore("a restored backup")?
             .import_stream(&Self::owner(), script)
             .await
             .map_err(|error| fault(format!("{error:#}")))?;

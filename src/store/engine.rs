@@ -1,6 +1,6 @@
-//! The database engine under the store: SurrealDB on RocksDB, in this process.
+//! The database engine under the store: SurrealDB on RocksDB, in this process; or a server elsewhere ([`Link`]).
 //!
-//! The datastore is built by hand, because a plain `connect` leaves no way to size RocksDB: its default
+//! The embedded datastore is built by hand, because a plain `connect` leaves no way to size RocksDB: its default
 //! cache is half of the machine's memory.
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -15,7 +15,9 @@ use surrealdb_core::{
 use super::{
     StoreError, access,
     error::{classify, classify_open},
+    link::Link,
     live::News,
+    remote::Remote,
     statement::{self, Statement},
 };
 
@@ -62,8 +64,16 @@ const SETTINGS: &[(&str, u64)] = &[
     ("export_batch_size", 200),
 ];
 
-/// The open database. A clone is another handle to the same one.
-pub(super) struct Engine {
+/// The open database.
+pub(super) enum Engine {
+    /// In this process.
+    Embedded(Box<Embedded>),
+    /// On a server.
+    Remote(Box<Link>),
+}
+
+/// The database of this process.
+pub(super) struct Embedded {
     db: Surreal<Db>,
     datastore: Arc<Datastore>,
     news: Arc<News>,
@@ -104,20 +114,46 @@ impl Engine {
         );
         db.query(define).await.and_then(IndexedResults::check).map_err(|error| failed(error.to_string()))?;
         db.use_ns(NAMESPACE).use_db(DATABASE).await.map_err(|error| failed(error.to_string()))?;
-        let engine = Self { db, datastore, news };
+        let engine = Self::Embedded(Box::new(Embedded { db, datastore, news }));
         // A process that was killed may have left its guest behind.
         engine.run(statement::STUDIO_USER_REMOVE, Variables::new()).await?;
         Ok(engine)
     }
 
-    /// The database under the handle, for those who are not this program.
-    pub(super) fn datastore(&self) -> &Arc<Datastore> {
-        &self.datastore
+    /// Connects to a server, and goes on connecting anew when the connection breaks.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] within a bound; [`StoreError::Remote`] when the server is none to work with.
+    pub(super) async fn connect(remote: Remote) -> Result<Self, StoreError> {
+        Ok(Self::Remote(Box::new(Link::open(remote).await?)))
+    }
+
+    /// Whether others write to the database too.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+
+    fn embedded(&self, what: &'static str) -> Result<&Embedded, StoreError> {
+        match self {
+            Self::Embedded(embedded) => Ok(embedded),
+            Self::Remote(_) => Err(StoreError::NotRemote(what)),
+        }
+    }
+
+    /// The database under the handle, for those who are not this program; `what` needs it.
+    ///
+    /// # Errors
+    /// [`StoreError::NotRemote`]
+    pub(super) fn datastore(&self, what: &'static str) -> Result<&Arc<Datastore>, StoreError> {
+        Ok(&self.embedded(what)?.datastore)
     }
 
     /// What live queries are told.
-    pub(super) fn news(&self) -> &Arc<News> {
-        &self.news
+    ///
+    /// # Errors
+    /// [`StoreError::NotRemote`]
+    pub(super) fn news(&self) -> Result<&Arc<News>, StoreError> {
+        Ok(&self.embedded("the live endpoint")?.news)
     }
 
     /// Runs a named statement.
@@ -141,12 +177,14 @@ impl Engine {
         vars: Variables,
     ) -> Result<IndexedResults, StoreError> {
         let unexplained = |reason: String| StoreError::Query { statement: name, reason };
-        let mut results = self
-            .db
-            .query(text)
-            .bind(vars)
-            .await
-            .map_err(|error| classify(name, &error).unwrap_or_else(|| unexplained(error.to_string())))?;
+        let mut results = match self {
+            Self::Embedded(embedded) => {
+                embedded.db.query(text).bind(vars).await.map_err(|error| {
+                    classify(name, &error).unwrap_or_else(|| unexplained(error.to_string()))
+                })?
+            }
+            Self::Remote(link) => link.query(name, text, vars).await?,
+        };
         let errors = results.take_errors();
         if errors.is_empty() {
             return Ok(results);
@@ -159,8 +197,12 @@ impl Engine {
         })
     }
 
-    pub(super) fn db(&self) -> &Surreal<Db> {
-        &self.db
+    /// The handle of the embedded database; `what` needs it.
+    ///
+    /// # Errors
+    /// [`StoreError::NotRemote`]
+    pub(super) fn db(&self, what: &'static str) -> Result<&Surreal<Db>, StoreError> {
+        Ok(&self.embedded(what)?.db)
     }
 
     /// A session below the SDK that may do everything in the database.
@@ -170,6 +212,15 @@ impl Engine {
 
     /// Flushes, closes and releases the lock on the folder.
     pub(super) async fn close(self) -> Result<(), StoreError> {
+        match self {
+            Self::Embedded(embedded) => embedded.close().await,
+            Self::Remote(_) => Ok(()),
+        }
+    }
+}
+
+impl Embedded {
+    async fn close(self) -> Result<(), StoreError> {
         let closed = self.datastore.shutdown().await;
         // Only now: dropping the handle begins a shutdown of its own in the background, which holds the
         // folder's lock until it is done.

@@ -67,6 +67,33 @@ pub enum StoreError {
     /// The live endpoint cannot be opened.
     #[error("cannot open the endpoint: {0}")]
     Studio(String),
+    /// The server cannot be reached now.
+    #[error("the database at {url} cannot be reached: {reason}; nothing is lost, call again in a moment")]
+    Unreachable {
+        /// The server's address.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The connection broke during a commit, and the server cannot be asked what became of it.
+    #[error(
+        "the connection to the database at {url} broke while this was being written, and it is not known yet whether it was; call again in a moment: a repetition is recognised"
+    )]
+    InDoubt {
+        /// The server's address.
+        url: String,
+    },
+    /// The server, the account or the database on it is none to work with.
+    #[error("cannot use the database at {url}: {reason}")]
+    Remote {
+        /// The server's address.
+        url: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// Something that only an embedded store can do.
+    #[error("{0} needs a store of this machine, and this one is on a server: use SurrealDB's own tools there")]
+    NotRemote(&'static str),
     /// The store is closing.
     #[error("the store is closing; call again")]
     Closed,

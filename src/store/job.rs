@@ -229,7 +229,7 @@ impl Store {
             .with("table", model.table.as_str())
             .with("count", i64::try_from(puts.len()).unwrap_or(i64::MAX))
             .with("puts", puts);
-        super::space::check(&self.dir)?;
+        self.check_space()?;
         let _order = self.vectors.lock().await;
         let mut results = self.insist(statement::JOB_FINISH, vars).await?;
         let held: Vec<Option<String>> = take("job", &mut results, 0)?;

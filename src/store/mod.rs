@@ -12,10 +12,13 @@ mod engine;
 mod error;
 mod examine;
 mod job;
+mod link;
 mod live;
 mod migrate;
+mod peers;
 mod read;
 mod relation;
+mod remote;
 mod row;
 mod space;
 mod statement;
@@ -37,7 +40,9 @@ pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use peers::Places;
 pub use relation::{Provenance, StoredRelation};
+pub use remote::{Remote, Secret};
 pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use vector::{ModelState, StoredModel, StoredVector};
 pub use viewer::{Answer, Query};
@@ -53,7 +58,8 @@ type Clock = fn() -> Timestamp;
 
 /// The open store.
 pub struct Store {
-    dir: std::path::PathBuf,
+    /// Its folder; none where it is on a server.
+    dir: Option<std::path::PathBuf>,
     engine: Engine,
     closing: std::sync::atomic::AtomicBool,
     writer: String,
@@ -78,6 +84,25 @@ impl Store {
         std::fs::create_dir_all(dir)
             .map_err(|error| StoreError::Open { dir: dir.to_path_buf(), reason: error.to_string() })?;
         let engine = Engine::open(dir).await?;
+        Self::over(engine, Some(dir), EMBEDDED_WRITER.to_owned(), clock, follower).await
+    }
+
+    /// Opens a database on a server, which others may have open too, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`], [`StoreError::Remote`], or those of the schema as above.
+    pub async fn connect(remote: Remote, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
+        let writer = remote.writer.clone();
+        Self::over(Engine::connect(remote).await?, None, writer, clock, follower).await
+    }
+
+    async fn over(
+        engine: Engine,
+        dir: Option<&Path>,
+        writer: String,
+        clock: Clock,
+        follower: Follower,
+    ) -> Result<Self, StoreError> {
         if let Err(error) = migrate::migrate(&engine).await {
             // The lock goes with it, so that another binary may open the store at once.
             if let Err(closing) = engine.close().await {
@@ -86,11 +111,11 @@ impl Store {
             return Err(error);
         }
         Ok(Self {
-            dir: dir.to_path_buf(),
+            dir: dir.map(Path::to_path_buf),
             engine,
             closing: false.into(),
-            writer: EMBEDDED_WRITER.to_owned(),
-            position: tokio::sync::Mutex::new(write::Position { seq: None, at: Timestamp::UNIX_EPOCH }),
+            writer,
+            position: tokio::sync::Mutex::new(write::Position::unknown()),
             vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,
@@ -139,6 +164,16 @@ impl Store {
             return Err(StoreError::Closed);
         }
         Ok(&self.engine)
+    }
+
+    /// Whether others write to the same database.
+    pub fn is_shared(&self) -> bool {
+        self.engine.is_shared()
+    }
+
+    /// Refuses a write while the disk is nearly full. A server looks after its own.
+    fn check_space(&self) -> Result<(), StoreError> {
+        self.dir.as_deref().map_or(Ok(()), space::check)
     }
 
     fn announce(&self, committed: &Committed) {

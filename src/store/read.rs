@@ -577,13 +577,18 @@ impl Store {
 
     /// The number and moment of the last event that this process's writer told; 0 before the first.
     pub async fn last_event(&self) -> Result<(u64, Timestamp), StoreError> {
+        self.last_event_of(self.writer()).await
+    }
+
+    /// The same of any writer.
+    pub(super) async fn last_event_of(&self, writer: &str) -> Result<(u64, Timestamp), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Last {
             seq: i64,
             at: surrealdb::types::Datetime,
         }
-        let vars = Vars::new().with("writer", self.writer());
+        let vars = Vars::new().with("writer", writer);
         let mut results = self.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
         let rows: Vec<Last> = take("event", &mut results, 0)?;
         Ok(rows.first().map_or((0, Timestamp::UNIX_EPOCH), |last| {

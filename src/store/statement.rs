@@ -114,5 +114,6 @@ statements! {
     VECTOR_TABLE = "vector_table",
     WORKER_GET = "worker_get",
     WORKER_PUT = "worker_put",
+    WRITER_NEXT = "writer_next",
     WRITER_POSITION = "writer_position",
 }

@@ -132,8 +132,8 @@ impl Studio {
         };
         let router = SurrealRouter::build::<CommunityComposer>(
             router_options,
-            Arc::clone(engine.datastore()),
-            engine.news().subscribe(),
+            Arc::clone(engine.datastore("the live endpoint")?),
+            engine.news()?.subscribe(),
             stop.clone(),
             (),
         )
@@ -152,7 +152,7 @@ impl Studio {
             }
         });
         let lease = Lease::next();
-        let news = Arc::clone(engine.news());
+        let news = Arc::clone(engine.news()?);
         let access =
             StudioAccess { address, namespace: NAMESPACE, database: DATABASE, user: USER, password, lease };
         Ok((Self { lease, address, stop, rpc, server, news }, access))

@@ -62,7 +62,7 @@ impl Store {
     /// [`StoreError::Refused`] when it cannot be parsed, has too many statements or takes too long. A
     /// statement that fails says so in its own answer.
     pub async fn read(&self, query: Query) -> Result<Vec<Answer>, StoreError> {
-        let datastore = self.engine()?.datastore();
+        let datastore = self.engine()?.datastore("a query of a person")?;
         let refused = |error: &dyn std::fmt::Display| StoreError::Refused(error.to_string());
         let capabilities = datastore.get_capabilities();
         let ast = syn::parse_with_capabilities(&query.text, &capabilities, &datastore.parser_config())

@@ -11,7 +11,6 @@ use super::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
     },
-    space,
     statement::{self, Statement},
 };
 use crate::domain::{
@@ -76,6 +75,15 @@ pub(super) struct Position {
     pub seq: Option<u64>,
     /// The last moment that was handed out.
     pub at: Timestamp,
+    /// The number of the last event that followers heard of, once one is known.
+    pub told: Option<u64>,
+}
+
+impl Position {
+    /// Before the log was looked at.
+    pub(super) fn unknown() -> Self {
+        Self { seq: None, at: Timestamp::UNIX_EPOCH, told: None }
+    }
 }
 
 /// The exclusive right to write, from the reads of a decision to its commit.
@@ -121,16 +129,9 @@ impl Store {
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {
-        space::check(&self.dir)?;
+        self.check_space()?;
         let mut position = self.position.lock().await;
-        let seq = match position.seq {
-            Some(seq) => seq,
-            None => {
-                let (seq, at) = self.last_event().await?;
-                position.at = position.at.max(at);
-                *position.seq.insert(seq)
-            }
-        };
+        let seq = self.settle(&mut position).await?;
         let at = after(position.at, (self.clock)());
         Ok(Write { store: self, position, seq, at, changes: Changes::default() })
     }
@@ -200,8 +201,11 @@ impl Write<'_> {
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
         // Until the commit is known to have succeeded, the log's end is in doubt.
         self.position.seq = None;
-        self.store.engine()?.script("commit", &script, vars).await?;
+        if let Err(error) = self.store.engine()?.script("commit", &script, vars).await {
+            self.store.resolve(error, &events).await?;
+        }
         self.position.seq = events.last().map(|event| event.seq);
+        self.position.told = self.position.seq;
         self.position.at = self.at;
         let mut memories = changes.memories;
         for memory in &mut memories {

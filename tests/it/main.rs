@@ -42,6 +42,7 @@ mod http;
 mod notes;
 mod properties;
 mod relations;
+mod remote;
 mod setup;
 mod sql;
 mod studio;

@@ -83,10 +83,11 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     }
     let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
+    let settings = config.settings_in(&home)?;
     let own = home.clone();
     let embedding = config.embedding(&home);
     let serve = |control| {
-        let server = Server::open(own, config.settings(), embedding, control);
+        let server = Server::open(own, settings, embedding, control);
         if args.http.is_given() {
             server.serve_http(args.http.options());
         }

@@ -31,9 +31,10 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
     let options = PumpOptions { project: args.project };
     let ended = if args.standalone {
         let config = Config::read(&home.config_file())?;
+        let settings = config.settings_in(&home)?;
         let own = home.clone();
         let embedding = config.embedding(&home);
-        pump::run_standalone(&home, options, |control| Server::open(own, config.settings(), embedding, control)).await
+        pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await
     } else {
         pump::run(&home, options).await
     };

@@ -11,6 +11,7 @@ mod reply;
 mod repository;
 mod store;
 mod screens;
+pub mod surreal;
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ pub use repository::Repository;
 pub use screens::Screens;
 pub use serde_json::{Value, json};
 pub use store::alter;
+pub use surreal::Surreal;
 
 /// The program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");

@@ -1,0 +1,32 @@
+//! Which database on which server, and as whom.
+
+use std::fmt;
+
+/// A password. It is not printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+/// A database on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// `ws://`, `wss://`, `http://` or `https://`, without credentials in it.
+    pub url: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The database.
+    pub database: String,
+    /// The user: of the database, of the namespace, or of the whole server.
+    pub user: String,
+    /// The user's password.
+    pub password: Secret,
+    /// Whether namespace and database are made when they are missing.
+    pub create: bool,
+    /// The name under which this home numbers its events; no other home has the same.
+    pub writer: String,
+}

@@ -1,0 +1,190 @@
+//! Several daemons on one SurrealDB server: nothing lost, nothing doubled, and each finds what the others
+//! save; also when the server dies in the middle.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::support::{Agent, Fickle, Home, Surreal, Value, json, scaled, surreal, wait_for, word};
+
+/// How soon another daemon finds a save.
+const SOON: Duration = Duration::from_secs(1);
+
+#[test]
+#[ignore = "serves the other tests, which start it in a process of its own"]
+fn a_server_for_the_other_tests() {
+    surreal::serve();
+}
+
+/// Searches until a memory is found; gives how long it took.
+fn found(agent: &mut Agent, query: &str, id: &str) -> Duration {
+    let begun = Instant::now();
+    wait_for("the other daemon to find it", || {
+        agent.search(query).iter().any(|hit| hit == id).then_some(())
+    });
+    begun.elapsed()
+}
+
+/// The memories of the store, by the export of a home.
+fn memories(home: &Home) -> Vec<Value> {
+    home.export().into_iter().filter(|line| line["kind"] == "memory").collect()
+}
+
+#[test]
+fn each_daemon_finds_what_the_other_saves() {
+    let server = Surreal::start();
+    for scheme in ["ws", "http"] {
+        let homes = [server.home(scheme, ""), server.home(scheme, "")];
+        let mut agents = [homes[0].agent(), homes[1].agent()];
+        for n in 0..4 {
+            let text = format!("the {} of {scheme}", word(n));
+            let id = agents[n % 2].save(&format!("Title {n} {scheme}"), &text);
+            let took = found(&mut agents[(n + 1) % 2], &text, &id);
+            assert!(took < SOON, "{scheme}: found after {took:?}");
+        }
+        let id = agents[0].save(&format!("Gone {scheme}"), &format!("{} goes", word(77)));
+        found(&mut agents[1], &word(77), &id);
+        agents[1].ok("mem_delete", json!({"id": id}));
+        wait_for("the deletion to be heard", || agents[0].search(&word(77)).is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
+    let server = Surreal::start();
+    // Both come to an empty database at once.
+    let homes = [server.home("ws", ""), server.home("ws", "")];
+    let count = scaled(200);
+    std::thread::scope(|scope| {
+        for (n, home) in homes.iter().enumerate() {
+            scope.spawn(move || {
+                let mut agent = home.agent();
+                for i in 0..count {
+                    agent.save(&format!("Home {n} save {i}"), &format!("{} of {n}", word(i)));
+                    // One topic that both write.
+                    let turn = json!({"title": "Shared", "content": format!("{n} at {i}"), "topic_key": "a/b"});
+                    agent.ok("mem_save", turn);
+                }
+            });
+        }
+    });
+    for home in &homes {
+        let held = memories(home);
+        assert_eq!(held.len(), 2 * count + 1);
+        let titles: BTreeSet<String> = held.iter().map(|memory| memory["title"].to_string()).collect();
+        assert_eq!(titles.len(), 2 * count + 1);
+        let shared = held.iter().find(|memory| memory["title"] == "Shared").unwrap();
+        assert_eq!(shared["revision"], 2 * count, "no revision of the shared topic is lost");
+    }
+    let events = homes[0].events();
+    let writers: BTreeSet<String> = events.iter().map(|event| event["writer"].to_string()).collect();
+    assert_eq!(writers.len(), 2, "{writers:?}");
+    crate::crash::assert_events_have_no_gaps(&events);
+}
+
+/// Saves until it is answered; gives the id and how many errors came before. Each error asks for a retry.
+fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
+    for errors in 0..200 {
+        let id = agent.send("mem_save", json!({"title": title, "content": content}));
+        match agent.answer(id) {
+            Ok(result) if result["isError"] != true => {
+                return (result["structuredContent"]["id"].as_str().unwrap().to_owned(), errors);
+            }
+            Ok(result) => assert!(result.to_string().contains("call again"), "{result}"),
+            Err(error) => panic!("{error:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("never answered");
+}
+
+#[test]
+fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
+    let mut server = Surreal::start();
+    let homes = [server.home("ws", ""), server.home("ws", "")];
+    for home in &homes {
+        home.agent().save("First", "Both are connected.");
+    }
+    let count = scaled(100).max(20);
+    let (mut saved, mut errors) = (BTreeSet::new(), 0);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = homes
+            .iter()
+            .enumerate()
+            .map(|(n, home)| {
+                scope.spawn(move || {
+                    let mut agent = home.agent();
+                    (0..count)
+                        .map(|i| insist(&mut agent, &format!("Home {n} save {i}"), &word(i)))
+                        .collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(300));
+            server.kill();
+            std::thread::sleep(Duration::from_millis(700));
+            server.begin();
+        }
+        for writer in writers {
+            for (id, refused) in writer.join().unwrap() {
+                saved.insert(id);
+                errors += refused;
+            }
+        }
+    });
+    assert!(errors > 0, "no call met the outage");
+    assert_eq!(saved.len(), 2 * count, "an id was given twice");
+    let held = memories(&homes[1]);
+    let ids: BTreeSet<String> = held.iter().map(|memory| memory["id"].as_str().unwrap().to_owned()).collect();
+    assert!(saved.is_subset(&ids), "acknowledged saves are gone");
+    let titles: BTreeSet<String> = held.iter().map(|memory| memory["title"].to_string()).collect();
+    assert_eq!(held.len(), titles.len(), "a save is there twice");
+    crate::crash::assert_events_have_no_gaps(&homes[0].events());
+    for (n, home) in homes.iter().enumerate() {
+        assert!(!home.agent().search(&format!("home {n} save 7")).is_empty());
+    }
+}
+
+#[test]
+fn what_cannot_be_used_is_said_clearly() {
+    let server = Surreal::start();
+    let refused = |home: &Home| {
+        let saved = home.run(&["save", "--title", "a", "b"]);
+        assert_ne!(saved.code(), 0);
+        saved.stderr
+    };
+    let wrong = refused(&server.home_as("ws", "wrong", "", ""));
+    assert!(wrong.contains("refuses the user `root`"), "{wrong}");
+    let absent = refused(&server.home_as("ws", surreal::PASSWORD, "namespace = \"nowhere\"", ""));
+    assert!(absent.contains("`nowhere`") && absent.contains("create = true"), "{absent}");
+    let nobody = Home::with_config("[remote]\nurl = \"ws://127.0.0.1:1\"\n");
+    let words = refused(&nobody);
+    assert!(words.contains("CEREBRO_DB_PASSWORD"), "{words}");
+    let home = server.home("ws", "");
+    home.run(&["save", "--title", "a", "b"]).success();
+    let studio = home.run(&["sql", "RETURN 1"]);
+    assert!(studio.stderr.contains("is on a server"), "{studio:?}");
+}
+
+#[test]
+fn each_memory_is_embedded_once() {
+    let (server, provider) = (Surreal::start(), Fickle::start());
+    let homes = [server.home("ws", &provider.config("")), server.home("ws", &provider.config(""))];
+    let count = scaled(100).max(20);
+    std::thread::scope(|scope| {
+        for (n, home) in homes.iter().enumerate() {
+            scope.spawn(move || {
+                let mut agent = home.agent();
+                for i in 0..count {
+                    agent.save(&format!("Title {n} {i}"), &format!("Once {n} {i} over."));
+                }
+            });
+        }
+    });
+    wait_for("the queue to drain", || {
+        (homes[0].json(&["worker", "status"])["queue_depth"] == 0).then_some(())
+    });
+    let texts: Vec<String> = provider.texts().into_iter().filter(|text| text.contains("Once")).collect();
+    let distinct: BTreeSet<&String> = texts.iter().collect();
+    assert_eq!((texts.len(), distinct.len()), (2 * count, 2 * count));
+}

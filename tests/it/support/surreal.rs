@@ -1,0 +1,138 @@
+//! A SurrealDB server in a process of its own: this test binary, started once more.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use surrealdb_core::channel::bounded;
+use surrealdb_core::dbs::Session;
+use surrealdb_core::kvs::Datastore;
+use surrealdb_core::CommunityComposer;
+use surrealdb_server::ntw::client_ip::ClientIp;
+use surrealdb_server::{RouterOptions, SurrealRouter};
+use tokio_util::sync::CancellationToken;
+
+use super::{Home, wait_for};
+
+/// The database needs deep stacks.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Says to a started test binary what to serve: folder and address.
+const SERVE: &str = "CEREBRO_TEST_SURREAL";
+/// The password of `root`.
+pub const PASSWORD: &str = "a-secret";
+
+/// The server, which can be killed and started anew on the same data and port.
+pub struct Surreal {
+    folder: tempfile::TempDir,
+    address: SocketAddr,
+    process: Option<Child>,
+}
+
+impl Surreal {
+    /// A server on an empty folder and a free port.
+    pub fn start() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let folder = tempfile::Builder::new().prefix("cerebro-it-surreal-").tempdir().unwrap();
+        let mut server = Self { folder, address, process: None };
+        server.begin();
+        server
+    }
+
+    /// Starts it, and waits until it listens.
+    pub fn begin(&mut self) {
+        let what = format!("{} {}", self.folder.path().display(), self.address);
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["remote::a_server_for_the_other_tests", "--exact", "--ignored", "--nocapture"])
+            .env(SERVE, what)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.process = Some(child);
+        wait_for("the server to listen", || std::net::TcpStream::connect(self.address).ok());
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// `scheme://address`.
+    pub fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// A home on this server, with more lines of configuration.
+    pub fn home(&self, scheme: &str, more: &str) -> Home {
+        self.home_as(scheme, PASSWORD, "create = true", more)
+    }
+
+    /// A home on this server with a password and more keys of `[remote]`.
+    pub fn home_as(&self, scheme: &str, password: &str, keys: &str, more: &str) -> Home {
+        let file = self.folder.path().join(format!("password-{password}"));
+        write_private(&file, password);
+        Home::with_config(&format!(
+            "{more}\n[remote]\nurl = \"{}\"\npassword_file = \"{}\"\n{keys}\n",
+            self.url(scheme),
+            file.display()
+        ))
+    }
+}
+
+impl Drop for Surreal {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn write_private(file: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(file, text).unwrap();
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Serves, in a process that was started for it; returns at once in any other.
+pub fn serve() {
+    let Ok(what) = std::env::var(SERVE) else { return };
+    let (folder, address) = what.rsplit_once(' ').unwrap();
+    let (folder, address) = (PathBuf::from(folder), address.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .build()
+        .unwrap();
+    let served = runtime.spawn(run(folder, address));
+    runtime.block_on(served).unwrap();
+}
+
+async fn run(folder: PathBuf, address: SocketAddr) {
+    let store = Datastore::builder()
+        .with_auth(true)
+        .with_capabilities(surrealdb_rpc::capabilities::Capabilities::all())
+        .build_with_path(&format!("rocksdb://{}?sync=every", folder.join("store").display()))
+        .await
+        .unwrap();
+    store.check_version().await.unwrap();
+    store.bootstrap().await.unwrap();
+    let user = format!("DEFINE USER OVERWRITE root ON ROOT PASSWORD '{PASSWORD}' ROLES OWNER");
+    store.execute(&user, &Session::owner(), None).await.unwrap();
+    let options = RouterOptions {
+        client_ip: ClientIp::None,
+        no_identification_headers: false,
+        allow_origin: Vec::new(),
+        durable_session_ttl: None,
+    };
+    let (_news, listen) = bounded(16);
+    let stop = CancellationToken::new();
+    let router =
+        SurrealRouter::build::<CommunityComposer>(options, Arc::clone(&store), listen, stop, ()).await.unwrap();
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    axum::serve(listener, router.into_router()).await.unwrap();
+}
