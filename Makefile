@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients tour screenshots \
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients peers tour screenshots \
   lint build dist clean distclean deps
 
 help: ## this list
@@ -60,6 +60,11 @@ tour: build ## type through all screens of `cerebro tui` in a real terminal (MEM
 screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
 	$(CARGO) build --release --locked --bin cerebro --example screens
 	@$(RELEASE)/examples/screens
+
+peers: build model ## other memory servers beside Cerebro: DATA=folder [ONLY=names] [JSON=file]
+	@test -n "$(DATA)" || { echo "say which set: make peers DATA=path/to/set"; exit 2; }
+	@CEREBRO=$${CEREBRO:-$(RELEASE)/cerebro} benches/peers/run.py $(abspath $(DATA)) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(abspath $(JSON)))
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check
