@@ -11,8 +11,8 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients peers tour screenshots \
-  lint build dist clean distclean deps
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients peers tour \
+  screenshots lint build dist clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

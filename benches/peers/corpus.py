@@ -7,8 +7,8 @@ UNSCORED = "adversarial"  # questions that the memories do not answer
 
 
 def load(folder, memories, questions):
-    """The first `memories` of the set in file order, whole scopes while they fit, and `questions` evenly
-    spread over those whose gold is saved. Gives both as lists of dictionaries."""
+    """The first `memories` of the set in file order (the last scope may be cut), and `questions` evenly spread
+    over those of known answer whose whole gold is among them. Gives both as lists of dictionaries."""
     kept = [memory for _, memory in zip(range(memories), lines(folder, "memories.jsonl"))]
     for memory in kept:
         who = " ".join(part for part in (memory.get("date"), memory.get("author")) if part)
