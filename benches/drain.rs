@@ -7,15 +7,15 @@
 
 #[path = "harness/client.rs"]
 mod client;
+#[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/corpus.rs"]
 mod corpus;
 #[path = "harness/stats.rs"]
 mod stats;
+#[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/table.rs"]
 mod table;
 
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -32,19 +32,6 @@ const SAVES: usize = 100;
 const APART: Duration = Duration::from_millis(100);
 /// How much slower the slowest of a hundred searches may be with the queue draining.
 const SLOWER_MAX: f64 = 2.0;
-
-/// Lets the home have the model that `make model` set up.
-fn give_model(home: &Home) -> Result<()> {
-    let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
-    let models = models.context("CEREBRO_MODEL_HOME is not set: run this by `make bench-worker`")?;
-    let data = home.path().join(".cerebro");
-    std::fs::DirBuilder::new().mode(0o700).create(&data)?;
-    for part in ["models", "runtime"] {
-        std::os::unix::fs::symlink(models.join(part), data.join(part))
-            .with_context(|| format!("link {part} of {}", models.display()))?;
-    }
-    Ok(())
-}
 
 /// Times of searches.
 fn searches(client: &mut Client, corpus: &mut Corpus, apart: Duration) -> Result<Vec<f64>> {
@@ -97,7 +84,7 @@ fn main() -> Result<()> {
         Err(_) => JOBS,
     };
     let home = Home::new()?;
-    give_model(&home)?;
+    home.give_model()?;
     let mut client = home.connect()?;
     let mut corpus = Corpus::new(1);
     // The model is chosen by the first vector; the searches of both measurements then embed their queries.

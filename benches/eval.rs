@@ -35,16 +35,19 @@ struct Options {
     /// Ask only the first so many queries; all memories are saved even so.
     limit: usize,
     json: Option<PathBuf>,
+    /// With the model of `make model`.
+    model: bool,
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { data: PathBuf::new(), limit: usize::MAX, json: None };
+    let mut options = Options { data: PathBuf::new(), limit: usize::MAX, json: None, model: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
         match argument.as_str() {
             // Cargo says so to every benchmark.
             "--bench" => {}
+            "--model" => options.model = true,
             "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
             "--json" => options.json = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
@@ -124,21 +127,21 @@ fn save_all(client: &mut Client, memories: &[Value]) -> Result<Saved> {
     Ok(saved)
 }
 
-/// Waits until a running worker has nothing left to do.
+/// Waits until the worker has given every memory its vectors.
 fn drain(client: &mut Client) -> Result<()> {
     let deadline = Instant::now() + DRAIN_WAIT;
     loop {
         let stats = client.call("mem_stats", &json!({}))?;
         let worker = &stats["worker"];
-        let runs = matches!(worker["state"].as_str(), Some("running" | "busy" | "idle"));
+        let state = worker["state"].as_str().unwrap_or("unnamed");
         let queued = worker["queue_depth"].as_u64().unwrap_or(0);
-        if !runs || queued == 0 {
+        if state == "idle" && queued == 0 {
             return Ok(());
         }
         if Instant::now() > deadline {
-            bail!("{queued} jobs are still queued after {} s", DRAIN_WAIT.as_secs());
+            bail!("{queued} jobs are still queued after {} s; the worker is {state}", DRAIN_WAIT.as_secs());
         }
-        eprintln!("waiting for the worker: {queued} queued");
+        eprintln!("waiting for the worker ({state}): {queued} queued");
         std::thread::sleep(Duration::from_secs(2));
     }
 }
@@ -330,9 +333,14 @@ fn main() -> Result<()> {
     eprintln!("{name}: {} memories in {} projects, {} queries", memories.len(), scopes.len(), queries.len());
 
     let home = Home::new()?;
+    if options.model {
+        home.give_model()?;
+    }
     let mut client = home.connect()?;
     let saved = save_all(&mut client, &memories)?;
-    drain(&mut client)?;
+    if options.model {
+        drain(&mut client)?;
+    }
     let asked = ask_all(&mut client, &queries, &scopes, &saved)?;
     drop(client);
 

@@ -4,6 +4,7 @@
 //! some calls, and the real screens are drawn over the real daemon; their cells become SVG. The moments of
 //! the memories are made up, so that the pictures show a few weeks of work.
 #![expect(clippy::print_stdout, reason = "it tells a person what it wrote")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small made-up numbers")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use rmcp::ServiceExt;
-use rmcp::model::{CallToolRequestParams, ClientInfo, Implementation};
+use rmcp::model::{CallToolRequestParams, ClientConfig, Implementation};
 use rmcp::transport::TokioChildProcess;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -204,10 +205,10 @@ async fn agent(
     home: &Home,
     name: &str,
     calls: &[(&'static str, Value)],
-) -> Result<rmcp::service::RunningService<rmcp::RoleClient, ClientInfo>> {
+) -> Result<rmcp::service::RunningService<rmcp::RoleClient, ClientConfig>> {
     let mut command = tokio::process::Command::new(&home.program);
     command.arg("--home").arg(home.data()).args(["mcp", "--project", PROJECT]);
-    let mut info = ClientInfo::default();
+    let mut info = ClientConfig::default();
     info.client_info = Implementation::new(name, "1.0");
     let client = info.serve(TokioChildProcess::new(command)?).await.context("connect to cerebro mcp")?;
     for (tool, arguments) in calls {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
@@ -39,6 +39,20 @@ impl Home {
     /// The folder that `HOME` names.
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Lets the home have the model that `make model` set up.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn give_model(&self) -> Result<()> {
+        let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
+        let models = models.context("CEREBRO_MODEL_HOME is not set: run this by its recipe of the Makefile")?;
+        let data = self.path().join(".cerebro");
+        std::fs::create_dir_all(&data)?;
+        for part in ["models", "runtime"] {
+            std::os::unix::fs::symlink(models.join(part), data.join(part))
+                .with_context(|| format!("link {part} of {}", models.display()))?;
+        }
+        Ok(())
     }
 
     fn command(&self) -> Command {

@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(words("2023-05-08 13:56 Ann: Hey Bob! It is me"), "ann hey bob");
         assert_eq!(words("[api] I'm for tabs"), "api i m");
         assert_eq!(words("…"), "");
-        assert_eq!(words(&"é".repeat(300)).len(), BYTES_MAX);
+        assert_eq!(words(&"é".repeat(300)), "e".repeat(BYTES_MAX / 2));
     }
 
     #[test]

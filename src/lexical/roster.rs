@@ -79,7 +79,7 @@ impl Roster {
         let from = self.by_memory.partition_point(|at| self.entries[*at as usize].memory < memory);
         self.by_memory[from..]
             .iter()
-            .map(|at| &self.entries[*at as usize])
+            .map(move |at| &self.entries[*at as usize])
             .take_while(move |entry| entry.memory == memory)
     }
 
@@ -92,14 +92,14 @@ impl Roster {
     /// The memories of a seat's session before it, the nearest first.
     pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
         let to = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() < seat);
-        let entries = self.by_seat[..to].iter().rev().map(|at| &self.entries[*at as usize]);
+        let entries = self.by_seat[..to].iter().rev().map(move |at| &self.entries[*at as usize]);
         entries.take_while(move |entry| entry.session == seat.0)
     }
 
     /// The memories of a seat's session after it, the nearest first.
     pub fn after(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
         let from = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() <= seat);
-        let entries = self.by_seat[from..].iter().map(|at| &self.entries[*at as usize]);
+        let entries = self.by_seat[from..].iter().map(move |at| &self.entries[*at as usize]);
         entries.take_while(move |entry| entry.session == seat.0)
     }
 }

@@ -79,11 +79,11 @@ fn what_is_queued_is_found_as_if_it_were_committed() {
         put(&index, doc(id, title, content), seq);
     }
     let asked = ["walrus", "ice", "src/ice.rs", "the sleeping walrus on the ice", "nothing of it"].map(query);
-    let queued: Vec<Answer> = asked.iter().map(|query| index.search(query).unwrap()).collect();
+    let queued: Vec<Answer> = asked.iter().map(|query| index.search(query, &[]).unwrap()).collect();
     assert_eq!(index.checkpoint(), Checkpoint::default(), "nothing is committed yet");
     index.flush().unwrap();
     for (query, queued) in asked.iter().zip(&queued) {
-        assert_eq!(index.search(query).unwrap(), *queued, "{}", query.text);
+        assert_eq!(index.search(query, &[]).unwrap(), *queued, "{}", query.text);
     }
 }
 

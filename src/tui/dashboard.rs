@@ -279,18 +279,21 @@ fn facts(state: &State) -> Vec<(Option<bool>, &'static str, String)> {
         (provider, model) => format!("{provider} {model}").trim().to_owned(),
     };
     let worker_state = text(worker, "state");
-    let lag = &worker["lag"];
-    let ms = |name: &str| ["", "_ms"].iter().find_map(|end| lag[format!("{name}{end}")].as_u64());
-    let lag = match (ms("p50"), ms("p99")) {
+    let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
         (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
         _ => "not measured yet".to_owned(),
+    };
+    let worker_well = match worker_state.as_str() {
+        "working" | "idle" => Some(true),
+        "unusable" | "disagrees" => Some(false),
+        _ => None,
     };
     let on = |yes: bool| if yes { Some(true) } else { None };
     vec![
         (daemon.0, "daemon", daemon.1),
         (on(known), "store", format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0))),
         (on(known), "index", size("index_bytes")),
-        (on(worker_state == "running" || worker_state == "idle"), "worker", format!("{worker_state} · {model}")),
+        (worker_well, "worker", format!("{worker_state} · {model}")),
         (if failures > 0 { Some(false) } else { on(known) }, "queue", format!("{} waiting, {} failed", fit::count(queued), fit::count(failures))),
         (None, "lag", lag),
     ]

@@ -92,7 +92,7 @@ fn a_backup_while_agents_write_shows_one_moment() {
                 }
             });
         }
-        let made = (0..3).map(|_| backed_up(&home, &["--verify"])).last().unwrap();
+        let made = (0..3).map(|_| backed_up(&home, &["--verify"])).next_back().unwrap();
         stop.store(true, Ordering::Relaxed);
         made
     });

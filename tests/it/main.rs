@@ -40,6 +40,7 @@ mod handshake;
 mod hooks;
 mod notes;
 mod properties;
+mod relations;
 mod setup;
 mod sql;
 mod studio;

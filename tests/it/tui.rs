@@ -58,7 +58,7 @@ fn store(memories: usize, sessions: usize) -> String {
              An escape \u{1b}[2J stays text.\n"
         );
         lines.push(json!({
-            "kind": "memory", "id": id(n), "project": if session % 2 == 0 { "acme/payments" } else { "acme/web" },
+            "kind": "memory", "id": id(n), "project": if session.is_multiple_of(2) { "acme/payments" } else { "acme/web" },
             "scope": "project", "type": KINDS[n % 6], "title": title, "content": content,
             "topic_key": (n == 1).then_some("bug/index"), "tags": ["acme"], "agent": "claude-code",
             "session": format!("session-{session:03}"), "revision": if n == 1 { 3 } else { 1 }, "duplicate_count": 0,
