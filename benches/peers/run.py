@@ -29,7 +29,8 @@ import report
 from client import Client, Failure
 
 SEARCHABLE_SECONDS = 600  # longest wait for the last memory to be found, and for the queue behind it
-POLL_SECONDS = 0.02
+FOUND_POLL_SECONDS = 0.02
+QUEUE_POLL_SECONDS = 1.0  # seldom: what works off a queue gives way to calls
 STARTS = 3  # how often a start is measured
 KEPT_ENV = ("PATH", "LANG", "TERM", "TMPDIR")
 
@@ -128,17 +129,19 @@ def save_all(client, contender, memories):
 def searchable(client, contender, memory):
     """Seconds from the last save's answer until its memory is found by its own text, and until nothing waits."""
     begun = time.perf_counter()
-    until = begun + SEARCHABLE_SECONDS
-    found = drained = None
-    while time.perf_counter() < until and (found is None or drained is None):
-        if found is None:
-            result, _ = client.call(*contender.search(memory["text"][:250], memory["scope"]))
-            found = time.perf_counter() - begun if memory["id"] in contender.found(result) else None
-        if drained is None and contender.waiting(client) == 0:
-            drained = time.perf_counter() - begun
-        if found is None or drained is None:
-            time.sleep(POLL_SECONDS)
-    return found, drained
+
+    def wait(seconds, holds):
+        while time.perf_counter() < begun + SEARCHABLE_SECONDS:
+            if holds():
+                return time.perf_counter() - begun
+            time.sleep(seconds)
+        return None
+
+    def is_found():
+        result, _ = client.call(*contender.search(memory["text"][:250], memory["scope"]))
+        return memory["id"] in contender.found(result)
+
+    return wait(FOUND_POLL_SECONDS, is_found), wait(QUEUE_POLL_SECONDS, lambda: contender.waiting(client) == 0)
 
 
 def ask_all(client, contender, questions, search):
