@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance tour \
+.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance peers tour \
   screenshots lint build dist clean distclean deps
 
 help: ## this list
@@ -63,6 +63,11 @@ screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
 
 conformance: build ## the official MCP conformance suite from npm against `cerebro serve`
 	@python3 tests/conformance/run.py --cerebro $(RELEASE)/cerebro
+
+peers: build model ## other memory servers beside Cerebro: DATA=folder [ONLY=names] [JSON=file]
+	@test -n "$(DATA)" || { echo "say which set: make peers DATA=path/to/set"; exit 2; }
+	@CEREBRO=$${CEREBRO:-$(RELEASE)/cerebro} benches/peers/run.py $(abspath $(DATA)) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(abspath $(JSON)))
 
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -47,7 +48,7 @@ impl Home {
         let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
         let models = models.context("CEREBRO_MODEL_HOME is not set: run this by its recipe of the Makefile")?;
         let data = self.path().join(".cerebro");
-        std::fs::create_dir_all(&data)?;
+        std::fs::DirBuilder::new().mode(0o700).create(&data)?;
         for part in ["models", "runtime"] {
             std::os::unix::fs::symlink(models.join(part), data.join(part))
                 .with_context(|| format!("link {part} of {}", models.display()))?;

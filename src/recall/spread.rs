@@ -38,7 +38,9 @@ fn closeness(candidate: &Candidate) -> f32 {
 /// What each candidate gains from its neighbours.
 pub fn neighbours(candidates: &[Candidate], scores: &[f32], links: &[Link]) -> Vec<f32> {
     let mut gains = vec![0.0; scores.len()];
-    for link in links {
+    // Those that fit exactly alike lend each other nothing: of them the newer one is to come first.
+    let alike = |link: &Link| (scores[link.from] - scores[link.to]).abs() <= f32::EPSILON;
+    for link in links.iter().filter(|link| !alike(link)) {
         let share = link.distance.checked_sub(1).and_then(|at| SHARES.get(at));
         gains[link.to] += share.unwrap_or(&0.0) * scores[link.from] * closeness(&candidates[link.to]);
     }

@@ -1,3 +1,5 @@
+//! What a text names exactly: files, symbols, error codes and packages.
+
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;

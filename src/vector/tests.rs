@@ -1,3 +1,5 @@
+//! The vectors in memory against a plain list.
+
 use super::*;
 
 fn id(n: usize) -> MemoryId {

@@ -300,7 +300,7 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
             .enable_all()
             .build()
             .unwrap();
-        let _news = visitor.block_on(async {
+        let news = visitor.block_on(async {
             let db = studio.visit().await;
             let mut live = db.query("LIVE SELECT * FROM memory").await.unwrap();
             (live.stream::<surrealdb::Notification<Row>>(0).unwrap(), db)
@@ -313,6 +313,10 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
         // The next daemon opens the store at once.
         assert_eq!(home.json(&["stats"])["memories"]["live"], 1);
         assert_eq!(users(&home), json!({}));
+        // The client ends its query in a task of its own.
+        let inside = visitor.enter();
+        drop(news);
+        drop(inside);
         visitor.shutdown_background();
     }
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();

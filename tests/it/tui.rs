@@ -300,9 +300,12 @@ fn a_long_list_scrolls_without_waiting_for_the_store() {
     let live = home.json(&["stats"])["memories"]["live"].as_u64().unwrap() as usize;
     let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
     screens.press("2");
-    screens.press("<end>");
     let comma = |n: usize| if n < 1_000 { n.to_string() } else { format!("{},{:03}", n / 1_000, n % 1_000) };
-    assert!(screens.text().contains(&format!("{} of {}", comma(live), comma(live))), "{}", screens.text());
+    let last = format!("{} of {}", comma(live), comma(live));
+    wait_for("the end of the list", || {
+        screens.press("<end>");
+        screens.text().contains(&last).then_some(())
+    });
     screens.press("<home>");
     let start = Instant::now();
     for _ in 0..200 {

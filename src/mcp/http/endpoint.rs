@@ -48,7 +48,7 @@ async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Res
     if !is_json(headers) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response());
     }
-    let project = project(headers)?;
+    let project = project(headers).map_err(|refusal| *refusal)?;
     let body = to_bytes(body, LINE_BYTES_MAX).await.map_err(|_| {
         let words = format!("the body is longer than {LINE_BYTES_MAX} bytes, or did not come whole");
         (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
@@ -151,12 +151,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-fn project(headers: &HeaderMap) -> Result<Project, Response> {
+fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
     let name = String::from_utf8_lossy(value.as_bytes());
     Project::parse(&name).ok_or_else(|| {
         let words = format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));
-        (StatusCode::BAD_REQUEST, words).into_response()
+        Box::new((StatusCode::BAD_REQUEST, words).into_response())
     })
 }
 

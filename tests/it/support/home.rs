@@ -210,9 +210,10 @@ impl Home {
         u32::try_from(pid).unwrap()
     }
 
-    /// The processes that serve this home, by `/proc`: the program's own, pumps aside.
+    /// The processes that serve this home, by `/proc`: the program's own, those aside that stay with a client.
     pub fn daemons(&self) -> Vec<u32> {
-        self.processes().into_iter().filter(|pid| !arguments(*pid).iter().any(|a| a == "mcp")).collect()
+        let client = |pid: &u32| arguments(*pid).iter().any(|a| ["mcp", "studio", "serve"].contains(&a.as_str()));
+        self.processes().into_iter().filter(|pid| !client(pid)).collect()
     }
 
     fn processes(&self) -> Vec<u32> {
