@@ -219,7 +219,8 @@ mod tests {
 
     fn call(name: &str) -> Message {
         let meta = json!({ META_VERSION: "2026-07-28", META_CAPABILITIES: {} });
-        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": name, "_meta": meta } });
+        let params = json!({ "name": name, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
         Message::read(call.to_string().as_bytes()).unwrap()
     }
 
