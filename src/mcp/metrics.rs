@@ -56,7 +56,8 @@ impl Metrics {
         head(&mut text, "cerebro_calls_total", "counter", "Calls answered, by tool and outcome.");
         for (tool, tally) in &tallies {
             for (outcome, count) in [("ok", tally.ok), ("error", tally.failed)] {
-                let _ = writeln!(text, "cerebro_calls_total{{tool=\"{tool}\",outcome=\"{outcome}\"}} {count}");
+                let _ =
+                    writeln!(text, "cerebro_calls_total{{tool=\"{tool}\",outcome=\"{outcome}\"}} {count}");
             }
         }
         head(&mut text, "cerebro_call_seconds", "histogram", "How long calls took, by tool.");
@@ -64,7 +65,8 @@ impl Metrics {
             let mut below = 0;
             for (bound, count) in BOUNDS.iter().zip(tally.buckets) {
                 below += count;
-                let _ = writeln!(text, "cerebro_call_seconds_bucket{{tool=\"{tool}\",le=\"{bound}\"}} {below}");
+                let _ =
+                    writeln!(text, "cerebro_call_seconds_bucket{{tool=\"{tool}\",le=\"{bound}\"}} {below}");
             }
             let (all, seconds) = (tally.ok + tally.failed, tally.seconds);
             let _ = writeln!(text, "cerebro_call_seconds_bucket{{tool=\"{tool}\",le=\"+Inf\"}} {all}");

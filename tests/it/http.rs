@@ -29,7 +29,8 @@ impl Answer {
     }
 
     fn header(&self, name: &str) -> Option<String> {
-        let line = self.head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")))?;
+        let line =
+            self.head.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")))?;
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     }
 }
@@ -48,7 +49,8 @@ impl Served {
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let access: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no access ({e}): {line}"));
-        let of_file = access["token_file"].as_str().map(|file| fs::read_to_string(file).unwrap().trim().to_owned());
+        let of_file =
+            access["token_file"].as_str().map(|file| fs::read_to_string(file).unwrap().trim().to_owned());
         Self { process, access, token: of_file.or_else(|| token.map(str::to_owned)) }
     }
 
@@ -64,13 +66,19 @@ impl Served {
         let head = head.join("\r\n");
         let length = body.len();
         // A server that refuses at once may not read all of it.
-        let _ = write!(stream, "{request} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n{head}\r\n\r\n");
+        let _ = write!(
+            stream,
+            "{request} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n{head}\r\n\r\n"
+        );
         let _ = stream.write_all(body);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.get(9..12).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("no status: {text:?}"));
+        let status = head
+            .get(9..12)
+            .and_then(|code| code.parse().ok())
+            .unwrap_or_else(|| panic!("no status: {text:?}"));
         Answer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
@@ -179,7 +187,8 @@ fn the_environments_token_counts_and_a_weak_one_is_refused() {
     assert!(!home.data().join("http.token").exists());
     served.initialize(&[]);
     drop(served);
-    let refused = finish(home.command().args(["serve", "--http", "127.0.0.1:0"]).env("CEREBRO_HTTP_TOKEN", "weak"));
+    let refused =
+        finish(home.command().args(["serve", "--http", "127.0.0.1:0"]).env("CEREBRO_HTTP_TOKEN", "weak"));
     assert!(refused.stderr.contains("16"), "{refused:?}");
     assert_ne!(refused.code(), 0);
 }
@@ -202,7 +211,8 @@ fn without_a_token_it_listens_on_loopback_only() {
 #[test]
 fn foreign_hosts_and_origins_are_refused() {
     let home = Home::new();
-    let served = Served::open(&home, &["--host", "memory.example.net", "--origin", "https://app.example.org"]);
+    let served =
+        Served::open(&home, &["--host", "memory.example.net", "--origin", "https://app.example.org"]);
     let token = format!("Authorization: Bearer {}", served.token.as_deref().unwrap());
     let status = |lines: &[&str]| {
         let mut head = vec![token.clone(), "Content-Type: application/json".to_owned()];
@@ -250,9 +260,11 @@ fn http_and_socket_share_one_memory() {
     agent.save("From the socket", "Kept by a pump.");
     let served = Served::open(&home, &[]);
     let session = served.initialize(&["X-Cerebro-Project: harbour"]);
-    let saved = served.call(&session, "mem_save", json!({ "title": "From the web", "content": "Kept over HTTP." }));
+    let saved =
+        served.call(&session, "mem_save", json!({ "title": "From the web", "content": "Kept over HTTP." }));
     assert_eq!((&saved["outcome"], &saved["project"]), (&json!("created"), &json!("harbour")), "{saved}");
-    let found = served.call(&session, "mem_search", json!({ "query": "kept by a pump", "all_projects": true }));
+    let found =
+        served.call(&session, "mem_search", json!({ "query": "kept by a pump", "all_projects": true }));
     assert_eq!(found["hits"][0]["title"], "From the socket", "{found}");
     let listed = home.json(&["search", "kept over HTTP", "--all-projects"]);
     assert_eq!(listed["hits"][0]["title"], "From the web", "{listed}");

@@ -45,7 +45,8 @@ pub struct HttpArgs {
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
     /// Requests a second that are answered in the long run; four times as many at once
-    #[arg(long, value_name = "N", default_value_t = HTTP_RATE, value_parser = value_parser!(u32).range(1..=i64::from(HTTP_RATE_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = HTTP_RATE,
+          value_parser = value_parser!(u32).range(1..=i64::from(HTTP_RATE_MAX)))]
     rate: u32,
     /// Ask for no token; on loopback only
     #[arg(long)]

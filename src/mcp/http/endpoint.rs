@@ -46,7 +46,9 @@ pub(super) async fn post(State(lobby): State<Arc<Lobby>>, request: Request) -> R
 
 async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Response, Response> {
     if !is_json(headers) {
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response());
+        return Err(
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response()
+        );
     }
     let project = project(headers).map_err(|refusal| *refusal)?;
     let body = to_bytes(body, LINE_BYTES_MAX).await.map_err(|_| {
@@ -118,15 +120,20 @@ async fn in_session(
     let (id, session) = match named {
         Some(id) => (None, lobby.session(id).ok_or_else(unknown)?),
         None if message.is_initialize() && message.id().is_some() => {
-            let full = (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; close some").into_response();
+            let full =
+                (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; close some").into_response();
             let (id, session) = lobby.begin(project).ok_or(full)?;
             (Some(id), session)
         }
-        None => return Err(message.invalid("begin with initialize, then send Mcp-Session-Id").into_response()),
+        None => {
+            return Err(message.invalid("begin with initialize, then send Mcp-Session-Id").into_response());
+        }
     };
     let answer = session.exchange(message).await.map_err(|reason| match reason {
         Unanswered::SameId => message.invalid("another request with this id is under way").into_response(),
-        Unanswered::Full => (StatusCode::TOO_MANY_REQUESTS, "too many requests are under way").into_response(),
+        Unanswered::Full => {
+            (StatusCode::TOO_MANY_REQUESTS, "too many requests are under way").into_response()
+        }
         Unanswered::Gone => unknown(),
     })?;
     let Some(answer) = answer else { return Ok(StatusCode::ACCEPTED.into_response()) };
@@ -155,7 +162,8 @@ fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
     let name = String::from_utf8_lossy(value.as_bytes());
     Project::parse(&name).ok_or_else(|| {
-        let words = format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));
+        let words =
+            format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));
         Box::new((StatusCode::BAD_REQUEST, words).into_response())
     })
 }

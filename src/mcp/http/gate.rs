@@ -47,10 +47,14 @@ impl Gate {
         let rate = if knows { &self.callers } else { &self.strangers };
         if !rate.admits() {
             let wait = [(header::RETRY_AFTER, "1")];
-            return Some((StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response());
+            return Some(
+                (StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response(),
+            );
         }
         let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
-        (!knows).then(|| (StatusCode::UNAUTHORIZED, ask, "bring the token: `Authorization: Bearer …`").into_response())
+        (!knows).then(|| {
+            (StatusCode::UNAUTHORIZED, ask, "bring the token: `Authorization: Bearer …`").into_response()
+        })
     }
 
     /// The answers by status, for Prometheus.

@@ -55,12 +55,16 @@ impl Message {
             status: StatusCode::BAD_REQUEST,
             body: error(&Value::Null, code, words, None),
         };
-        let value: Value = serde_json::from_slice(body)
-            .map_err(|_| refused(PARSE_ERROR, "the body is not JSON"))?;
+        let value: Value =
+            serde_json::from_slice(body).map_err(|_| refused(PARSE_ERROR, "the body is not JSON"))?;
         let is_message = value["jsonrpc"] == "2.0"
             && matches!(value["id"], Value::Null | Value::String(_) | Value::Number(_))
             && (value["method"].is_string() || value.get("result").is_some() || value.get("error").is_some());
-        if is_message { Ok(Self(value)) } else { Err(refused(INVALID_REQUEST, "the body is not one message of JSON-RPC")) }
+        if is_message {
+            Ok(Self(value))
+        } else {
+            Err(refused(INVALID_REQUEST, "the body is not one message of JSON-RPC"))
+        }
     }
 
     /// What an answer to it is found by; none is needed for a notification or an answer.
@@ -136,7 +140,9 @@ impl Message {
             return Err(self.bad(INVALID_PARAMS, &words));
         };
         if text(headers, VERSION_HEADER) != Some(version) {
-            return Err(self.bad(HEADER_MISMATCH, "the header MCP-Protocol-Version is not that of params._meta"));
+            return Err(
+                self.bad(HEADER_MISMATCH, "the header MCP-Protocol-Version is not that of params._meta")
+            );
         }
         if !is_known(version) {
             return Err(self.unsupported(version));
@@ -165,7 +171,8 @@ impl Message {
     }
 
     fn unsupported(&self, version: &str) -> Refusal {
-        let supported: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+        let supported: Vec<&str> =
+            ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
         let data = json!({ "supported": supported, "requested": version });
         self.refused(StatusCode::BAD_REQUEST, UNSUPPORTED_VERSION, "unsupported protocol version", Some(data))
     }
@@ -212,7 +219,8 @@ mod tests {
 
     fn call(name: &str) -> Message {
         let meta = json!({ META_VERSION: "2026-07-28", META_CAPABILITIES: {} });
-        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": name, "_meta": meta } });
+        let params = json!({ "name": name, "_meta": meta });
+        let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
         Message::read(call.to_string().as_bytes()).unwrap()
     }
 
@@ -221,9 +229,16 @@ mod tests {
 
     #[test]
     fn only_one_message_is_taken() {
-        for bad in ["", "7", "[]", "{}", "{\"jsonrpc\":\"2.0\"}", "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
-            "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}"]
-        {
+        for bad in [
+            "",
+            "7",
+            "[]",
+            "{}",
+            "{\"jsonrpc\":\"2.0\"}",
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+            "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
+            "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
+        ] {
             assert_eq!(Message::read(bad.as_bytes()).unwrap_err().status, StatusCode::BAD_REQUEST, "{bad}");
         }
         let ping = Message::read(b"{\"jsonrpc\":\"2.0\",\n\"id\":\"a\",\"method\":\"ping\"}").unwrap();
@@ -245,7 +260,10 @@ mod tests {
             let mut wrong = RIGHT;
             wrong[at] = (name, value);
             let refusal = call("mem_save").check_alone(&headers(&wrong)).unwrap_err();
-            assert_eq!((refusal.status, &refusal.body["error"]["code"]), (StatusCode::BAD_REQUEST, &json!(-32020)));
+            assert_eq!(
+                (refusal.status, &refusal.body["error"]["code"]),
+                (StatusCode::BAD_REQUEST, &json!(-32020))
+            );
             assert_eq!(refusal.body["id"], 7);
             let mut missing = headers(&RIGHT);
             missing.remove(name);

@@ -183,7 +183,11 @@ pub(super) fn address(server: &Server) -> Option<String> {
     place.as_ref().filter(|open| !open.stop.is_cancelled()).map(|open| open.address.to_string())
 }
 
-fn token(server: &Server, options: &HttpOptions, address: SocketAddr) -> Result<Option<Token>, ArgumentError> {
+fn token(
+    server: &Server,
+    options: &HttpOptions,
+    address: SocketAddr,
+) -> Result<Option<Token>, ArgumentError> {
     if options.no_token {
         if !address.ip().is_loopback() {
             let problem = "other machines could reach it; without a token it listens on loopback only";
@@ -249,13 +253,25 @@ async fn numbers(State(pages): State<Pages>) -> Response {
     let uptime = server.control().uptime().as_secs();
     metrics::number(&mut text, "cerebro_uptime_seconds", "gauge", "Since the daemon started.", uptime);
     let clients = server.live().clients().len() as u64;
-    metrics::number(&mut text, "cerebro_clients", "gauge", "Agents and commands that are connected.", clients);
+    metrics::number(
+        &mut text,
+        "cerebro_clients",
+        "gauge",
+        "Agents and commands that are connected.",
+        clients,
+    );
     if let Some(service) = server.opened() {
         let memories = service.memories_indexed();
         metrics::number(&mut text, "cerebro_memories", "gauge", "Memories that a search can find.", memories);
         if let Ok((jobs, _)) = service.job_counts().await {
             let (depth, dead) = (jobs.depth() as u64, jobs.dead as u64);
-            metrics::number(&mut text, "cerebro_queue_depth", "gauge", "Jobs that wait for the worker.", depth);
+            metrics::number(
+                &mut text,
+                "cerebro_queue_depth",
+                "gauge",
+                "Jobs that wait for the worker.",
+                depth,
+            );
             metrics::number(&mut text, "cerebro_dead_jobs", "gauge", "Jobs that were given up.", dead);
         }
     }

@@ -33,7 +33,8 @@ impl Token {
     /// # Errors
     /// [`TokenError::Unfit`].
     pub(super) fn new(token: &str) -> Result<Self, TokenError> {
-        let fits = (CHARS_MIN..=CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
+        let fits =
+            (CHARS_MIN..=CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic());
         if fits { Ok(Self(digest(token.as_bytes()))) } else { Err(TokenError::Unfit) }
     }
 
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn weak_tokens_are_refused() {
-        for bad in ["", "short", "has a blank in its middle", "ünïcödé-is-not-in-headers", &"x".repeat(513)] {
+        for bad in ["", "short", "has a blank in its middle", "ünïcödé-is-not-in-headers", &"x".repeat(513)]
+        {
             assert!(Token::new(bad).is_err(), "{bad}");
         }
     }
