@@ -115,6 +115,9 @@ fn main() -> Result<()> {
     println!();
     table::print(&rows);
     let drained = (before + SAVES as u64).saturating_sub(after);
-    println!("\n{drained} memories were embedded meanwhile, in {:.0} s; {after} still waited.", took.as_secs_f64());
+    println!(
+        "\n{drained} memories were embedded meanwhile, in {:.0} s; {after} still waited.",
+        took.as_secs_f64()
+    );
     Ok(())
 }

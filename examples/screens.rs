@@ -131,7 +131,9 @@ fn store(lessons: &[Lesson]) -> Result<String> {
             "follows": follows,
         }));
         if let Some(follows) = follows {
-            edges.push(json!({ "kind": "edge", "name": "FOLLOWS", "from": id, "to": follows, "at": at.to_string() }));
+            edges.push(
+                json!({ "kind": "edge", "name": "FOLLOWS", "from": id, "to": follows, "at": at.to_string() }),
+            );
         }
         for (m, lesson) in part.iter().enumerate() {
             let memory = memory_id(n * PER_SESSION + m);
@@ -258,7 +260,8 @@ async fn pictures(home: &Home, checkout: &Path) -> Result<()> {
         clock: || NOW.parse().unwrap_or(Timestamp::UNIX_EPOCH),
     };
     let data = cerebro::home::Home::open(Some(&home.data()))?;
-    let mut screens = Screens { app: App::new(data, options), terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1))? };
+    let mut screens =
+        Screens { app: App::new(data, options), terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1))? };
     let folder = checkout.join("docs/screens");
     std::fs::create_dir_all(&folder)?;
     for (name, keys) in [
@@ -368,14 +371,18 @@ fn run(out: &mut String, text: &str, style: Style, (start, end, row): (u16, u16,
     let (x, y) = (MARGIN + f64::from(start) * COLUMN, MARGIN + f64::from(row) * ROW);
     let width = f64::from(end - start) * COLUMN;
     if paper != PAPER {
-        let _ = writeln!(out, "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{paper}\"/>");
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{paper}\"/>"
+        );
     }
     if text.trim().is_empty() {
         return;
     }
     let bold = if style.add_modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
     let italic = if style.add_modifier.contains(Modifier::ITALIC) { " font-style=\"italic\"" } else { "" };
-    let line = if style.add_modifier.contains(Modifier::UNDERLINED) { " text-decoration=\"underline\"" } else { "" };
+    let line =
+        if style.add_modifier.contains(Modifier::UNDERLINED) { " text-decoration=\"underline\"" } else { "" };
     let dim = if style.add_modifier.contains(Modifier::DIM) { " opacity=\"0.55\"" } else { "" };
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     let baseline = y + 13.5;

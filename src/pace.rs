@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_bound() {
-        for (attempts, seconds) in [(0, 10), (1, 10), (2, 20), (5, 160), (9, 2_560), (10, 3_600), (90, 3_600)] {
+        for (attempts, seconds) in [(0, 10), (1, 10), (2, 20), (5, 160), (9, 2_560), (10, 3_600), (90, 3_600)]
+        {
             assert_eq!(backoff(attempts, 0.0), Duration::from_secs(seconds), "{attempts}");
         }
         assert_eq!(backoff(1, 1.0), Duration::from_secs(15));

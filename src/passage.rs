@@ -205,9 +205,10 @@ mod tests {
 
     #[test]
     fn a_short_memory_is_one_passage_with_its_title() {
-        assert_eq!(passages(&memory("Retry twice", " Because it flickers.\n"), 100), [
-            "Retry twice\nBecause it flickers."
-        ]);
+        assert_eq!(
+            passages(&memory("Retry twice", " Because it flickers.\n"), 100),
+            ["Retry twice\nBecause it flickers."]
+        );
         assert_eq!(passages(&memory("", "text"), 100), ["text"]);
         assert_eq!(passages(&memory("Title", " "), 100), ["Title"]);
     }

@@ -46,7 +46,8 @@ impl Home {
     #[allow(dead_code, reason = "not every bench needs it")]
     pub fn give_model(&self) -> Result<()> {
         let models = std::env::var_os("CEREBRO_MODEL_HOME").map(PathBuf::from);
-        let models = models.context("CEREBRO_MODEL_HOME is not set: run this by its recipe of the Makefile")?;
+        let models =
+            models.context("CEREBRO_MODEL_HOME is not set: run this by its recipe of the Makefile")?;
         let data = self.path().join(".cerebro");
         std::fs::DirBuilder::new().mode(0o700).create(&data)?;
         for part in ["models", "runtime"] {

@@ -83,9 +83,8 @@ impl RemoteConfig {
         let database = name(or("CEREBRO_DB_DATABASE", &self.database)).map_err(invalid)?;
         let password = match (set(&self.password_env), &self.password_file) {
             (Some(password), _) => password,
-            (None, Some(file)) => {
-                embed::key_of_file(file).map_err(|error| invalid(format!("[remote] password_file: {error}")))?
-            }
+            (None, Some(file)) => embed::key_of_file(file)
+                .map_err(|error| invalid(format!("[remote] password_file: {error}")))?,
             (None, None) => {
                 return Err(invalid(format!(
                     "a database on a server ({url}) wants a password: set {} where the daemon starts, or name a \
@@ -115,7 +114,10 @@ fn address(url: &str) -> Result<String, String> {
         return Err("the database's address must begin with ws://, wss://, http:// or https://".to_owned());
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("the database's address must not hold a user or password: they have settings of their own".to_owned());
+        return Err(
+            "the database's address must not hold a user or password: they have settings of their own"
+                .to_owned(),
+        );
     }
     Ok(parsed.as_str().trim_end_matches('/').trim_end_matches("/rpc").to_owned())
 }
@@ -151,7 +153,8 @@ mod tests {
     use super::*;
 
     fn of(config: &RemoteConfig, home: &Home, set: &[(&str, &str)]) -> Result<Option<Remote>, ConfigError> {
-        let read = |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let read =
+            |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         config.of(home, read)
     }
 

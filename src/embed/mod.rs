@@ -19,9 +19,9 @@ use std::{future::Future, pin::Pin};
 
 pub use download::{Addresses, HUB, INDEX};
 pub use error::EmbedError;
-pub use openai::key_of_file;
 use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
+pub use openai::key_of_file;
 use remote::Remote;
 pub use settings::{Provider, Settings};
 pub use shelf::Shelf;

@@ -40,9 +40,9 @@ fn written(view: &View, fields: &Fields, query: &Query) -> Result<Vec<(i64, u64)
     for segment in view.segments() {
         let allowed = Allowed::new(segment, fields, query)?;
         let (numbers, dates) = (segment.numbers()?, segment.dates()?);
-        let firsts = (0u32..).zip(numbers.iter().zip(&dates)).filter(|(doc, (number, _))| {
-            **number == 0 && allowed.has(*doc)
-        });
+        let firsts = (0u32..)
+            .zip(numbers.iter().zip(&dates))
+            .filter(|(doc, (number, _))| **number == 0 && allowed.has(*doc));
         for (doc, (_, date)) in firsts {
             all.push((*date, segment.memory(doc)?));
         }

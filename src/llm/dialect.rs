@@ -140,7 +140,11 @@ mod tests {
     use super::*;
 
     fn ask(schema: &Value) -> Ask<'_> {
-        Ask { instructions: "Do.", turns: vec!["Q".to_owned(), "A".to_owned(), "Mend it.".to_owned()], schema }
+        Ask {
+            instructions: "Do.",
+            turns: vec!["Q".to_owned(), "A".to_owned(), "Mend it.".to_owned()],
+            schema,
+        }
     }
 
     #[test]
@@ -186,7 +190,9 @@ mod tests {
 
     #[test]
     fn errors_are_read_in_any_dialect() {
-        for body in [json!({ "error": { "message": "no" } }), json!({ "error": "no" }), json!({ "message": "no" })] {
+        for body in
+            [json!({ "error": { "message": "no" } }), json!({ "error": "no" }), json!({ "message": "no" })]
+        {
             assert_eq!(error_message(&body), Some("no"));
         }
         assert_eq!(error_message(&json!({})), None);

@@ -53,7 +53,10 @@ pub struct Llm {
 
 impl std::fmt::Debug for Llm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Llm").field("model", &self.name()).field("base_url", &self.base_url).finish_non_exhaustive()
+        f.debug_struct("Llm")
+            .field("model", &self.name())
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,7 +121,9 @@ impl Llm {
 
     async fn body(&self, mut response: reqwest::Response) -> Result<Vec<u8>, EmbedError> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.later(without_url(error), None))? {
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| self.later(without_url(error), None))?
+        {
             if body.len() + chunk.len() > ANSWER_BYTES_MAX {
                 return Err(self.later(format!("its answer has more than {ANSWER_BYTES_MAX} bytes"), None));
             }
@@ -131,7 +136,8 @@ impl Llm {
         let words = serde_json::from_slice::<Value>(body).ok();
         let words = words.as_ref().and_then(dialect::error_message).unwrap_or_default();
         let words = crate::text::cut_chars(&crate::text::one_line(words), ECHO_CHARS_MAX).into_owned();
-        let reason = if words.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {words}") };
+        let reason =
+            if words.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {words}") };
         match status {
             401 | 403 => EmbedError::Unusable(format!(
                 "{} does not accept the key ({reason}); set the key of `[relations]` in config.toml",

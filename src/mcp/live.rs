@@ -196,7 +196,10 @@ mod tests {
         assert_eq!((calls.len(), last), (CALLS_MAX, CALLS_MAX as u64 + 5));
         assert_eq!(calls[0]["n"], 6);
         let (calls, _) = live.after(last - 3, 2);
-        assert_eq!(calls.iter().map(|call| call["n"].as_u64().unwrap()).collect::<Vec<_>>(), [last - 1, last]);
+        assert_eq!(
+            calls.iter().map(|call| call["n"].as_u64().unwrap()).collect::<Vec<_>>(),
+            [last - 1, last]
+        );
         assert_eq!((calls[0]["outcome"].as_str(), calls[0]["ms"].as_u64()), (Some("created"), Some(3)));
         assert_eq!(live.clients()[0]["calls"], CALLS_MAX as u64 + 5);
         live.left(client);

@@ -8,15 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    hooked,
-    http,
-    keep,
+    hooked, http, keep,
     reply::{Reply, moment},
     server::Server,
     studio,
     tools::{Answer, Call},
-    view,
-    worker,
+    view, worker,
 };
 use crate::{
     domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},

@@ -255,7 +255,11 @@ impl Serve for Server {
 
     fn activity(&self) -> Activity {
         Activity {
-            last_call: if self.0.stays.load(Ordering::SeqCst) { Instant::now() } else { *lock(&self.0.last_call) },
+            last_call: if self.0.stays.load(Ordering::SeqCst) {
+                Instant::now()
+            } else {
+                *lock(&self.0.last_call)
+            },
             calls_under_way: self.0.calls.load(Ordering::SeqCst),
             runnable_jobs: self.opened().map_or(0, |service| {
                 service.runnable_jobs() + usize::from(service.backup_progress().is_some())

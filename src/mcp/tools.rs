@@ -19,8 +19,8 @@ use crate::{
     },
     recall::Match,
     service::{
-        Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest, Saved,
-        SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
+        Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest,
+        Saved, SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
 
@@ -367,7 +367,8 @@ fn explained(hit: &crate::lexical::Hit) -> Value {
         ("session", hit.parts.session),
         ("opening", hit.parts.name),
     ];
-    let mut all = json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });
+    let mut all =
+        json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });
     if hit.exact {
         all["exact"] = json!(true);
     }

@@ -32,11 +32,7 @@ pub(super) fn only_watches(name: &str) -> bool {
 }
 
 /// Answers what does not need the store: who is connected, and the calls as they happen.
-pub(super) async fn watch(
-    server: &Server,
-    name: &str,
-    arguments: &mut Arguments,
-) -> Option<CallToolResult> {
+pub(super) async fn watch(server: &Server, name: &str, arguments: &mut Arguments) -> Option<CallToolResult> {
     let live = server.live();
     let reply = match name {
         "op_clients" => {
@@ -105,7 +101,9 @@ async fn activity(call: &mut Call) -> Answer {
 
 async fn story(call: &mut Call) -> Answer {
     let Some(id) = call.arguments.session_id("session_id")? else {
-        return Err(ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into());
+        return Err(
+            ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()
+        );
     };
     let after = call.arguments.moment("after", Timestamp::now(), false)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;

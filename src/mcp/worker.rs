@@ -54,10 +54,11 @@ pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
     let report = service.worker_report();
     let (counts, filling) = service.job_counts().await?;
     let spent = service.spent_today().await?;
-    let (provider, model) = match report.model.as_deref().map(|name| name.split_once('/').unwrap_or(("", name))) {
-        Some((provider, model)) => (Some(provider), Some(model)),
-        None => (None, None),
-    };
+    let (provider, model) =
+        match report.model.as_deref().map(|name| name.split_once('/').unwrap_or(("", name))) {
+            Some((provider, model)) => (Some(provider), Some(model)),
+            None => (None, None),
+        };
     let mut facts = json!({
         "state": report.state.name(), "queue_depth": counts.depth(), "failures": report.failures,
         "dead": counts.dead, "embedded": report.done,

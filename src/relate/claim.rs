@@ -160,7 +160,8 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
     for one in told.relations {
         let at = (0..candidates.len().min(CANDIDATES_MAX)).find(|at| reference(*at) == one.candidate);
         let other = at.map(|at| &candidates[at]);
-        let other = other.ok_or_else(|| Misfit(format!("there is no candidate `{}`", cut(&one.candidate))))?;
+        let other =
+            other.ok_or_else(|| Misfit(format!("there is no candidate `{}`", cut(&one.candidate))))?;
         let kind = RelationKind::parse(&one.kind).filter(|kind| *kind != RelationKind::MentionsSame);
         let kind = kind.ok_or_else(|| Misfit(format!("there is no kind `{}`", cut(&one.kind))))?;
         if !one.confidence.is_finite() {
@@ -254,7 +255,8 @@ mod tests {
             "entities": [{ "name": "RocksDB", "kind": "product" }, { "name": "x", "kind": "spell" }],
         });
         let claims = read(&answer, &note, &others).unwrap();
-        let seen: Vec<_> = claims.relations.iter().map(|r| (r.to.as_str(), r.kind.as_str(), r.weight)).collect();
+        let seen: Vec<_> =
+            claims.relations.iter().map(|r| (r.to.as_str(), r.kind.as_str(), r.weight)).collect();
         assert_eq!(seen, [("kbbbbbbbbbbb", "supersedes", 0.9), ("kccccccccccc", "extends", 1.0)]);
         assert_eq!(claims.relations[0].evidence.as_deref(), Some("so"));
         assert_eq!(claims.entities, [Entity { name: "RocksDB".to_owned(), kind: "product".to_owned() }]);

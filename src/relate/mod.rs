@@ -183,10 +183,7 @@ mod tests {
             relations.iter().map(|r| (r.to.clone(), r.weight, r.evidence.as_deref())).collect();
         assert_eq!(
             seen,
-            [
-                (id(1), 1.0 / 3.0 + 0.5, Some("open_store, E0502")),
-                (id(2), 1.0 / 3.0, Some("open_store"))
-            ]
+            [(id(1), 1.0 / 3.0 + 0.5, Some("open_store, E0502")), (id(2), 1.0 / 3.0, Some("open_store"))]
         );
     }
 

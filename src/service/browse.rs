@@ -44,8 +44,7 @@ impl Service {
         if request.deleted {
             let BrowseRequest { project, scope, kind, .. } = request;
             let filter = DeletedFilter { project, scope, kind };
-            let (memories, total) =
-                self.store().deleted_page(&filter, request.offset, request.limit).await?;
+            let (memories, total) = self.store().deleted_page(&filter, request.offset, request.limit).await?;
             return Ok(Browsed { memories, total });
         }
         let query = conditions(&request);

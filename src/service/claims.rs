@@ -226,7 +226,9 @@ impl Service {
                 }
                 Err(misfit) => {
                     turns.push(told.text);
-                    turns.push(format!("{misfit}. Answer once more, with JSON of that schema and nothing else."));
+                    turns.push(format!(
+                        "{misfit}. Answer once more, with JSON of that schema and nothing else."
+                    ));
                 }
             }
         }

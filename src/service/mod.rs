@@ -3,16 +3,16 @@
 //! One file for each. All text is redacted here, before the store, the index or a log sees it; every
 //! write goes through [`crate::store::Store::transact`], which tells the index of it.
 
-mod browse;
 pub mod backup;
+mod browse;
 mod claims;
 mod context;
 pub mod doctor;
 mod error;
 mod fields;
 mod get;
-mod hooked;
 mod graph;
+mod hooked;
 mod indexing;
 mod note;
 mod peers;
@@ -20,8 +20,8 @@ mod portable;
 mod projects;
 mod prompt;
 mod query;
-mod relate;
 mod reindex;
+mod relate;
 mod save;
 mod search;
 mod session;
@@ -148,7 +148,8 @@ impl Service {
         settings: Settings,
         embedding: Embedding,
     ) -> Result<Self, ServiceError> {
-        let index_dir = settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
+        let index_dir =
+            settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
         let (index, _) = Index::open(&index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, &index_dir));
         let vectors = Arc::new(vectors::Vectors::new(embedding));

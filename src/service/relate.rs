@@ -60,8 +60,7 @@ impl Service {
         }
         let names: Vec<String> = mentions.iter().map(|mention| mention.name.clone()).collect();
         let (project, scope) = (memory.project.clone(), memory.scope);
-        let found =
-            self.ask(move |index| index.holders(&project, scope, &names, HOLDERS_MAX + 1)).await?;
+        let found = self.ask(move |index| index.holders(&project, scope, &names, HOLDERS_MAX + 1)).await?;
         let others = found
             .into_iter()
             .map(|holders| holders.into_iter().filter(|id| *id != memory.id).collect::<Vec<MemoryId>>());

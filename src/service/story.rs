@@ -22,12 +22,7 @@ impl Service {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn story(
-        &self,
-        id: &SessionId,
-        after: Timestamp,
-        limit: usize,
-    ) -> Result<Story, ServiceError> {
+    pub async fn story(&self, id: &SessionId, after: Timestamp, limit: usize) -> Result<Story, ServiceError> {
         let store = self.store();
         let (session, written, prompts) = tokio::try_join!(
             store.session(id),

@@ -150,7 +150,13 @@ impl Vectors {
     }
 
     /// Takes in the new vectors of a memory, made by a model.
-    pub(super) fn put(&self, model: &StoredModel, project: &Project, memory: &MemoryId, vectors: &[Vec<f32>]) {
+    pub(super) fn put(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        memory: &MemoryId,
+        vectors: &[Vec<f32>],
+    ) {
         if !matches!(&*self.known(), Known::Ready(ready) if ready.model.table == model.table) {
             return;
         }
@@ -402,9 +408,7 @@ impl Service {
             };
             let Some(last) = page.last() else { break };
             after.clone_from(&last.place);
-            rows.extend(
-                page.into_iter().map(|row| (row.memory, row.passage, Packed::new(&row.embedding))),
-            );
+            rows.extend(page.into_iter().map(|row| (row.memory, row.passage, Packed::new(&row.embedding))));
         }
         let count = rows.len();
         // Another model may have been chosen while this was read.

@@ -259,7 +259,10 @@ impl Service {
                 };
                 let next = next.unwrap_or_else(|error| {
                     tracing::warn!(%error, "the worker met a fault of the store");
-                    service.0.worker.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
+                    service
+                        .0
+                        .worker
+                        .set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
                     Next::In(FAULT_WAIT)
                 });
                 let Next::In(wait) = next else { continue };
@@ -365,7 +368,8 @@ impl Loop {
             }
         };
         if let Some(wait) = self.breaker.wait(self.begun.elapsed()) {
-            worker.set(WorkerState::Waiting("the provider does not answer; it is asked again soon".to_owned()));
+            worker
+                .set(WorkerState::Waiting("the provider does not answer; it is asked again soon".to_owned()));
             return Ok(Next::In(wait));
         }
         if let Some(next) = self.fill(service, &target).await? {
@@ -387,10 +391,7 @@ impl Loop {
     }
 
     /// The provider of the settings and where its vectors go, or why there is none.
-    async fn provider(
-        &mut self,
-        service: &Service,
-    ) -> Result<Provided, ServiceError> {
+    async fn provider(&mut self, service: &Service) -> Result<Provided, ServiceError> {
         if let (Some(embedder), Some(target)) = (&self.embedder, &self.target) {
             return Ok(Ok((Arc::clone(embedder), target.clone())));
         }
@@ -404,7 +405,8 @@ impl Loop {
         lock(&service.0.worker.told).model = Some(model.name.clone());
         let stored = service.store().models().await?;
         let is_it = |one: &&StoredModel| one.name == model.name && one.dimension == model.dimension;
-        let target = match (stored.iter().find(is_it), stored.iter().find(|m| m.state == ModelState::Active)) {
+        let target = match (stored.iter().find(is_it), stored.iter().find(|m| m.state == ModelState::Active))
+        {
             (Some(found), _) => found.clone(),
             (None, Some(active)) => {
                 let named = |name: &str, dimension: usize| format!("{name} ({dimension} numbers)");

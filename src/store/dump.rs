@@ -65,7 +65,14 @@ pub fn script() -> (Pieces, Script) {
 impl Store {
     /// Begins to write everything as it is at this moment. Reads and writes go on meanwhile.
     pub async fn dump(&self) -> Result<Dump, StoreError> {
-        let export = self.engine()?.db("a backup by this program")?.export(()).with_config().users(false).accesses(false).await;
+        let export = self
+            .engine()?
+            .db("a backup by this program")?
+            .export(())
+            .with_config()
+            .users(false)
+            .accesses(false)
+            .await;
         let backup =
             export.map_err(|error| StoreError::Query { statement: "export", reason: error.to_string() })?;
         Ok(Dump(backup))

@@ -177,14 +177,13 @@ impl Engine {
         vars: Variables,
     ) -> Result<IndexedResults, StoreError> {
         let unexplained = |reason: String| StoreError::Query { statement: name, reason };
-        let mut results = match self {
-            Self::Embedded(embedded) => {
-                embedded.db.query(text).bind(vars).await.map_err(|error| {
+        let mut results =
+            match self {
+                Self::Embedded(embedded) => embedded.db.query(text).bind(vars).await.map_err(|error| {
                     classify(name, &error).unwrap_or_else(|| unexplained(error.to_string()))
-                })?
-            }
-            Self::Remote(link) => link.query(name, text, vars).await?,
-        };
+                })?,
+                Self::Remote(link) => link.query(name, text, vars).await?,
+            };
         let errors = results.take_errors();
         if errors.is_empty() {
             return Ok(results);

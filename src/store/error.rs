@@ -92,7 +92,9 @@ pub enum StoreError {
         reason: String,
     },
     /// Something that only an embedded store can do.
-    #[error("{0} needs a store of this machine, and this one is on a server: use SurrealDB's own tools there")]
+    #[error(
+        "{0} needs a store of this machine, and this one is on a server: use SurrealDB's own tools there"
+    )]
     NotRemote(&'static str),
     /// The store is closing.
     #[error("the store is closing; call again")]

@@ -177,8 +177,12 @@ impl Store {
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
-        let vars =
-            Vars::new().with("owner", owner).limit(limit).at("now", self.now()).at("until", until).with("kind", kind.as_str());
+        let vars = Vars::new()
+            .with("owner", owner)
+            .limit(limit)
+            .at("now", self.now())
+            .at("until", until)
+            .with("kind", kind.as_str());
         let mut results = self.insist(statement::JOB_CLAIM, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter()
@@ -240,7 +244,10 @@ impl Store {
 
     /// Ends a job for which there is nothing to do.
     pub async fn end_job(&self, owner: &str, job: &Job) -> Result<(), StoreError> {
-        let vars = Vars::new().with("owner", owner).with("claim", job.claim).with("job", job.kind.record(&job.memory));
+        let vars = Vars::new()
+            .with("owner", owner)
+            .with("claim", job.claim)
+            .with("job", job.kind.record(&job.memory));
         self.insist(statement::JOB_END, vars).await.map(drop)
     }
 
@@ -254,8 +261,15 @@ impl Store {
     ) -> Result<(), StoreError> {
         let state = if again.is_some() { JobState::Queued } else { JobState::Dead };
         let reason = crate::text::cut_chars(&crate::text::one_line(reason), ERROR_CHARS_MAX).into_owned();
-        self.put_back(owner, std::slice::from_ref(job), state, again.unwrap_or(self.now()), Some(reason), false)
-            .await
+        self.put_back(
+            owner,
+            std::slice::from_ref(job),
+            state,
+            again.unwrap_or(self.now()),
+            Some(reason),
+            false,
+        )
+        .await
     }
 
     /// Gives leased jobs back as if they had not been taken.
@@ -464,7 +478,10 @@ mod tests {
             let jobs = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
             assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].memory), (1, 1, &saved.id));
             assert!(jobs[0].queued_at.is_some());
-            assert!(store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(), "it is leased");
+            assert!(
+                store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+                "it is leased"
+            );
             let counts = store.job_counts().await.unwrap();
             assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
@@ -474,7 +491,10 @@ mod tests {
             assert!(!told && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
             assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
             assert!(told);
-            assert_eq!(places(&store, &model, &saved.project).await, [(saved.id.clone(), 0), (saved.id.clone(), 1)]);
+            assert_eq!(
+                places(&store, &model, &saved.project).await,
+                [(saved.id.clone(), 0), (saved.id.clone(), 1)]
+            );
             assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
             assert_eq!(store.job_counts().await.unwrap().depth(), 0);
             assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
@@ -510,7 +530,12 @@ mod tests {
             saved.version = 2;
             save(&store, &saved).await;
             let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
-            assert!(store.finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ()).await.unwrap());
+            assert!(
+                store
+                    .finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
+                    .await
+                    .unwrap()
+            );
             saved.version = 3;
             save(&store, &saved).await;
             let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
@@ -533,7 +558,10 @@ mod tests {
             store.fail_job("a/1", &first[0], None, "late").await.unwrap();
             assert_eq!(store.job_counts().await.unwrap().leased, 1, "a late word changes nothing");
             store.fail_job("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
-            assert!(store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(), "it is not due");
+            assert!(
+                store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+                "it is not due"
+            );
             let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
             assert_eq!(waiting[0].error.as_deref(), Some("again later"));
             assert_eq!(waiting[0].title, saved.title);
@@ -550,7 +578,11 @@ mod tests {
             assert_eq!(store.retry_jobs().await.unwrap(), 1);
             assert_eq!(store.claim_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
             store.orphaned_jobs().await.unwrap();
-            assert_eq!(store.claim_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1, "its process ended");
+            assert_eq!(
+                store.claim_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
+                1,
+                "its process ended"
+            );
             store.close().await.unwrap();
         });
     }

@@ -68,7 +68,9 @@ impl Link {
         let begun = Instant::now();
         loop {
             match link.live().await {
-                Err(error @ StoreError::Unreachable { .. }) if begun.elapsed() >= START_MAX => return Err(error),
+                Err(error @ StoreError::Unreachable { .. }) if begun.elapsed() >= START_MAX => {
+                    return Err(error);
+                }
                 Err(StoreError::Unreachable { .. }) => tokio::time::sleep(PAUSE_MIN).await,
                 Err(error) => return Err(error),
                 Ok(_) => return Ok(link),
@@ -155,7 +157,9 @@ impl Link {
                 let pause = (PAUSE_MIN * (1 << place.failures.min(8))).min(PAUSE_MAX);
                 place.failures = place.failures.saturating_add(1);
                 let reason = match &error {
-                    StoreError::Unreachable { reason, .. } | StoreError::Remote { reason, .. } => reason.clone(),
+                    StoreError::Unreachable { reason, .. } | StoreError::Remote { reason, .. } => {
+                        reason.clone()
+                    }
                     other => other.to_string(),
                 };
                 place.waiting = Some((Instant::now() + pause, reason));
@@ -268,9 +272,14 @@ mod tests {
 
     #[test]
     fn versions_from_3_3_to_below_4_work() {
-        for (version, fit) in
-            [((2, 9), false), ((3, 2), false), ((3, 3), true), ((3, 12), true), ((4, 0), false), ((4, 1), false)]
-        {
+        for (version, fit) in [
+            ((2, 9), false),
+            ((3, 2), false),
+            ((3, 3), true),
+            ((3, 12), true),
+            ((4, 0), false),
+            ((4, 1), false),
+        ] {
             assert_eq!(fits(version.0, version.1), fit, "{version:?}");
         }
     }

@@ -114,9 +114,8 @@ impl Studio {
     /// Listens, and defines the visitors' user last: an endpoint that did not open leaves none.
     async fn open(engine: &Engine, options: StudioOptions) -> Result<(Self, StudioAccess), StoreError> {
         let origins = APPS.iter().map(|app| (*app).to_owned()).chain(options.origins);
-        let guard = Guard::new(&PATHS)
-            .letting_in(origins)
-            .map_err(|odd| StoreError::Studio(odd.to_string()))?;
+        let guard =
+            Guard::new(&PATHS).letting_in(origins).map_err(|odd| StoreError::Studio(odd.to_string()))?;
         let refused = |error: std::io::Error| {
             StoreError::Studio(format!("127.0.0.1:{}: {error}; choose another port", options.port))
         };

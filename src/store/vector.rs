@@ -87,7 +87,8 @@ impl StoredModel {
 
     /// Fills a template: names of tables are made of letters, digits and `_` only.
     fn fill(&self, template: Statement) -> String {
-        let model: String = self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
+        let model: String =
+            self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
         template
             .text
             .replace("{table}", &self.table)
@@ -211,8 +212,7 @@ impl Store {
         let (template, vars) = match projects {
             None => (statement::VECTOR_NEAREST, vars),
             Some(projects) => {
-                let names: Vec<String> =
-                    projects.iter().map(|project| project.as_str().to_owned()).collect();
+                let names: Vec<String> = projects.iter().map(|project| project.as_str().to_owned()).collect();
                 (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
             }
         };
@@ -240,7 +240,8 @@ impl Store {
             revision: i64,
         }
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
-        let mut results = self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
+        let mut results =
+            self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
         let rows: Vec<Row> = take("vector", &mut results, 0)?;
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
     }
@@ -329,8 +330,10 @@ mod tests {
                 ((state >> 40) as f32) / ((1_u64 << 24) as f32) - 0.5
             })
         };
-        let mixed: Vec<f32> =
-            numbers(seed % 17 + 1_000_000).zip(numbers(seed + 1)).map(|(topic, own)| topic + 0.7 * own).collect();
+        let mixed: Vec<f32> = numbers(seed % 17 + 1_000_000)
+            .zip(numbers(seed + 1))
+            .map(|(topic, own)| topic + 0.7 * own)
+            .collect();
         let length = mixed.iter().map(|x| x * x).sum::<f32>().sqrt();
         mixed.into_iter().map(|x| x / length).collect()
     }
@@ -393,7 +396,8 @@ mod tests {
                 assert!(inside(&held[memory].0), "of another project");
             }
             wanted += exact.len().min(K);
-            found += exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
+            found +=
+                exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
         }
         found as f64 / wanted as f64
     }
@@ -426,7 +430,8 @@ mod tests {
                 }
                 // A third of what was there is changed, some of it goes.
                 for id in held.keys().cloned().collect::<Vec<_>>() {
-                    let Some((old, place)) = held.get_mut(&id).filter(|(old, _)| batch.iter().all(|b| b.id != old.id))
+                    let Some((old, place)) =
+                        held.get_mut(&id).filter(|(old, _)| batch.iter().all(|b| b.id != old.id))
                     else {
                         continue;
                     };

@@ -82,11 +82,8 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     saves(state, chart, buffer);
     let rest = paint::below(rest, gap);
     // In a large window there is room for what happened last.
-    let (rest, latest) = if rest.height > 24 {
-        paint::split_rows(rest, 12)
-    } else {
-        (rest, Rect { height: 0, ..rest })
-    };
+    let (rest, latest) =
+        if rest.height > 24 { paint::split_rows(rest, 12) } else { (rest, Rect { height: 0, ..rest }) };
     let column = rest.width.saturating_sub(4) / if rest.width >= 120 { 3 } else { 2 };
     let place = |n: u16| Rect { x: rest.x + n * (column + 2), width: column, ..rest };
     if rest.width >= 120 {
@@ -129,8 +126,7 @@ fn numbers(state: &State, area: Rect, buffer: &mut Buffer) -> Rect {
     let column = area.width / 6;
     for ((number, word), n) in cells.iter().zip(0_u16..) {
         let cell = Rect { x: area.x + n * column, width: column.saturating_sub(1), ..area };
-        for (row, shown, style) in
-            [(0, number.as_str(), state.theme.accent()), (1, word, state.theme.dim())]
+        for (row, shown, style) in [(0, number.as_str(), state.theme.accent()), (1, word, state.theme.dim())]
         {
             if let Some(row) = paint::row(cell, row) {
                 paint::text(buffer, row, shown, style);
@@ -291,10 +287,18 @@ fn facts(state: &State) -> Vec<(Option<bool>, &'static str, String)> {
     let on = |yes: bool| if yes { Some(true) } else { None };
     vec![
         (daemon.0, "daemon", daemon.1),
-        (on(known), "store", format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0))),
+        (
+            on(known),
+            "store",
+            format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0)),
+        ),
         (on(known), "index", size("index_bytes")),
         (worker_well, "worker", format!("{worker_state} · {model}")),
-        (if failures > 0 { Some(false) } else { on(known) }, "queue", format!("{} waiting, {} failed", fit::count(queued), fit::count(failures))),
+        (
+            if failures > 0 { Some(false) } else { on(known) },
+            "queue",
+            format!("{} waiting, {} failed", fit::count(queued), fit::count(failures)),
+        ),
         (None, "lag", lag),
     ]
 }

@@ -259,7 +259,10 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
     lines.extend(fit::wrap(&spans, columns, &[], &[]));
     let more = [("topic", &memory.topic_key), ("tags", &memory.tags)];
     for (name, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let spans = vec![Span::styled(format!("{name} "), theme.dim()), Span::raw(fit::cut(value, columns.saturating_sub(8)))];
+        let spans = vec![
+            Span::styled(format!("{name} "), theme.dim()),
+            Span::raw(fit::cut(value, columns.saturating_sub(8))),
+        ];
         lines.push(Line::from(spans));
     }
     for (n, line) in lines.iter().enumerate() {
@@ -306,7 +309,8 @@ fn revisions(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let Some(revisions) = &detail.revisions else { return };
     if revisions.is_empty() {
-        let words = "This is the first revision. Each later save of the same topic keeps what was here before.";
+        let words =
+            "This is the first revision. Each later save of the same topic keeps what was here before.";
         paint::nothing(buffer, area, words, theme);
         return;
     }

@@ -96,7 +96,9 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
     const ALWAYS: [(&str, &str); 2] = [("?", "help"), ("q", "quit")];
     let keys: Vec<(&str, &str)> = match &state.overlay {
         Some(Overlay::Help) => vec![("any key", "back")],
-        Some(Overlay::Pick(_)) => vec![("type", "to narrow"), ("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],
+        Some(Overlay::Pick(_)) => {
+            vec![("type", "to narrow"), ("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")]
+        }
         Some(Overlay::Confirm(_)) => vec![("y", "yes"), ("n", "no")],
         None => match state.screen {
             Screen::Dashboard => dashboard::KEYS.to_vec(),
@@ -131,12 +133,8 @@ pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing
 /// A box in the middle of the terminal, emptied; gives its inside.
 fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer: &mut Buffer) -> Rect {
     let (width, height) = (columns.min(area.width), rows.min(area.height));
-    let place = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    };
+    let place =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     Clear.render(place, buffer);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
@@ -149,7 +147,8 @@ fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer:
 
 fn ask(state: &State, confirm: &Confirm, area: Rect, buffer: &mut Buffer) {
     let inner = over(state, area, 64, 7, &confirm.question, buffer);
-    let lines = fit::wrap(&[(confirm.detail.clone(), state.theme.plain())], usize::from(inner.width), &[], &[]);
+    let lines =
+        fit::wrap(&[(confirm.detail.clone(), state.theme.plain())], usize::from(inner.width), &[], &[]);
     for (n, line) in lines.iter().take(3).enumerate() {
         if let Some(row) = paint::row(inner, n) {
             paint::line(buffer, row, line);
@@ -171,7 +170,12 @@ fn pick(state: &State, picker: &Picker, area: Rect, buffer: &mut Buffer) {
     for (n, (name, note)) in found.iter().skip(top).take(height).enumerate() {
         let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
         let room = usize::from(row.width).saturating_sub(fit::width(note) + 2);
-        paint::text(buffer, row, &format!(" {}", fit::cut(&fit::clean_line(name), room)), state.theme.plain());
+        paint::text(
+            buffer,
+            row,
+            &format!(" {}", fit::cut(&fit::clean_line(name), room)),
+            state.theme.plain(),
+        );
         paint::text_right(buffer, row, note, state.theme.dim());
         if top + n == picker.cursor.at {
             paint::chosen(buffer, row, true, state.theme);
@@ -205,7 +209,10 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
             ("g", "what is around it"),
         ],
     ),
-    ("Sessions and calls", &[("f", "the session that it follows"), ("Space", "pause the calls"), ("/", "filter them")]),
+    (
+        "Sessions and calls",
+        &[("f", "the session that it follows"), ("Space", "pause the calls"), ("/", "filter them")],
+    ),
 ];
 
 fn help(state: &State, area: Rect, buffer: &mut Buffer) {
@@ -218,7 +225,10 @@ fn help(state: &State, area: Rect, buffer: &mut Buffer) {
         }
         for (n, (key, what)) in keys.iter().enumerate() {
             let Some(row) = paint::row(inner, at + 1 + n) else { break };
-            let spans = vec![Span::styled(format!("  {}", fit::pad(key, 26)), state.theme.accent()), Span::raw(*what)];
+            let spans = vec![
+                Span::styled(format!("  {}", fit::pad(key, 26)), state.theme.accent()),
+                Span::raw(*what),
+            ];
             paint::line(buffer, row, &Line::from(spans));
         }
         at += keys.len() + 1;

@@ -76,7 +76,8 @@ fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
             "title" => draft.title = value,
             "type" => draft.kind = value,
             "tags" => {
-                draft.tags = value.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
+                draft.tags =
+                    value.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
             }
             other => return Err(format!("`{other}` is neither title, type nor tags")),
         }

@@ -187,7 +187,10 @@ mod tests {
     fn lines_break_between_words_and_never_inside_a_character() {
         let lines = |text: &str, columns| -> Vec<String> {
             let spans = [(text.to_owned(), Style::new())];
-            wrap(&spans, columns, &[Span::raw("- ")], &[Span::raw("  ")]).iter().map(Line::to_string).collect()
+            wrap(&spans, columns, &[Span::raw("- ")], &[Span::raw("  ")])
+                .iter()
+                .map(Line::to_string)
+                .collect()
         };
         assert_eq!(lines("one two three", 9), ["- one two", "  three"]);
         assert_eq!(lines("abcdefghij", 7), ["- abcde", "  fghij"]);

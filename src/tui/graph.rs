@@ -275,7 +275,8 @@ fn join(
         buffer.set_string(spine, y, "│", style);
     }
     let outwards = spine + 3 >= to;
-    let (centre_side, node_side) = if outwards { (from..spine, spine + 1..to) } else { (spine + 1..to, from..spine) };
+    let (centre_side, node_side) =
+        if outwards { (from..spine, spine + 1..to) } else { (spine + 1..to, from..spine) };
     for x in centre_side {
         buffer.set_string(x, middle, "─", style);
     }

@@ -29,12 +29,7 @@ pub fn begin(home: Home, starts: bool, messages: Sender<Message>) -> Sender<Ask>
     sender
 }
 
-async fn keep(
-    home: Home,
-    autostart: Autostart,
-    mut questions: Receiver<Ask>,
-    messages: Sender<Message>,
-) {
+async fn keep(home: Home, autostart: Autostart, mut questions: Receiver<Ask>, messages: Sender<Message>) {
     let mut pause = PAUSE_FIRST;
     loop {
         match reach(&home, autostart).await {
@@ -67,8 +62,7 @@ async fn keep(
 async fn reach(home: &Home, autostart: Autostart) -> Result<Client, String> {
     Config::read(&home.config_file()).map_err(|error| error.to_string())?;
     let hello = Hello { watches: true, ..Hello::of_this_process(Role::Operator) };
-    let connection =
-        client::connect(home, &hello, autostart).await.map_err(|error| error.to_string())?;
+    let connection = client::connect(home, &hello, autostart).await.map_err(|error| error.to_string())?;
     Client::new(connection, CALL_MAX).await.map_err(|error| error.to_string())
 }
 

@@ -45,10 +45,12 @@ impl Live {
 
     /// The calls to show, newest first.
     fn shown(&self) -> Vec<&Call> {
-        let words: Vec<String> = self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> =
+            self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
         let fits = |call: &&Call| {
             let failed = if call.failed { "failed" } else { "" };
-            let all = [&call.tool, &call.agent, &call.project, &call.outcome, &call.arguments].map(String::as_str);
+            let all =
+                [&call.tool, &call.agent, &call.project, &call.outcome, &call.arguments].map(String::as_str);
             let line = format!("{} {failed}", all.join(" ")).to_lowercase();
             words.iter().all(|word| line.contains(word.as_str()))
         };
@@ -69,7 +71,11 @@ pub fn restart(state: &mut State) {
 pub fn tick(state: &mut State) {
     if !state.asks.is_waiting(Slot::Live) {
         let after = state.live.last;
-        state.asks.ask(Slot::Live, "op_live", json!({ "after": after, "limit": CALLS_MAX, "wait_ms": WAIT_MS }));
+        state.asks.ask(
+            Slot::Live,
+            "op_live",
+            json!({ "after": after, "limit": CALLS_MAX, "wait_ms": WAIT_MS }),
+        );
     }
 }
 
@@ -189,7 +195,14 @@ fn bar(state: &State, row: Rect, count: usize, buffer: &mut Buffer) {
     paint::text(buffer, row, mark, style);
     let rest = Rect { x: row.x + 14, width: row.width.saturating_sub(14), ..row };
     if live.typing || !live.filter.is_blank() {
-        super::draw::input(buffer, Rect { width: rest.width.saturating_sub(16), ..rest }, "filter ", &live.filter, live.typing, theme);
+        super::draw::input(
+            buffer,
+            Rect { width: rest.width.saturating_sub(16), ..rest },
+            "filter ",
+            &live.filter,
+            live.typing,
+            theme,
+        );
     } else {
         paint::text(buffer, rest, "every call of every agent", theme.dim());
     }
@@ -201,11 +214,15 @@ pub fn call_line(state: &State, call: &Call, columns: usize) -> Line<'static> {
     let theme = state.theme;
     let wide = columns >= 110;
     let (agent, project, outcome) = if wide { (16, 22, 24) } else { (12, 0, 14) };
-    let mark = if call.failed { Span::styled("✗ ", theme.bad()) } else { Span::styled("✓ ", theme.good()) };
+    let mark =
+        if call.failed { Span::styled("✗ ", theme.bad()) } else { Span::styled("✓ ", theme.good()) };
     let mut spans = vec![
         Span::styled(clock(call.at, &state.zone, "%H:%M:%S "), theme.dim()),
         mark,
-        Span::styled(fit::pad(call.tool.trim_start_matches("mem_"), if wide { 20 } else { 16 }), theme.strong()),
+        Span::styled(
+            fit::pad(call.tool.trim_start_matches("mem_"), if wide { 20 } else { 16 }),
+            theme.strong(),
+        ),
         Span::raw(format!(" {}", fit::pad(&call.agent, agent))),
     ];
     if project > 0 {

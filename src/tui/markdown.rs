@@ -80,7 +80,10 @@ impl Page {
             Event::Start(tag) => self.begin(tag),
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.code => self.code_lines(&text),
-            Event::Text(text) | Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+            Event::Text(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => {
                 self.text(&text);
             }
             Event::Html(text) => {
@@ -114,7 +117,8 @@ impl Page {
             Tag::Paragraph => self.paragraph_gap(),
             Tag::Heading { level, .. } => {
                 self.gap();
-                let underline = if level == HeadingLevel::H1 { Modifier::UNDERLINED } else { Modifier::empty() };
+                let underline =
+                    if level == HeadingLevel::H1 { Modifier::UNDERLINED } else { Modifier::empty() };
                 self.push_style(self.theme.accent().add_modifier(underline));
             }
             Tag::BlockQuote(_) => {
@@ -248,8 +252,27 @@ mod tests {
         assert_eq!(
             shown(text, 12),
             [
-                "Head", "", "What: x", "Why: y", "", "• one", "• two words", "  more", "  • deep", "", "1. first",
-                "2. second", "", "▏ said", "", "▏ rust", "▏ let x = 1;", "", "────────────", "", "end code",
+                "Head",
+                "",
+                "What: x",
+                "Why: y",
+                "",
+                "• one",
+                "• two words",
+                "  more",
+                "  • deep",
+                "",
+                "1. first",
+                "2. second",
+                "",
+                "▏ said",
+                "",
+                "▏ rust",
+                "▏ let x = 1;",
+                "",
+                "────────────",
+                "",
+                "end code",
                 "bold",
             ]
         );

@@ -161,7 +161,9 @@ mod tests {
     fn a_text_scrolls_within_its_ends() {
         let mut scroll = Scroll::default();
         assert_eq!(scroll.top(30, 10), 0);
-        for (code, want) in [(KeyCode::End, 20), (KeyCode::Down, 20), (KeyCode::PageUp, 12), (KeyCode::Home, 0)] {
+        for (code, want) in
+            [(KeyCode::End, 20), (KeyCode::Down, 20), (KeyCode::PageUp, 12), (KeyCode::Home, 0)]
+        {
             scroll.key(key(code));
             assert_eq!(scroll.top(30, 10), want, "{code:?}");
         }

@@ -92,8 +92,7 @@ impl Memory {
     /// From `mem_get_observation`.
     pub fn read(value: &Value) -> Self {
         let raw = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let tags: Vec<String> =
-            items(value, "tags").filter_map(Value::as_str).map(str::to_owned).collect();
+        let tags: Vec<String> = items(value, "tags").filter_map(Value::as_str).map(str::to_owned).collect();
         let relation = |near: &Value| Relation {
             id: text(near, "id"),
             title: text(near, "title"),
@@ -296,7 +295,10 @@ mod tests {
     #[test]
     fn stored_escapes_are_gone_from_every_line() {
         let row = Row::read(&json!({ "title": "a\u{1b}[31m\nb", "project": "", "preview": "\u{9b}x" }));
-        assert_eq!((row.title.as_str(), row.project.as_str(), row.preview.as_str()), ("a[31m b", "personal", "x"));
+        assert_eq!(
+            (row.title.as_str(), row.project.as_str(), row.preview.as_str()),
+            ("a[31m b", "personal", "x")
+        );
     }
 
     #[test]

@@ -258,11 +258,21 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
 pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
     if state.sessions.inside {
         return &[
-            ("Esc", "back"), ("↑↓", "choose"), ("Enter", "read"), ("g", "graph"), ("f", "what it follows"),
+            ("Esc", "back"),
+            ("↑↓", "choose"),
+            ("Enter", "read"),
+            ("g", "graph"),
+            ("f", "what it follows"),
             ("Space", "scroll"),
         ];
     }
-    &[("↑↓", "choose"), ("Enter", "look inside"), ("f", "what it follows"), ("p", "project"), ("r", "read again")]
+    &[
+        ("↑↓", "choose"),
+        ("Enter", "look inside"),
+        ("f", "what it follows"),
+        ("p", "project"),
+        ("r", "read again"),
+    ]
 }
 
 /// Draws it.
@@ -283,7 +293,12 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
 
 fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     let (theme, sessions) = (state.theme, &state.sessions);
-    let note = format!("{} · {}{}", state.place_name(), fit::count(sessions.rows.len() as u64), if sessions.complete { "" } else { "+" });
+    let note = format!(
+        "{} · {}{}",
+        state.place_name(),
+        fit::count(sessions.rows.len() as u64),
+        if sessions.complete { "" } else { "+" }
+    );
     let area = paint::below(paint::heading(buffer, area, "Sessions", &note, theme), 1);
     if sessions.rows.is_empty() {
         let waiting = state.asks.is_waiting(Slot::Sessions);
@@ -296,7 +311,9 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     for n in 0..rows.min(sessions.rows.len() - top) {
         let at = top + n;
         let session = &sessions.rows[at];
-        let (Some(first), Some(second)) = (paint::row(area, n * 2), paint::row(area, n * 2 + 1)) else { break };
+        let (Some(first), Some(second)) = (paint::row(area, n * 2), paint::row(area, n * 2 + 1)) else {
+            break;
+        };
         let width = first.width.saturating_sub(2);
         let lanes = &sessions.lanes[at];
         let used = draw_lanes(state, lanes, session, first, buffer);
@@ -442,7 +459,8 @@ mod tests {
     #[test]
     fn sessions_that_follow_each_other_share_a_lane() {
         // d follows b, c follows a, b follows a; a begins it all.
-        let rows = [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
+        let rows =
+            [session("d", "b"), session("c", "a"), session("b", "a"), session("a", ""), session("z", "")];
         let lanes = lanes(&rows);
         assert_eq!(lanes.iter().map(|lane| lane.own).collect::<Vec<_>>(), [0, 1, 0, 0, 0]);
         assert_eq!(lanes[1].above, [true]);

@@ -66,9 +66,16 @@ pub enum Message {
     Tick(Timestamp),
     Link(Link),
     /// The answer to a question: the structured half, or the words of a refusal.
-    Answer { slot: Slot, number: u64, outcome: Result<Value, String> },
+    Answer {
+        slot: Slot,
+        number: u64,
+        outcome: Result<Value, String>,
+    },
     /// The connection went away before a question was answered.
-    Lost { slot: Slot, number: u64 },
+    Lost {
+        slot: Slot,
+        number: u64,
+    },
     /// What came of an edit, and the file that holds the text; no draft when nothing was changed.
     Edited(Result<Option<(Draft, String)>, String>),
 }

@@ -107,8 +107,7 @@ pub(super) fn nearest(
     for group in groups {
         let rows = group.numbers.chunks_exact(group.dimension.max(1));
         scored.extend(
-            rows.zip(&group.places)
-                .map(|(row, place)| Scored { product: product(row, &query.0), place }),
+            rows.zip(&group.places).map(|(row, place)| Scored { product: product(row, &query.0), place }),
         );
     }
     let mut found: Vec<Near> = Vec::new();

@@ -4,9 +4,9 @@ use crate::support::{Home, Value, json};
 
 const COMMANDS: &[&str] = &[
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "update", "delete",
-    "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export", "import", "backup",
-    "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui", "setup", "unsetup", "hook",
-    "prompt", "help",
+    "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export", "import",
+    "backup", "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui", "setup",
+    "unsetup", "hook", "prompt", "help",
 ];
 
 /// Saves through the command line; gives the id.

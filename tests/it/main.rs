@@ -48,9 +48,9 @@ mod sql;
 mod studio;
 mod tidy;
 mod tools;
+mod tui;
 mod worker;
 mod worker_crash;
-mod tui;
 
 /// A file that is not listed above would never run.
 #[test]

@@ -18,9 +18,7 @@ fn a_server_for_the_other_tests() {
 /// Searches until a memory is found; gives how long it took.
 fn found(agent: &mut Agent, query: &str, id: &str) -> Duration {
     let begun = Instant::now();
-    wait_for("the other daemon to find it", || {
-        agent.search(query).iter().any(|hit| hit == id).then_some(())
-    });
+    wait_for("the other daemon to find it", || agent.search(query).iter().any(|hit| hit == id).then_some(()));
     begun.elapsed()
 }
 
@@ -61,7 +59,8 @@ fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
                 for i in 0..count {
                     agent.save(&format!("Home {n} save {i}"), &format!("{} of {n}", word(i)));
                     // One topic that both write.
-                    let turn = json!({"title": "Shared", "content": format!("{n} at {i}"), "topic_key": "a/b"});
+                    let turn =
+                        json!({"title": "Shared", "content": format!("{n} at {i}"), "topic_key": "a/b"});
                     agent.ok("mem_save", turn);
                 }
             });

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Value, Home, json};
+use crate::support::{Home, Value, json};
 
 fn home() -> Home {
     let home = Home::new();

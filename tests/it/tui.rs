@@ -11,7 +11,8 @@ const WIDE: (u16, u16) = (200, 60);
 const SMALL: (u16, u16) = (80, 24);
 
 const WORDS: [&str; 12] = [
-    "lease", "queue", "writer", "index", "socket", "daemon", "pump", "commit", "passage", "cache", "lock", "graph",
+    "lease", "queue", "writer", "index", "socket", "daemon", "pump", "commit", "passage", "cache", "lock",
+    "graph",
 ];
 const KINDS: [&str; 6] = ["decision", "bugfix", "architecture", "pattern", "discovery", "preference"];
 

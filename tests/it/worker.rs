@@ -12,7 +12,8 @@ fn worker(home: &Home) -> Value {
 fn drained(home: &Home) -> Value {
     wait_for("the queue to drain", || {
         let worker = worker(home);
-        (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null()).then_some(worker)
+        (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null())
+            .then_some(worker)
     })
 }
 

@@ -24,7 +24,8 @@ struct Held {
 fn held(home: &Home) -> Held {
     home.run(&["daemon", "stop"]).success();
     // The database needs deeper stacks than a test's thread has.
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(16 << 20).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(16 << 20).enable_all().build();
     let dir = home.data().join("store");
     runtime.unwrap().block_on(async move { tokio::spawn(read(dir)).await.unwrap() })
 }
@@ -119,7 +120,9 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
             match rng.random_range(0..4) {
                 0 => drop(agent.call("mem_delete", json!({"id": id}))),
                 1 => drop(agent.call("mem_update", json!({"id": id, "project": format!("p{}", round % 3)}))),
-                _ => drop(agent.call("mem_update", json!({"id": id, "content": format!("Update of {round}.")}))),
+                _ => drop(
+                    agent.call("mem_update", json!({"id": id, "content": format!("Update of {round}.")})),
+                ),
             }
         }
         std::thread::sleep(Duration::from_millis(rng.random_range(0..400)));
@@ -136,7 +139,8 @@ fn purging_merging_and_importing_keep_vectors_true() {
     let provider = Fickle::start();
     let home = Home::with_config(&provider.config(""));
     let mut agent = home.agent();
-    let ids: Vec<String> = (0..12).map(|n| agent.save(&format!("Title {n}"), &format!("Text {n}."))).collect();
+    let ids: Vec<String> =
+        (0..12).map(|n| agent.save(&format!("Title {n}"), &format!("Text {n}."))).collect();
     agent.ok("mem_save", json!({"title": "Mine", "content": "Personal.", "scope": "personal"}));
     drained(&home);
     agent.ok("mem_delete", json!({"id": ids[0], "hard": true}));

@@ -136,7 +136,9 @@ impl Graph {
         let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
         let mut out = "digraph cerebro {\n  node [shape=box];\n".to_owned();
         out.extend(
-            self.nodes.iter().map(|node| format!("  {} [label={}];\n", quoted(&node.id), quoted(&node.title))),
+            self.nodes
+                .iter()
+                .map(|node| format!("  {} [label={}];\n", quoted(&node.id), quoted(&node.title))),
         );
         out.extend(self.relations.iter().map(|one| {
             let label = quoted(&format!("{} {:.2}", one.kind, one.weight));
@@ -150,9 +152,7 @@ impl Graph {
         let mut out = "graph TD\n".to_owned();
         out.extend(self.nodes.iter().map(|node| format!("  {}[\"{}\"]\n", node.id, plain(&node.title))));
         out.extend(
-            self.relations
-                .iter()
-                .map(|one| format!("  {} -->|{}| {}\n", one.from, plain(&one.kind), one.to)),
+            self.relations.iter().map(|one| format!("  {} -->|{}| {}\n", one.from, plain(&one.kind), one.to)),
         );
         out
     }
@@ -193,9 +193,7 @@ mod tests {
 
     fn graph() -> Graph {
         let node = |id: &str, title: &str| json!({ "id": id, "title": title, "type": "manual" });
-        let edge = |from: &str, to: &str, kind: &str| {
-            json!({ "from": from, "to": to, "kind": kind, "weight": 0.5, "evidence": "a.rs" })
-        };
+        let edge = |from: &str, to: &str, kind: &str| json!({ "from": from, "to": to, "kind": kind, "weight": 0.5, "evidence": "a.rs" });
         Graph::read(&json!({
             "nodes": [node("m1", "Middle"), node("m2", "Say \"hi\" [x]"), node("m3", "Far\nline")],
             "relations": [edge("m1", "m2", "similar"), edge("m3", "m2", "fixes"), edge("m2", "m1", "fixes")],

@@ -21,7 +21,9 @@ pub struct TuiArgs {
 
 pub async fn run(desk: &Desk, args: TuiArgs) -> Result<Outcome> {
     if desk.output.is_json() {
-        return Err(Error::usage("screens cannot be shown as JSON").hint("`cerebro stats --json` and others can"));
+        return Err(
+            Error::usage("screens cannot be shown as JSON").hint("`cerebro stats --json` and others can")
+        );
     }
     if let Some(obstacle) = tui::obstacle() {
         return Err(Error::user(format!("the screens need a terminal: {obstacle}"))

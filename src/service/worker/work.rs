@@ -136,7 +136,8 @@ impl Loop {
         let fits = embedded.vectors.len() == wanted
             && embedded.vectors.iter().all(|vector| vector.len() == target.dimension);
         if !fits {
-            let words = format!("the provider gave {} vectors of another form than asked", embedded.vectors.len());
+            let words =
+                format!("the provider gave {} vectors of another form than asked", embedded.vectors.len());
             return Err(Halt::Unusable(words));
         }
         self.breaker.succeed();

@@ -9,8 +9,8 @@ mod model;
 mod provider;
 mod reply;
 mod repository;
-mod store;
 mod screens;
+mod store;
 pub mod surreal;
 
 use std::time::{Duration, Instant};

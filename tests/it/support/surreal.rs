@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use surrealdb_core::CommunityComposer;
 use surrealdb_core::channel::bounded;
 use surrealdb_core::dbs::Session;
 use surrealdb_core::kvs::Datastore;
-use surrealdb_core::CommunityComposer;
 use surrealdb_server::ntw::client_ip::ClientIp;
 use surrealdb_server::{RouterOptions, SurrealRouter};
 use tokio_util::sync::CancellationToken;
@@ -131,8 +131,9 @@ async fn run(folder: PathBuf, address: SocketAddr) {
     };
     let (_news, listen) = bounded(16);
     let stop = CancellationToken::new();
-    let router =
-        SurrealRouter::build::<CommunityComposer>(options, Arc::clone(&store), listen, stop, ()).await.unwrap();
+    let router = SurrealRouter::build::<CommunityComposer>(options, Arc::clone(&store), listen, stop, ())
+        .await
+        .unwrap();
     let listener = tokio::net::TcpListener::bind(address).await.unwrap();
     axum::serve(listener, router.into_router()).await.unwrap();
 }
