@@ -13,7 +13,7 @@ use surrealdb::{
     IndexedResults, Surreal,
     engine::any::{self, Any},
     opt::auth::{Database, Namespace, Root},
-    types::Variables,
+    types::{Value, Variables},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -177,19 +177,20 @@ impl Link {
             let words = format!("it is SurrealDB {version}; this cerebro works with 3.3 up to below 4.0");
             return Err(self.unfit(words));
         }
-        self.sign_in(&db).await?;
+        let level = self.sign_in(&db).await?;
         if self.remote.create {
             self.make_database(&db).await?;
+        } else {
+            self.look(&db, level).await?;
         }
         db.use_ns(namespace.as_str()).use_db(database.as_str()).await.map_err(|error| {
             if error.is_connection() { failed(error) } else { self.unfit(error.to_string()) }
         })?;
-        self.look_in(&db).await?;
         Ok(db)
     }
 
     /// Signs in as a user of the database, else of its namespace, else of the server.
-    async fn sign_in(&self, db: &Surreal<Any>) -> Result<(), StoreError> {
+    async fn sign_in(&self, db: &Surreal<Any>) -> Result<Level, StoreError> {
         let (namespace, database) = (self.remote.namespace.clone(), self.remote.database.clone());
         let (username, password) = (self.remote.user.clone(), self.remote.password.0.clone());
         let root = Root { username: username.clone(), password: password.clone() };
@@ -199,20 +200,17 @@ impl Link {
             password: password.clone(),
         };
         let of_database = Database { namespace, database, username, password };
-        let Err(first) = db.signin(of_database).await else { return Ok(()) };
-        if first.is_connection() {
-            return Err(self.unreachable(first.to_string()));
-        }
-        let Err(second) = db.signin(of_namespace).await else { return Ok(()) };
-        if second.is_connection() {
-            return Err(self.unreachable(second.to_string()));
-        }
-        let Err(third) = db.signin(root).await else { return Ok(()) };
-        if third.is_connection() {
-            return Err(self.unreachable(third.to_string()));
-        }
+        let refused = |error: surrealdb::Error| -> Result<surrealdb::Error, StoreError> {
+            if error.is_connection() { Err(self.unreachable(error.to_string())) } else { Ok(error) }
+        };
+        let Err(error) = db.signin(of_database).await else { return Ok(Level::Database) };
+        refused(error)?;
+        let Err(error) = db.signin(of_namespace).await else { return Ok(Level::Namespace) };
+        refused(error)?;
+        let Err(error) = db.signin(root).await else { return Ok(Level::Server) };
+        let error = refused(error)?;
         Err(self.unfit(format!(
-            "the server refuses the user `{}` with the password that was given ({third}); look at `user` and \
+            "the server refuses the user `{}` with the password that was given ({error}); look at `user` and \
              `password_file` of [remote], or CEREBRO_DB_USER and CEREBRO_DB_PASSWORD",
             self.remote.user
         )))
@@ -231,20 +229,46 @@ impl Link {
         Ok(())
     }
 
-    /// Whether namespace and database are there and this user may look at them.
-    async fn look_in(&self, db: &Surreal<Any>) -> Result<(), StoreError> {
-        let looked = db.query("INFO FOR DB").await.and_then(IndexedResults::check);
-        let Err(error) = looked else { return Ok(()) };
-        if error.is_connection() {
-            return Err(self.unreachable(error.to_string()));
-        }
+    /// Refuses a namespace or database that is not there: using it as a user with the right to would make it.
+    async fn look(&self, db: &Surreal<Any>, level: Level) -> Result<(), StoreError> {
         let Remote { namespace, database, .. } = &self.remote;
-        Err(self.unfit(format!(
-            "the database `{database}` of the namespace `{namespace}` is not there for this user ({error}); make \
-             it on the server (DEFINE NAMESPACE {namespace}; USE NS {namespace}; DEFINE DATABASE {database} \
-             STRICT), or say `create = true` in [remote]"
-        )))
+        if level == Level::Server && !self.lists(db, "INFO FOR ROOT", "namespaces", namespace).await? {
+            return Err(self.absent(&format!("the namespace `{namespace}`")));
+        }
+        let of_namespace = format!("USE NS {namespace}; INFO FOR NS");
+        if level != Level::Database && !self.lists(db, &of_namespace, "databases", database).await? {
+            return Err(self.absent(&format!("the database `{database}` of the namespace `{namespace}`")));
+        }
+        Ok(())
     }
+
+    /// Whether the last answer of a script names something in a list.
+    async fn lists(&self, db: &Surreal<Any>, text: &str, list: &str, name: &str) -> Result<bool, StoreError> {
+        let failed = |error: surrealdb::Error| {
+            if error.is_connection() { self.unreachable(error.to_string()) } else { self.unfit(error.to_string()) }
+        };
+        let mut results = db.query(text).await.and_then(IndexedResults::check).map_err(failed)?;
+        let last = results.num_statements().saturating_sub(1);
+        let told: Value = results.take(last).map_err(failed)?;
+        let Value::Object(told) = told else { return Ok(false) };
+        Ok(matches!(told.get(list), Some(Value::Object(names)) if names.get(name).is_some()))
+    }
+
+    fn absent(&self, what: &str) -> StoreError {
+        let Remote { namespace, database, .. } = &self.remote;
+        self.unfit(format!(
+            "{what} is not there; make it on the server (DEFINE NAMESPACE {namespace}; USE NS {namespace}; DEFINE \
+             DATABASE {database} STRICT), or say `create = true` in [remote]"
+        ))
+    }
+}
+
+/// Where the user is defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Database,
+    Namespace,
+    Server,
 }
 
 /// Gives a connection up when the server does not answer on it any more.
