@@ -245,7 +245,11 @@ impl Link {
     /// Whether the last answer of a script names something in a list.
     async fn lists(&self, db: &Surreal<Any>, text: &str, list: &str, name: &str) -> Result<bool, StoreError> {
         let failed = |error: surrealdb::Error| {
-            if error.is_connection() { self.unreachable(error.to_string()) } else { self.unfit(error.to_string()) }
+            if error.is_connection() {
+                self.unreachable(error.to_string())
+            } else {
+                self.unfit(error.to_string())
+            }
         };
         let mut results = db.query(text).await.and_then(IndexedResults::check).map_err(failed)?;
         let last = results.num_statements().saturating_sub(1);
