@@ -325,7 +325,7 @@ async fn main() -> Result<()> {
     run(&home, &checkout, &screen).await?;
 
     screen.heading("add it to your agent");
-    println!("\nclaude mcp add --scope user cerebro -- {} mcp", home.program.display());
+    println!("\n{} setup claude-code", home.program.display());
     println!("\nOther agents: README.md. This demo's home is removed now.");
     Ok(())
 }

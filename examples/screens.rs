@@ -155,7 +155,9 @@ fn store(lessons: &[Lesson]) -> Result<String> {
 fn memory_id(number: usize) -> String {
     let digits = b"abcdefghijklmnopqrstuvwxyz234567";
     let mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..12).map(|n| char::from(digits[(mixed >> (5 * n) & 31) as usize])).collect()
+    // An id begins with a letter.
+    let digit = |n: u64| (mixed >> (5 * n) & 31) % if n == 0 { 26 } else { 32 };
+    (0..12).map(|n| char::from(digits[digit(n) as usize])).collect()
 }
 
 /// A home that nothing else uses; its daemon stops when it goes.
