@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::support::{Home, Value, json, scaled, wait_for};
 
@@ -74,10 +74,10 @@ fn a_backup_while_agents_write_shows_one_moment() {
     for n in 0..scaled(300) {
         first.save(&format!("Before {n}"), &format!("Text number {n} before the backup."));
     }
-    let stop = AtomicBool::new(false);
+    let (stop, written) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (file, made) = std::thread::scope(|scope| {
         for writer in 0..3 {
-            let (home, stop) = (&home, &stop);
+            let (home, stop, written) = (&home, &stop, &written);
             scope.spawn(move || {
                 let mut agent = home.agent();
                 let mut n = 0;
@@ -89,10 +89,18 @@ fn a_backup_while_agents_write_shows_one_moment() {
                         json!({"id": id, "content": format!("Writer {writer} mended {n}.")}),
                     );
                     n += 1;
+                    if n == 1 {
+                        written.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
             });
         }
-        let made = (0..3).map(|_| backed_up(&home, &["--verify"])).next_back().unwrap();
+        // Each of the three writes before the first backup begins.
+        wait_for("the writers to write", || (written.load(Ordering::Relaxed) >= 3).then_some(()));
+        let mut made = backed_up(&home, &["--verify"]);
+        for _ in 0..2 {
+            made = backed_up(&home, &["--verify"]);
+        }
         stop.store(true, Ordering::Relaxed);
         made
     });
