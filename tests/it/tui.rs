@@ -90,6 +90,8 @@ fn filled(memories: usize, sessions: usize) -> Home {
     let file = home.work().join("all.jsonl");
     std::fs::write(&file, store(memories, sessions)).unwrap();
     home.run(&["import", file.to_str().unwrap()]).success();
+    // The next daemon has no calls to show but those of the test.
+    home.run(&["daemon", "stop"]).success();
     home
 }
 

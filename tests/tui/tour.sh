@@ -58,9 +58,8 @@ restored() {
   for _ in $(seq 100); do [ "$(state)" = '0 1' ] && break; sleep 0.05; done
   [ "$(state)" = '0 1' ] || fail "the terminal is not restored after $1: $(state)"
   keys 'clear; stty -a >'"$work"'/after; echo back' Enter
-  see 'back'
-  sleep 0.2
-  cmp -s "$work/before" "$work/after" || fail "stty differs after $1"
+  for _ in $(seq 100); do cmp -s "$work/before" "$work/after" && return; sleep 0.05; done
+  fail "stty differs after $1: $(diff "$work/before" "$work/after")"
 }
 pid() { pgrep -f -- "$program --home $home tui" | head -1; }
 
