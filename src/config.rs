@@ -25,12 +25,12 @@ use crate::{
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `dedup_window = "15m"`: how long an equal save or prompt counts as a repetition.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub dedup_window: Duration,
     /// `agent_hard_delete = true`: whether agents may destroy a memory for good.
     pub agent_hard_delete: bool,
     /// `idle_exit = "30m"`: when the daemon leaves without a call; `"0"` is never.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
@@ -49,7 +49,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct BackupConfig {
     /// `every = "6h"`: how often; `"0"`, the default, is never.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub every: Duration,
     /// `keep = 7`: how many are kept; 0 keeps all.
     pub keep: usize,
@@ -142,15 +142,6 @@ impl Config {
             remote: None,
         }
     }
-}
-
-fn duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let written = String::deserialize(deserializer)?;
-    text::duration(&written).ok_or_else(|| {
-        serde::de::Error::custom(format!(
-            "`{written}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
-        ))
-    })
 }
 
 #[cfg(test)]

@@ -288,6 +288,19 @@ pub fn duration(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
+/// Reads a [`duration`] where settings want one.
+///
+/// # Errors
+/// In words that say how one is written.
+pub fn setting_of_duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let written: String = serde::Deserialize::deserialize(deserializer)?;
+    duration(&written).ok_or_else(|| {
+        serde::de::Error::custom(format!(
+            "`{written}` is not a duration; write for example \"30s\", \"15m\", \"2h\", or \"0\""
+        ))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

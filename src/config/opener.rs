@@ -37,12 +37,18 @@ impl Config {
     /// Who says how memories stand to each other in a home; the file is read anew as above.
     fn claiming(&self, home: &Home) -> Claiming {
         let file = home.config_file();
-        let open = move || {
+        let read = move || {
             let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
-            llm::open(&config.relations)
+            Ok::<llm::Settings, EmbedError>(config.relations)
         };
+        let wanted = {
+            let read = read.clone();
+            move || read().is_ok_and(|settings| settings.provider.is_some())
+        };
+        let open = move || llm::open(&read()?);
         let settings = &self.relations;
         Claiming {
+            wanted: Arc::new(wanted),
             open: Arc::new(open),
             budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
         }

@@ -86,10 +86,10 @@ pub struct Settings {
     /// Most texts of one call; 0 is [`BATCH`].
     pub batch: usize,
     /// How long a provider elsewhere may take to answer.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub timeout: Duration,
     /// How long an idle model of this machine stays in memory; zero is for ever.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub unload_after: Duration,
     /// Most tokens that a metered provider may be asked for in a day; 0 is no bound.
     pub tokens_per_day: u64,
@@ -137,10 +137,4 @@ fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Provider, D::E
     let known = || Provider::ALL.map(|(name, _)| name).join(", ");
     Provider::named(&name)
         .ok_or_else(|| D::Error::custom(format!("`{name}` is no provider; write one of {}", known())))
-}
-
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let written = String::deserialize(deserializer)?;
-    text::duration(&written)
-        .ok_or_else(|| D::Error::custom(format!("`{written}` is not a duration such as \"30s\" or \"10m\"")))
 }

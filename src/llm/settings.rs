@@ -29,7 +29,7 @@ pub struct Settings {
     /// A file that holds the key, readable by its owner alone; the variable goes before it.
     pub api_key_file: Option<PathBuf>,
     /// How long a model may take to answer.
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "text::setting_of_duration")]
     pub timeout: Duration,
     /// Most tokens of a day, over all paid providers; 0 is no bound.
     pub tokens_per_day: u64,
@@ -94,10 +94,4 @@ fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect
         ))),
         found => Ok(found),
     }
-}
-
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let written = String::deserialize(deserializer)?;
-    text::duration(&written)
-        .ok_or_else(|| D::Error::custom(format!("`{written}` is not a duration such as \"30s\" or \"10m\"")))
 }

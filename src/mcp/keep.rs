@@ -133,11 +133,11 @@ pub(super) async fn note(call: &mut Call) -> Answer {
 /// A page of the relations between memories.
 pub(super) async fn relations(call: &mut Call) -> Answer {
     let after = call.arguments.text("after")?;
-    let drawn = call.service.relations(after.as_deref()).await?;
-    let rows: Vec<Value> = drawn
+    let page = call.service.relations(after.as_deref()).await?;
+    let rows: Vec<Value> = page
         .iter()
-        .map(|edge| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
+        .map(|(_, edge)| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
         .collect();
-    let next = drawn.last().map(|edge| edge.key.clone());
+    let next = page.last().map(|(key, _)| key.clone());
     Ok(Reply::saying(format!("{} relations", rows.len())).list("relations", rows).fact("next", next))
 }

@@ -3,7 +3,7 @@
 //! A claim annotates a hit; it never hides, reorders or deletes one.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -46,10 +46,19 @@ pub struct Claimed {
     pub conflicts_with: Vec<MemoryId>,
 }
 
+/// All claims of a moment.
+#[derive(Default)]
+struct Book {
+    /// By the memory that they are against.
+    claimed: BTreeMap<MemoryId, Claimed>,
+    /// The memories that claim anything, live or not.
+    claimants: BTreeSet<MemoryId>,
+}
+
 /// Who claims what, read from the store when it is first wanted.
 #[derive(Default)]
 pub(super) struct ClaimBook {
-    read: Mutex<Option<Arc<BTreeMap<MemoryId, Claimed>>>>,
+    read: Mutex<Option<Arc<Book>>>,
     /// There is something to ask a model about.
     wanted: Notify,
 }
@@ -60,10 +69,13 @@ impl ClaimBook {
         lock(&self.read).take();
     }
 
-    /// A memory that went takes its claims with it.
+    /// A memory that goes takes its claims with it, and one that comes back brings them again. Other commits
+    /// cost nothing: what a model claims anew is told by [`Self::forget`].
     pub(super) fn follow(&self, committed: &Committed) {
-        if committed.memories.iter().any(|memory| !memory.is_live() || memory.version > 1) {
-            self.forget();
+        let mut read = lock(&self.read);
+        let claims = |book: &Arc<Book>| committed.memories.iter().any(|one| book.claimants.contains(&one.id));
+        if read.as_ref().is_some_and(claims) {
+            read.take();
         }
     }
 }
@@ -74,6 +86,8 @@ pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, EmbedError> + Send + Sy
 /// Who says how memories stand to each other.
 #[derive(Clone)]
 pub struct Claiming {
+    /// Whether there is a model to ask: cheaper than to open it.
+    pub wanted: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Opens the model, if there is one.
     pub open: LlmOpener,
     /// What may be spent in a day if it is paid for.
@@ -83,7 +97,7 @@ pub struct Claiming {
 impl Claiming {
     /// Nobody.
     pub fn nobody() -> Self {
-        Self { open: Arc::new(|| Ok(None)), budget: Budget::default() }
+        Self { wanted: Arc::new(|| false), open: Arc::new(|| Ok(None)), budget: Budget::default() }
     }
 }
 
@@ -190,7 +204,7 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
-        if matches!((self.0.vectors.embedding.claiming.open)(), Ok(Some(_))) {
+        if (self.0.vectors.embedding.claiming.wanted)() {
             self.store().queue_claim(&memory.id, memory.revision).await?;
             self.0.claims.wanted.notify_one();
         }
@@ -267,26 +281,25 @@ impl Service {
     /// A failing store.
     pub async fn claimed(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
         let book = self.claim_book().await?;
-        Ok(ids.iter().filter_map(|id| Some((id.clone(), book.get(id)?.clone()))).collect())
+        Ok(ids.iter().filter_map(|id| Some((id.clone(), book.claimed.get(id)?.clone()))).collect())
     }
 
-    async fn claim_book(&self) -> Result<Arc<BTreeMap<MemoryId, Claimed>>, ServiceError> {
+    async fn claim_book(&self) -> Result<Arc<Book>, ServiceError> {
         if let Some(book) = lock(&self.0.claims.read).clone() {
             return Ok(book);
         }
         let claims = self.store().claims(CLAIMS_MAX).await?;
-        let mut ends: Vec<MemoryId> = claims.iter().map(|claim| claim.from.clone()).collect();
-        ends.sort();
-        ends.dedup();
-        let live = self.store().memories_by_id(&ends).await?;
+        let claimants: BTreeSet<MemoryId> = claims.iter().map(|claim| claim.from.clone()).collect();
+        let live = self.store().memories_by_id(&claimants.iter().cloned().collect::<Vec<_>>()).await?;
         let is_live = |id: &MemoryId| live.iter().any(|memory| memory.id == *id && memory.is_live());
-        let mut book: BTreeMap<MemoryId, Claimed> = BTreeMap::new();
+        let mut book = Book { claimants, ..Book::default() };
         for claim in claims.iter().filter(|claim| is_live(&claim.from)) {
+            let (from, to) = (claim.from.clone(), claim.to.clone());
             if claim.kind == RelationKind::Supersedes.as_str() {
-                note(&mut book.entry(claim.to.clone()).or_default().superseded_by, &claim.from);
+                note(&mut book.claimed.entry(to).or_default().superseded_by, &claim.from);
             } else {
-                note(&mut book.entry(claim.to.clone()).or_default().conflicts_with, &claim.from);
-                note(&mut book.entry(claim.from.clone()).or_default().conflicts_with, &claim.to);
+                note(&mut book.claimed.entry(to).or_default().conflicts_with, &claim.from);
+                note(&mut book.claimed.entry(from).or_default().conflicts_with, &claim.to);
             }
         }
         let book = Arc::new(book);

@@ -3,7 +3,7 @@
 use super::{Caller, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields};
 use crate::{
     domain::{Kind, Memory, MemoryId, Project, Scope, SessionId},
-    store::Drawn,
+    store::StoredRelation,
 };
 
 /// Most relations of one page.
@@ -128,9 +128,12 @@ impl Service {
         Ok(Noted { outcome, memory: Some((updated.memory.id, updated.memory.revision)) })
     }
 
-    /// A page of the relations between memories; `after` is the last key of the page before.
-    pub async fn relations(&self, after: Option<&str>) -> Result<Vec<Drawn>, ServiceError> {
-        Ok(self.store().page_of_drawn(after, PAGE_MAX).await?)
+    /// A page of the relations between memories, each with its key; `after` is the last key of the page before.
+    pub async fn relations(
+        &self,
+        after: Option<&str>,
+    ) -> Result<Vec<(String, StoredRelation)>, ServiceError> {
+        Ok(self.store().page_of_relations(after, PAGE_MAX).await?)
     }
 
     /// Those of the memories that are here, live or not.

@@ -6,7 +6,6 @@
 
 mod access;
 mod browse;
-mod drawn;
 mod dump;
 mod engine;
 mod error;
@@ -33,7 +32,6 @@ use std::path::Path;
 
 pub use access::secret;
 pub use browse::DeletedFilter;
-pub use drawn::Drawn;
 pub use dump::{Dump, Pieces, RowCounts, Script, script};
 use engine::Engine;
 pub use error::StoreError;

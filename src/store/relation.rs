@@ -5,7 +5,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, take},
-    row::{datetime, memory_id, memory_record, timestamp},
+    row::{datetime, key, memory_id, memory_record, timestamp},
     statement,
 };
 use crate::{
@@ -113,6 +113,19 @@ impl Store {
             .take(0)
             .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
         Ok(put.unwrap_or(false))
+    }
+
+    /// A page of all relations, each with its key, in order of key.
+    pub async fn page_of_relations(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, StoredRelation)>, StoreError> {
+        let after = after.map(|key| RecordId::new("RELATES_TO", key));
+        let vars = Vars::new().with("table", "RELATES_TO").with("after", after).limit(limit);
+        let mut results = self.engine()?.run(statement::TABLE_PAGE, vars.0).await?;
+        let keyed = |row: Row| Ok((key("RELATES_TO", row.id.clone())?, StoredRelation::try_from(row)?));
+        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(keyed).collect()
     }
 
     /// The relations that leave any of the memories or come to them, the strongest first.

@@ -42,7 +42,7 @@ pub(super) fn prompt_record(id: &PromptId) -> RecordId {
     RecordId::new("prompt", id.as_str())
 }
 
-fn key(table: &'static str, id: RecordId) -> Result<String, StoreError> {
+pub(super) fn key(table: &'static str, id: RecordId) -> Result<String, StoreError> {
     match id.key {
         RecordIdKey::String(key) => Ok(key),
         other => Err(StoreError::Row { table, reason: format!("its key is {other:?}, not a text") }),

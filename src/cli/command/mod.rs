@@ -5,6 +5,7 @@ mod backup;
 mod change;
 mod daemon;
 mod doctor;
+mod endpoint;
 mod explore;
 mod graph;
 mod hook;

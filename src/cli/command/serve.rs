@@ -1,21 +1,17 @@
 //! `cerebro serve`: MCP over HTTP, while the command runs.
 
-use std::time::Duration;
-
 use clap::{Args, value_parser};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::endpoint::Endpoint;
 use super::{Desk, Outcome};
-use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::request::Request;
 use crate::cli::table::shown;
-use crate::daemon::platform;
 use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
 
 /// Names the token, instead of the home's file.
 const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
-/// How often the command looks whether the listener is still open.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Serve MCP over HTTP to agents on other machines, in containers or on the web
 ///
@@ -72,30 +68,20 @@ impl HttpArgs {
     }
 }
 
+const HTTP: Endpoint = Endpoint {
+    status: "op_http_status",
+    close: "op_http_close",
+    open: "open until this command is interrupted (Ctrl-C)",
+    lost: "it was closed by `cerebro serve --stop`, or the daemon has left",
+    closed: "HTTP is no longer served",
+    none: "HTTP was not served",
+};
+
 pub async fn run(desk: &Desk, args: ServeArgs) -> Result<Outcome> {
-    if args.stop { stop(desk).await } else { serve(desk, &args.http).await }
-}
-
-async fn stop(desk: &Desk) -> Result<Outcome> {
-    let closed = match Daemon::running(&desk.home()?).await? {
-        None => false,
-        Some(daemon) => {
-            let answer = daemon.ask(Request::new("op_http_close")).await?;
-            daemon.close().await;
-            answer["closed"] == json!(true)
-        }
-    };
-    if !desk.output.json(&json!({ "closed": closed }))? {
-        desk.output.note(if closed { "HTTP is no longer served" } else { "HTTP was not served" });
+    if args.stop {
+        return HTTP.stop(desk).await;
     }
-    Ok(Outcome::Done)
-}
-
-async fn serve(desk: &Desk, args: &HttpArgs) -> Result<Outcome> {
-    // Before it opens, so that no signal falls between.
-    let end = platform::termination().map_err(Error::internal)?;
-    let options = args.options();
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let options = args.http.options();
     let request = Request::new("op_http_open")
         .with("address", options.address)
         .with("token", options.token)
@@ -103,35 +89,7 @@ async fn serve(desk: &Desk, args: &HttpArgs) -> Result<Outcome> {
         .with("hosts", options.hosts)
         .with("origins", options.origins)
         .with("rate", options.rate);
-    let access = daemon.ask(request).await?;
-    if !desk.output.json(&access)? {
-        desk.output.facts(&facts(&access, options.no_token))?;
-        desk.output.note("open until this command is interrupted (Ctrl-C)");
-    }
-    let outcome = tokio::select! {
-        () = end => Outcome::Done,
-        () = closed(&daemon) => {
-            desk.output.note("it was closed by `cerebro serve --stop`, or the daemon has left");
-            Outcome::Short
-        }
-    };
-    if outcome == Outcome::Done {
-        // It ends with the connection anyway; so it is gone when the command is.
-        daemon.ask(Request::new("op_http_close")).await?;
-    }
-    daemon.close().await;
-    Ok(outcome)
-}
-
-/// Waits until it is not open any more. That it asks keeps the daemon from leaving as idle.
-async fn closed(daemon: &Daemon) {
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        match daemon.ask(Request::new("op_http_status")).await {
-            Ok(status) if status["open"] == json!(true) => {}
-            _ => return,
-        }
-    }
+    HTTP.hold(desk, request, |access| facts(access, options.no_token)).await
 }
 
 fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {

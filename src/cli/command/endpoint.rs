@@ -1,0 +1,93 @@
+//! What is open while a command runs: an endpoint of the daemon's, held by the command's connection.
+
+use std::future::Future;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Desk, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::cli::request::{Daemon, Request};
+use crate::daemon::platform;
+
+/// How often the command looks whether the endpoint is still open.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The operations of an endpoint, and what people are told of it.
+pub struct Endpoint {
+    /// Asks whether it is open.
+    pub status: &'static str,
+    /// Closes it.
+    pub close: &'static str,
+    /// Said while it is open.
+    pub open: &'static str,
+    /// Said when somebody else closed it.
+    pub lost: &'static str,
+    /// Said when it was closed on demand.
+    pub closed: &'static str,
+    /// Said when there was nothing to close.
+    pub none: &'static str,
+}
+
+impl Endpoint {
+    /// Opens it, shows what the daemon says of it, and holds it until the command is interrupted.
+    pub async fn hold(
+        &self,
+        desk: &Desk,
+        open: Request,
+        facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
+    ) -> Result<Outcome> {
+        // Before it opens, so that no signal falls between.
+        let end = platform::termination().map_err(Error::internal)?;
+        let daemon = Daemon::reach(&desk.home()?).await?;
+        let access = daemon.ask(open).await?;
+        if !desk.output.json(&access)? {
+            desk.output.facts(&facts(&access))?;
+            desk.output.note(self.open);
+        }
+        let outcome = self.wait(desk, &daemon, end).await;
+        if outcome == Outcome::Done {
+            // It ends with the connection anyway; so it is gone when the command is.
+            daemon.ask(Request::new(self.close)).await?;
+        }
+        daemon.close().await;
+        Ok(outcome)
+    }
+
+    async fn wait(&self, desk: &Desk, daemon: &Daemon, end: impl Future<Output = ()>) -> Outcome {
+        tokio::select! {
+            () = end => Outcome::Done,
+            () = self.gone(daemon) => {
+                desk.output.note(self.lost);
+                Outcome::Short
+            }
+        }
+    }
+
+    /// Waits until it is not open any more. That it asks keeps the daemon from leaving as idle.
+    async fn gone(&self, daemon: &Daemon) {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            match daemon.ask(Request::new(self.status)).await {
+                Ok(status) if status["open"] == json!(true) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Closes the one that another command opened.
+    pub async fn stop(&self, desk: &Desk) -> Result<Outcome> {
+        let closed = match Daemon::running(&desk.home()?).await? {
+            None => false,
+            Some(daemon) => {
+                let answer = daemon.ask(Request::new(self.close)).await?;
+                daemon.close().await;
+                answer["closed"] == json!(true)
+            }
+        };
+        if !desk.output.json(&json!({ "closed": closed }))? {
+            desk.output.note(if closed { self.closed } else { self.none });
+        }
+        Ok(Outcome::Done)
+    }
+}
