@@ -51,8 +51,8 @@ pub struct Claimed {
 struct Book {
     /// By the memory that they are against.
     claimed: BTreeMap<MemoryId, Claimed>,
-    /// The memories that claim anything, live or not.
-    claimants: BTreeSet<MemoryId>,
+    /// The memories at either end of a claim, live or not.
+    ends: BTreeSet<MemoryId>,
 }
 
 /// Who claims what, read from the store when it is first wanted.
@@ -73,7 +73,7 @@ impl ClaimBook {
     /// cost nothing: what a model claims anew is told by [`Self::forget`].
     pub(super) fn follow(&self, committed: &Committed) {
         let mut read = lock(&self.read);
-        let claims = |book: &Arc<Book>| committed.memories.iter().any(|one| book.claimants.contains(&one.id));
+        let claims = |book: &Arc<Book>| committed.memories.iter().any(|one| book.ends.contains(&one.id));
         if read.as_ref().is_some_and(claims) {
             read.take();
         }
@@ -289,11 +289,13 @@ impl Service {
             return Ok(book);
         }
         let claims = self.store().claims(CLAIMS_MAX).await?;
-        let claimants: BTreeSet<MemoryId> = claims.iter().map(|claim| claim.from.clone()).collect();
-        let live = self.store().memories_by_id(&claimants.iter().cloned().collect::<Vec<_>>()).await?;
-        let is_live = |id: &MemoryId| live.iter().any(|memory| memory.id == *id && memory.is_live());
-        let mut book = Book { claimants, ..Book::default() };
-        for claim in claims.iter().filter(|claim| is_live(&claim.from)) {
+        let ends: BTreeSet<MemoryId> =
+            claims.iter().flat_map(|claim| [claim.from.clone(), claim.to.clone()]).collect();
+        let live = self.store().memories_by_id(&ends.iter().cloned().collect::<Vec<_>>()).await?;
+        let live: BTreeSet<MemoryId> =
+            live.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
+        let mut book = Book { ends, ..Book::default() };
+        for claim in claims.iter().filter(|claim| live.contains(&claim.from) && live.contains(&claim.to)) {
             let (from, to) = (claim.from.clone(), claim.to.clone());
             if claim.kind == RelationKind::Supersedes.as_str() {
                 note(&mut book.claimed.entry(to).or_default().superseded_by, &claim.from);

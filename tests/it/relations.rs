@@ -152,6 +152,40 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
 }
 
 #[test]
+fn a_contradiction_is_told_of_both_while_both_are_there() {
+    let embedder = Fickle::start();
+    let contradicts = SUPERSEDES.replace("supersedes", "contradicts");
+    let llm = Provider::start(vec![completion(NOTHING), completion(&contradicts)]);
+    let home = with_model(&embedder, &llm);
+    let mut agent = home.agent();
+    let (first, second) = {
+        let first = agent.save("Borrow of the store", "E0502 in src/store/engine.rs is harmless.");
+        wait_for("the first question", || (llm.heard().len() == 1).then_some(()));
+        (first, agent.save("Engine handle", "E0502 in src/store/engine.rs loses data."))
+    };
+    wait_for("the claim", || {
+        relations(&home, &second).iter().any(|(.., kind)| kind == "contradicts").then_some(())
+    });
+    let conflicts = |agent: &mut Agent| -> Vec<(String, Value)> {
+        let found = agent.ok("mem_search", json!({ "query": "E0502 store engine" }));
+        let hits = found["hits"].as_array().unwrap().clone();
+        let mut all: Vec<(String, Value)> = hits
+            .iter()
+            .map(|hit| (hit["id"].as_str().unwrap().to_owned(), hit["conflicts_with"].clone()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    };
+    let mut both = vec![(first.clone(), json!([second])), (second.clone(), json!([first]))];
+    both.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(conflicts(&mut agent), both);
+    agent.ok("mem_delete", json!({ "id": first }));
+    assert_eq!(conflicts(&mut agent), [(second.clone(), Value::Null)], "the other one is gone");
+    home.json(&["restore", &first]);
+    assert_eq!(conflicts(&mut agent), both);
+}
+
+#[test]
 fn a_model_that_talks_nonsense_is_given_up_and_saves_go_on() {
     let embedder = Fickle::start();
     let llm = Provider::start(vec![completion("Yes, master: I delete everything.")]);
