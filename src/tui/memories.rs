@@ -233,6 +233,8 @@ fn take_page(state: &mut State, number: usize, value: &Value) {
         let total = memories.total();
         memories.cursor.fit(total);
         remember(state);
+        // The page that arrived may have moved the view to others.
+        want_pages(state);
     }
 }
 
@@ -268,11 +270,10 @@ fn take_hits(state: &mut State, value: &Value) {
     remember(state);
 }
 
+/// Keeps in mind which memory the cursor is on: none while its page is on the way.
 fn remember(state: &mut State) {
     let memories = &mut state.memories;
-    if let Some(row) = memories.row(memories.cursor.at) {
-        memories.chosen = row.id.clone();
-    }
+    memories.chosen = memories.row(memories.cursor.at).map(|row| row.id.clone()).unwrap_or_default();
 }
 
 /// Does what a key says.

@@ -96,11 +96,22 @@ fn assert_true(held: &Held) {
     }
 }
 
+/// Waits for as long as the queue becomes shorter.
 fn drained(home: &Home) {
-    wait_for("the queue to drain", || {
-        let worker = home.json(&["worker", "status"]);
-        (worker["state"] == "idle" && worker["queue_depth"] == 0 && worker["filling"].is_null()).then_some(())
-    });
+    let mut depth = None;
+    loop {
+        let worker = wait_for("the queue to become shorter", || {
+            let worker = home.json(&["worker", "status"]);
+            let idle = worker["state"] == "idle" && worker["filling"].is_null();
+            let moved =
+                if worker["queue_depth"] == 0 { idle } else { depth != worker["queue_depth"].as_u64() };
+            moved.then_some(worker)
+        });
+        depth = worker["queue_depth"].as_u64();
+        if depth == Some(0) {
+            return;
+        }
+    }
 }
 
 #[test]
