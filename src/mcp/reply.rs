@@ -7,8 +7,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    domain::limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
-    domain::{MemoryId, Timestamp},
+    domain::{
+        Timestamp,
+        limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
+    },
     service::Claimed,
     text,
 };
@@ -180,14 +182,7 @@ impl<'a> HitParts<'a> {
 
     /// What is claimed against it, by the names under which it is told.
     fn claims(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-        let told = |ids: &'a [MemoryId]| ids.iter().map(MemoryId::as_str).collect::<Vec<&'a str>>();
-        let lists = self.claimed.map(|claimed| {
-            [
-                ("superseded_by", told(&claimed.superseded_by)),
-                ("conflicts_with", told(&claimed.conflicts_with)),
-            ]
-        });
-        lists.into_iter().flatten().filter(|(_, ids)| !ids.is_empty())
+        self.claimed.into_iter().flat_map(Claimed::told)
     }
 
     /// Shortens first the preview, then the title, until the hit fits.
@@ -222,6 +217,7 @@ pub fn rounded(score: f32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::MemoryId;
     use proptest::prelude::*;
 
     proptest! {

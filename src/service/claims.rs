@@ -46,6 +46,16 @@ pub struct Claimed {
     pub conflicts_with: Vec<MemoryId>,
 }
 
+impl Claimed {
+    /// What is claimed, by the names under which it is told.
+    pub fn told(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
+        [("superseded_by", &self.superseded_by), ("conflicts_with", &self.conflicts_with)]
+            .into_iter()
+            .filter(|(_, ids)| !ids.is_empty())
+            .map(|(name, ids)| (name, ids.iter().map(MemoryId::as_str).collect()))
+    }
+}
+
 /// All claims of a moment.
 #[derive(Default)]
 struct Book {
@@ -55,10 +65,25 @@ struct Book {
     ends: BTreeSet<MemoryId>,
 }
 
+/// What was read of the claims.
+#[derive(Default)]
+struct Held {
+    book: Option<Arc<Book>>,
+    /// Counts what may have changed the claims, so that a book read meanwhile is not kept.
+    changes: u64,
+}
+
+impl Held {
+    fn forget(&mut self) {
+        self.book = None;
+        self.changes += 1;
+    }
+}
+
 /// Who claims what, read from the store when it is first wanted.
 #[derive(Default)]
 pub(super) struct ClaimBook {
-    read: Mutex<Option<Arc<Book>>>,
+    held: Mutex<Held>,
     /// There is something to ask a model about.
     wanted: Notify,
 }
@@ -66,16 +91,17 @@ pub(super) struct ClaimBook {
 impl ClaimBook {
     /// Forgets what was read: something changed.
     pub(super) fn forget(&self) {
-        lock(&self.read).take();
+        lock(&self.held).forget();
     }
 
     /// A memory that goes takes its claims with it, and one that comes back brings them again. Other commits
     /// cost nothing: what a model claims anew is told by [`Self::forget`].
     pub(super) fn follow(&self, committed: &Committed) {
-        let mut read = lock(&self.read);
-        let claims = |book: &Arc<Book>| committed.memories.iter().any(|one| book.ends.contains(&one.id));
-        if read.as_ref().is_some_and(claims) {
-            read.take();
+        let mut held = lock(&self.held);
+        let is_end = |book: &Arc<Book>| committed.memories.iter().any(|one| book.ends.contains(&one.id));
+        // A book that is being read may lack this commit.
+        if held.book.as_ref().is_none_or(is_end) {
+            held.forget();
         }
     }
 }
@@ -285,9 +311,13 @@ impl Service {
     }
 
     async fn claim_book(&self) -> Result<Arc<Book>, ServiceError> {
-        if let Some(book) = lock(&self.0.claims.read).clone() {
-            return Ok(book);
-        }
+        let changes = {
+            let held = lock(&self.0.claims.held);
+            if let Some(book) = &held.book {
+                return Ok(Arc::clone(book));
+            }
+            held.changes
+        };
         let claims = self.store().claims(CLAIMS_MAX).await?;
         let ends: BTreeSet<MemoryId> =
             claims.iter().flat_map(|claim| [claim.from.clone(), claim.to.clone()]).collect();
@@ -305,7 +335,10 @@ impl Service {
             }
         }
         let book = Arc::new(book);
-        *lock(&self.0.claims.read) = Some(Arc::clone(&book));
+        let mut held = lock(&self.0.claims.held);
+        if held.changes == changes {
+            held.book = Some(Arc::clone(&book));
+        }
         Ok(book)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Caller, Service, ServiceError};
+use super::{Caller, Claimed, Service, ServiceError};
 use crate::{
-    domain::{EndReason, Kind, Memory, Project, Prompt, Scope, Session, SessionId, Timestamp},
+    domain::{EndReason, Kind, Memory, MemoryId, Project, Prompt, Scope, Session, SessionId, Timestamp},
     text,
 };
 
@@ -74,14 +74,15 @@ impl Service {
         )?;
         let (sessions, left_off) = earlier;
         let recent: Vec<Memory> = recent.into_iter().filter(|memory| !memory.pinned).collect();
+        let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id.clone()).collect();
+        let claimed = self.claimed(&shown).await?;
+        let lines = |memories: &[Memory]| -> Vec<String> {
+            memories.iter().map(|memory| memory_line(memory, claimed.get(&memory.id))).collect()
+        };
         let sections = [
             Section { heading: "Unfinished session", items: left_off, until: 25 },
-            Section { heading: "Pinned", items: pinned.iter().map(memory_line).collect(), until: 45 },
-            Section {
-                heading: "Recent memories",
-                items: recent.iter().map(memory_line).collect(),
-                until: 75,
-            },
+            Section { heading: "Pinned", items: lines(&pinned), until: 45 },
+            Section { heading: "Recent memories", items: lines(&recent), until: 75 },
             Section {
                 heading: "Recent sessions",
                 items: sessions.iter().filter_map(session_line).collect(),
@@ -190,16 +191,20 @@ fn cut(content: &str, max: usize) -> String {
     text::cut_chars(&text::one_line(content), max).into_owned()
 }
 
-fn memory_line(memory: &Memory) -> String {
-    format!(
-        "- {} `{}` ({}, {}, {}): {}",
+fn memory_line(memory: &Memory, claimed: Option<&Claimed>) -> String {
+    let mut line = format!(
+        "- {} `{}` ({}, {}, {}",
         text::one_line(&memory.title),
         memory.id,
         memory.kind,
         day(memory.updated_at),
         agent(&memory.agent),
-        cut(&memory.content, MEMORY_CHARS)
-    )
+    );
+    for (name, ids) in claimed.into_iter().flat_map(Claimed::told) {
+        let _ = write!(line, ", {name} {}", ids.join(" "));
+    }
+    let _ = write!(line, "): {}", cut(&memory.content, MEMORY_CHARS));
+    line
 }
 
 fn session_line(session: &Session) -> Option<String> {

@@ -131,6 +131,9 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
     assert!(found.text.contains(&format!("superseded_by {second}")), "{found:?}");
     let new = hits.iter().find(|hit| hit["id"] == second.as_str()).unwrap();
     assert_eq!(new["superseded_by"], Value::Null, "{found:?}");
+    let context = agent.ok("mem_context", json!({}));
+    let line = context.text.lines().find(|line| line.contains(&format!("`{first}`"))).unwrap();
+    assert!(line.contains(&format!(", superseded_by {second}): ")), "{context:?}");
 
     let heard = llm.heard();
     assert_eq!(heard.len(), 3, "one question, and one with a repair");
