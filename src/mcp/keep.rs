@@ -24,6 +24,12 @@ const KEEP_MAX: usize = 10_000;
 /// Most ids that are asked about at once.
 const IDS_MAX: usize = 500;
 
+/// Rewrites the database's files without what is no longer in it.
+pub(super) async fn compact(call: &mut Call) -> Answer {
+    call.service.compact().await?;
+    Ok(Reply::saying("the database's files were rewritten").fact("outcome", "compacted"))
+}
+
 /// Makes a backup into the folder `dir`, or the plain script `file`.
 pub(super) async fn backup(call: &mut Call) -> Answer {
     let mut path = |name: &'static str| -> Result<Option<PathBuf>, ArgumentError> {

@@ -89,6 +89,7 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "op_note" => keep::note(call).await,
         "op_relations" => keep::relations(call).await,
         "op_backup" => keep::backup(call).await,
+        "op_compact" => keep::compact(call).await,
         "op_examine" => keep::examine(call).await,
         "op_backup_progress" => Ok(keep::backup_progress(call)),
         name if worker::NAMES.contains(&name) => worker::answer(name, call).await,

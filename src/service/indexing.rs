@@ -244,6 +244,15 @@ impl Service {
         self.at_the_end().await
     }
 
+    /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
+    ///
+    /// # Errors
+    /// A failing index or store.
+    pub async fn compact(&self) -> Result<(), ServiceError> {
+        self.ask(Index::flush).await?;
+        Ok(self.store().compact().await?)
+    }
+
     /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
     pub(super) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
     where

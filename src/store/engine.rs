@@ -52,8 +52,8 @@ const SETTINGS: &[(&str, u64)] = &[
     ("rocksdb_max_concurrent_subcompactions", 1),
     ("rocksdb_max_open_files", 256),
     ("rocksdb_keep_log_file_num", 2),
-    // Archived write-ahead log, in MiB.
-    ("rocksdb_wal_size_limit", 8),
+    // No archive of the write-ahead log: it would keep purged texts, and nothing reads it.
+    ("rocksdb_wal_size_limit", 0),
     ("rocksdb_shutdown_wait_for_compact_seconds", 3),
     ("hnsw_cache_size", 32 * MIB),
     // The graph of vectors grows on one task, beside the searches and not in their way.

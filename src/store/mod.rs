@@ -42,6 +42,7 @@ pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
 pub use remote::{Remote, Secret};
 pub use studio::{Lease, StudioAccess, StudioOptions};
+use surrealdb::types::Variables;
 pub use vector::{ModelState, StoredModel, StoredVector};
 pub use viewer::{Answer, Query};
 pub use write::{Changes, Committed, Happened, Step, Write};
@@ -155,6 +156,15 @@ impl Store {
         // Its connections hold the database open.
         self.close_studio(None).await;
         self.engine.close().await
+    }
+
+    /// Rewrites the database's files without what was deleted or replaced. Readers and writers go on.
+    ///
+    /// # Errors
+    /// [`StoreError`] of an engine that cannot, or of a server that does not let this user.
+    pub async fn compact(&self) -> Result<(), StoreError> {
+        self.engine()?.run(statement::COMPACT, Variables::new()).await?;
+        Ok(())
     }
 
     fn engine(&self) -> Result<&Engine, StoreError> {

@@ -35,6 +35,7 @@ statements! {
     COMMIT_SESSIONS = "commit_sessions",
     COMMIT_TRIMMED = "commit_trimmed",
     COMMIT_VOID_JOBS = "commit_void_jobs",
+    COMPACT = "compact",
     COUNTS = "counts",
     DOCTOR_EDGES = "doctor_edges",
     DOCTOR_ENTITIES = "doctor_entities",

@@ -41,6 +41,7 @@ mod hooks;
 mod http;
 mod notes;
 mod properties;
+mod purge;
 mod relations;
 mod remote;
 mod setup;

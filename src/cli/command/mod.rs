@@ -3,6 +3,7 @@
 mod adopt;
 mod backup;
 mod change;
+mod compact;
 mod daemon;
 mod doctor;
 mod endpoint;
@@ -71,6 +72,7 @@ pub enum Command {
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
     Backup(backup::BackupArgs),
+    Compact(compact::CompactArgs),
     Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
@@ -137,6 +139,7 @@ impl Command {
                 Some(file) => serving(backup::restore(desk, file.to_owned())),
                 None => asking(backup::run(desk, args)),
             },
+            Self::Compact(args) => asking(compact::run(desk, args)),
             Self::Pin(args) => asking(change::run(desk, args, "op_pin")),
             Self::Unpin(args) => asking(change::run(desk, args, "op_unpin")),
             Self::List(args) => asking(list::memories(desk, args)),

@@ -1,0 +1,31 @@
+//! `cerebro compact`: the database's files without what is no longer in the database.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Desk, Outcome};
+use crate::cli::error::Result;
+use crate::cli::request::{Daemon, Request};
+
+/// Rewrite the database's files, so that no text of destroyed memories is left in them
+///
+/// `cerebro delete --hard` takes a memory's text out of the database and out of the index at once; the
+/// database's files keep the bytes until they happen to be rewritten. This rewrites them now, and gives the
+/// room back. Agents may go on working meanwhile. Backups and exports that were made before are not touched.
+#[derive(Debug, Args)]
+pub struct CompactArgs {}
+
+pub async fn run(desk: &Desk, _: CompactArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&desk.home()?).await?;
+    let bar = desk.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let answer = daemon.ask(Request::new("op_compact")).await;
+    bar.finish_and_clear();
+    let answer = answer?;
+    daemon.close().await;
+    if !desk.output.json(&answer)? {
+        desk.output.note("the database's files hold nothing any more that is not in the database");
+    }
+    Ok(Outcome::Done)
+}

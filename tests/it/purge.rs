@@ -1,0 +1,60 @@
+//! What is destroyed leaves no bytes behind: the files of the home are read, as somebody with the disk would.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Fickle, Home, json, wait_for};
+
+/// The files below a folder that hold any of the words, whatever their case.
+fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holders(&path, words));
+            continue;
+        }
+        // A socket cannot be read.
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        let held = words.iter().filter(|word| text.contains(**word));
+        found.extend(held.map(|word| (path.clone(), (*word).to_owned())));
+    }
+    found
+}
+
+#[test]
+fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
+    const WORDS: [&str; 6] =
+        ["zebrafinch", "quokkalogue", "axolotlish", "narwhalesque", "okapi_engine", "tapirine"];
+    let embedder = Fickle::start();
+    let home = Home::with_config(&embedder.config(""));
+    let mut agent = home.agent();
+    let kept = agent.save("The wombat stays", "Its text is kept in src/wombat.rs.");
+    let saved = agent.ok(
+        "mem_save",
+        json!({
+            "title": "A zebrafinch", "content": "The quokkalogue is in src/okapi_engine.rs.", "tags": ["axolotlish"],
+            "topic_key": "bug/narwhalesque",
+        }),
+    );
+    let id = saved["id"].as_str().unwrap().to_owned();
+    agent.ok("mem_update", json!({ "id": id, "content": "A tapirine one in src/okapi_engine.rs." }));
+    wait_for("the vectors", || {
+        let worker = home.json(&["worker", "status"]);
+        (worker["state"] == "idle" && worker["queue_depth"] == 0).then_some(())
+    });
+    for word in WORDS {
+        assert!(!holders(home.data(), &[word]).is_empty(), "{word} can be found while it is there");
+    }
+    agent.ok("mem_delete", json!({ "id": id, "hard": true }));
+    let compacted = home.json(&["compact"]);
+    assert_eq!(compacted["outcome"], "compacted", "{compacted}");
+    let left = |when: &str| {
+        let found = holders(home.data(), &WORDS);
+        assert!(found.is_empty(), "{when}: {found:?}");
+    };
+    left("while the daemon runs");
+    home.run(&["daemon", "stop"]).success();
+    left("after its end");
+    assert_eq!(agent.get(&kept)["title"], "The wombat stays");
+}
