@@ -11,6 +11,8 @@ use crate::text;
 
 /// Most bytes of text in one request; a longer text goes alone.
 const REQUEST_BYTES_MAX: usize = 128 * 1024;
+/// Most texts in one request where the settings say nothing: within the bounds of all usual providers.
+const REQUEST_TEXTS: usize = 64;
 /// Most texts in one request, whatever the settings say. OpenAI's own bound is 2,048.
 const REQUEST_TEXTS_MAX: usize = 512;
 /// Bytes of prose that make a token, for providers that do not count for us.
@@ -46,10 +48,11 @@ pub struct Remote {
 impl Remote {
     /// The provider that the settings describe, spoken to by `wire`.
     pub fn new(wire: Box<dyn Wire>, model: Model, is_metered: bool, settings: &Settings) -> Self {
+        let texts = if settings.batch == 0 { REQUEST_TEXTS } else { settings.batch };
         Self {
             wire,
             model,
-            batch_max: settings.batch().min(REQUEST_TEXTS_MAX),
+            batch_max: texts.min(REQUEST_TEXTS_MAX),
             is_metered,
             timeout: settings.timeout,
             query_prefix: settings.query_prefix.clone(),

@@ -10,7 +10,7 @@ use crate::text;
 /// Threads of one inference of a model on this machine. A second one halves the time of a long
 /// passage and leaves that of a query as it is; more would take them from the user's own work.
 pub const THREADS: usize = 2;
-/// Most texts of one call.
+/// Most texts of one call of a model on this machine.
 pub const BATCH: usize = 16;
 /// How long an idle model stays in memory.
 pub const UNLOAD_AFTER: Duration = Duration::from_secs(10 * 60);
@@ -83,7 +83,7 @@ pub struct Settings {
     pub input_type: bool,
     /// Threads of one inference on this machine; 0 is [`THREADS`].
     pub threads: usize,
-    /// Most texts of one call; 0 is [`BATCH`].
+    /// Most texts of one call; 0 is what suits the provider.
     pub batch: usize,
     /// How long a provider elsewhere may take to answer.
     #[serde(deserialize_with = "text::setting_of_duration")]
@@ -126,7 +126,7 @@ impl Settings {
         if self.threads == 0 { THREADS } else { self.threads }
     }
 
-    /// Most texts of one call.
+    /// Most texts of one call of a model on this machine.
     pub fn batch(&self) -> usize {
         if self.batch == 0 { BATCH } else { self.batch }
     }

@@ -29,9 +29,9 @@ const RESOLVED_MAX: usize = 10;
 /// Most memories that a listing shows at once.
 const LIST_MAX: usize = 500;
 
-/// Whether an operation only looks at the worker, as those do that draw its progress.
+/// Whether an operation only looks at how things are, again and again perhaps, as those do that draw progress.
 pub(super) fn watches(name: &str) -> bool {
-    name == "op_worker"
+    matches!(name, "op_worker" | "op_jobs" | "mem_stats")
 }
 
 /// Answers what does not need the store: how the daemon is, and that it should leave.

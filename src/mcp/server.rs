@@ -431,7 +431,7 @@ impl Connection {
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
-        // Who looks at the worker does not wait for it to give way.
+        // The worker gives way to who works, not to who looks on.
         let _busy = (!operator::watches(&name)).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };

@@ -2,8 +2,10 @@
 //!
 //! The queue is in the store; a channel only wakes the worker. It takes a few jobs at a time, embeds in small
 //! steps on a thread of low priority, gives way to callers before each step, and puts the vectors of a memory
-//! in the transaction that ends its job. What it decides is in [`crate::pace`].
+//! in the transaction that ends its job. A provider that counts requests is asked for many memories at once.
+//! What it decides is in [`crate::pace`].
 
+mod batch;
 mod thread;
 mod work;
 
@@ -25,10 +27,12 @@ use crate::{
     store::{JobKind, ModelState, StoredModel},
 };
 
-/// Most jobs that are taken at once.
+/// Most jobs that are taken at once, unless a step has more texts.
 const CLAIM: usize = 8;
-/// Most texts of one step on this machine, so that a step is short.
-const STEP: usize = 2;
+/// Most jobs that are taken at once in any case: their memories are held meanwhile.
+const CLAIM_MAX: usize = 64;
+/// Most texts of one step on this machine: it looks for callers before each.
+const STEP: usize = 1;
 /// How long a lease lasts; it is renewed well before.
 const LEASE: Duration = Duration::from_secs(120);
 /// How often the worker looks by itself: for work of other processes, or a model that was installed.
@@ -333,7 +337,7 @@ impl Loop {
         }
     }
 
-    /// One look at the queue, and at most [`CLAIM`] jobs.
+    /// One look at the queue, and at most [`CLAIM_MAX`] jobs.
     async fn round(&mut self, service: &Service) -> Result<Next, ServiceError> {
         let worker = &service.0.worker;
         let poked = {
@@ -380,7 +384,8 @@ impl Loop {
             return Ok(Next::Now);
         }
         self.give_way(service).await;
-        let claim = if self.breaker.is_trying() { 1 } else { CLAIM };
+        let step = work::step(embedder.as_ref(), service.0.vectors.embedding.batch);
+        let claim = if self.breaker.is_trying() { 1 } else { step.clamp(CLAIM, CLAIM_MAX) };
         let jobs = service.store().claim_jobs(&self.owner, JobKind::Embed, claim, lease_end()).await?;
         if jobs.is_empty() {
             return self.nothing_to_do(service, &target).await;

@@ -119,9 +119,69 @@ fn a_refused_memory_is_given_up_and_can_be_tried_again() {
 }
 
 #[test]
+fn many_memories_are_asked_for_by_few_requests() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    home.run(&["worker", "pause"]).success();
+    save(&mut agent, 100);
+    agent.save("Long", &"Many words of a long memory. ".repeat(300));
+    let done = home.json(&["worker", "resume", "--wait"]);
+    assert_eq!((done["embedded"].as_u64(), done["dead"].as_u64()), (Some(101), Some(0)), "{done}");
+    assert!(provider.requests() <= 8, "{} requests", provider.requests());
+    assert_eq!(done["requests_today"].as_u64(), Some(provider.requests() as u64), "{done}");
+}
+
+#[test]
+fn one_bad_memory_spoils_none_of_those_beside_it() {
+    let provider = Fickle::start();
+    provider.is(Mood::Picky);
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    home.run(&["worker", "pause"]).success();
+    save(&mut agent, 30);
+    let bad = agent.save("Bad", "This one is poison.");
+    for n in 30..60 {
+        agent.save(&format!("Title {n}"), "One of the later ones.");
+    }
+    let done = home.json(&["worker", "resume", "--wait"]);
+    assert_eq!((done["embedded"].as_u64(), done["dead"].as_u64()), (Some(60), Some(1)), "{done}");
+    assert_eq!(home.json(&["jobs"])["jobs"][0]["memory"], bad.as_str());
+    assert!(provider.requests() <= 20, "{} requests", provider.requests());
+}
+
+#[test]
+fn a_budget_that_a_whole_batch_would_break_is_spent_in_parts() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config("tokens_per_day = 60"));
+    let mut agent = home.agent();
+    home.run(&["worker", "pause"]).success();
+    save(&mut agent, 40);
+    home.run(&["worker", "resume"]).success();
+    let waiting = state(&home, "waiting");
+    assert!(waiting["detail"].as_str().unwrap().contains("budget"), "{waiting}");
+    let spent = waiting["tokens_today"].as_u64().unwrap();
+    assert!((30..=60).contains(&spent), "{waiting}");
+}
+
+#[test]
+fn who_only_looks_on_does_not_hold_the_worker_off() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config("batch = 1"));
+    let mut agent = home.agent();
+    home.run(&["worker", "pause"]).success();
+    save(&mut agent, 20);
+    home.run(&["worker", "resume"]).success();
+    let begun = Instant::now();
+    while agent.ok("mem_stats", json!({}))["worker"]["queue_depth"] != 0 {
+        assert!(begun.elapsed() < Duration::from_secs(15), "20 jobs are not done in {:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn the_days_budget_holds_and_is_remembered() {
     let provider = Fickle::start();
-    let home = Home::with_config(&provider.config("requests_per_day = 4"));
+    let home = Home::with_config(&provider.config("requests_per_day = 4\nbatch = 1"));
     let mut agent = home.agent();
     save(&mut agent, 12);
     let waiting = state(&home, "waiting");

@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{LAGS_MAX, LEASE, LOOK, Loop, SPENT, STEP, WorkerState, lease_end};
+use super::{
+    LAGS_MAX, LEASE, LOOK, Loop, SPENT, STEP, WorkerState,
+    batch::{Batch, Work},
+    lease_end,
+};
 use crate::{
     domain::{Memory, MemoryId, Project, Timestamp},
     embed::{EmbedError, Embedder},
@@ -20,8 +24,7 @@ use crate::{
 struct Task {
     job: Job,
     memory: Memory,
-    texts: Vec<String>,
-    vectors: Vec<Vec<f32>>,
+    work: Work,
 }
 
 /// What stops the work on the jobs that were taken.
@@ -32,6 +35,24 @@ enum Halt {
     Unusable(String),
     /// Today's budget is spent.
     Spent,
+}
+
+fn works(tasks: &VecDeque<Task>) -> impl Iterator<Item = &Work> {
+    tasks.iter().map(|task| &task.work)
+}
+
+fn works_mut(tasks: &mut VecDeque<Task>) -> impl Iterator<Item = &mut Work> {
+    tasks.iter_mut().map(|task| &mut task.work)
+}
+
+/// Most texts of one step: on this machine it is short, so that nobody waits for it; of a provider that counts
+/// requests it is as long as it may be.
+pub(super) fn step(embedder: &dyn Embedder, set: usize) -> usize {
+    match set {
+        _ if embedder.is_metered() => embedder.batch_max(),
+        0 => STEP,
+        set => set.min(embedder.batch_max()),
+    }
 }
 
 impl Loop {
@@ -45,20 +66,22 @@ impl Loop {
     ) -> Result<(), ServiceError> {
         let mut tasks = self.tasks(service, embedder, jobs).await?;
         let mut renewed = Instant::now();
-        while let Some(mut task) = tasks.pop_front() {
+        while !tasks.is_empty() {
             if renewed.elapsed() >= LEASE / 4 {
                 service.store().renew_jobs(&self.owner, lease_end()).await?;
                 renewed = Instant::now();
             }
-            match self.embed(service, embedder, target, &mut task).await {
-                Ok(true) if task.vectors.len() < task.texts.len() => tasks.push_front(task),
-                Ok(true) => self.finish(service, target, task).await?,
-                Ok(false) => {}
-                Err(halt) => {
-                    let left: Vec<Job> = tasks.into_iter().map(|task| task.job).collect();
-                    service.store().release_jobs(&self.owner, &left).await?;
-                    return self.halted(service, task.job, halt).await;
-                }
+            self.give_way(service).await;
+            if tasks.front().is_some_and(|task| task.work.is_done()) {
+                let Some(task) = tasks.pop_front() else { break };
+                self.finish(service, target, task).await?;
+                continue;
+            }
+            if let Err(halt) = self.embed(service, embedder, target, &mut tasks).await {
+                let Some(stopped) = tasks.pop_front() else { break };
+                let left: Vec<Job> = tasks.into_iter().map(|task| task.job).collect();
+                service.store().release_jobs(&self.owner, &left).await?;
+                return self.halted(service, stopped.job, halt).await;
             }
         }
         Ok(())
@@ -86,33 +109,28 @@ impl Loop {
                 self.failed(service, &job, None, &reason).await?;
                 continue;
             }
-            tasks.push_back(Task { texts: passages(&memory, words), job, memory, vectors: Vec::new() });
+            tasks.push_back(Task { work: Work::new(passages(&memory, words)), job, memory });
         }
         Ok(tasks)
     }
 
-    /// One step: embeds some of the texts that a task still lacks. `false` when the provider refused them,
-    /// and the job is given up.
+    /// One step: embeds some of the texts that the tasks still lack, from the front. A batch that cannot be
+    /// done as it is, is split; a memory that the provider refuses by itself is given up.
     async fn embed(
         &mut self,
         service: &Service,
         embedder: &Arc<dyn Embedder>,
         target: &StoredModel,
-        task: &mut Task,
-    ) -> Result<bool, Halt> {
-        self.give_way(service).await;
-        let most = match service.0.vectors.embedding.batch {
-            _ if embedder.is_metered() => embedder.batch_max(),
-            0 => STEP,
-            batch => batch.min(embedder.batch_max()),
-        };
-        let from = task.vectors.len();
-        let texts: Vec<String> = task.texts.iter().skip(from).take(most.max(1)).cloned().collect();
+        tasks: &mut VecDeque<Task>,
+    ) -> Result<(), Halt> {
+        let most = step(embedder.as_ref(), service.0.vectors.embedding.batch);
+        let batch = Batch::of(works(tasks), most);
+        let texts = batch.texts(works(tasks));
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
             if !service.may_spend(tokens).await {
-                return Err(Halt::Spent);
+                return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(Halt::Spent) };
             }
         }
         self.asked = Some(Instant::now());
@@ -127,10 +145,14 @@ impl Loop {
                 tracing::debug!(reason, "the provider does not answer now");
                 return Err(Halt::Later(after));
             }
+            // A model of this machine fails on a text, too.
+            Err(EmbedError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => return Ok(()),
             Err(EmbedError::Unusable(reason)) => return Err(Halt::Unusable(reason)),
+            Err(EmbedError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
             Err(error @ EmbedError::Refused { .. }) => {
+                let Some(task) = tasks.pop_front() else { return Ok(()) };
                 let failed = self.failed(service, &task.job, None, &error.to_string()).await;
-                return failed.map(|()| false).map_err(|error| Halt::Unusable(error.to_string()));
+                return failed.map_err(|error| Halt::Unusable(error.to_string()));
             }
         };
         let fits = embedded.vectors.len() == wanted
@@ -142,19 +164,20 @@ impl Loop {
         }
         self.breaker.succeed();
         self.proven = true;
-        task.vectors.extend(embedded.vectors);
-        Ok(true)
+        batch.give(works_mut(tasks), embedded.vectors);
+        Ok(())
     }
 
     async fn finish(&self, service: &Service, target: &StoredModel, task: Task) -> Result<(), ServiceError> {
-        let Task { job, memory, vectors, .. } = task;
-        service.relate(&memory, target, &vectors).await?;
+        let Task { job, memory, work } = task;
+        let vectors = work.vectors();
+        service.relate(&memory, target, vectors).await?;
         service.want_claims(&memory).await?;
         let put = |project: &Project| {
-            service.0.vectors.put(target, project, &memory.id, &vectors);
+            service.0.vectors.put(target, project, &memory.id, vectors);
         };
         let done =
-            service.store().finish_job(&self.owner, &job, target, memory.revision, &vectors, put).await?;
+            service.store().finish_job(&self.owner, &job, target, memory.revision, vectors, put).await?;
         if !done {
             tracing::debug!(memory = %job.memory, "a memory changed while it was embedded; its new job is queued");
             return Ok(());

@@ -1,0 +1,177 @@
+//! Texts of several memories that are embedded by one call.
+
+/// Most bytes of the texts of several memories in one call: half of what a request to a provider holds, so
+/// that the prefixes of the texts fit in too and the request stays one.
+const BYTES_MAX: usize = 64 * 1024;
+
+/// What a memory needs of the model, and has of it already.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    texts: Vec<String>,
+    vectors: Vec<Vec<f32>>,
+    /// With how many memories it may be in one call, itself among them; 0 is without bound.
+    company: usize,
+}
+
+impl Work {
+    pub(super) fn new(texts: Vec<String>) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
+    /// Whether each text has its vector.
+    pub(super) fn is_done(&self) -> bool {
+        self.vectors.len() >= self.texts.len()
+    }
+
+    /// The vectors so far, in the order of the texts.
+    pub(super) fn vectors(&self) -> &[Vec<f32>] {
+        &self.vectors
+    }
+
+    fn lacking(&self) -> &[String] {
+        self.texts.get(self.vectors.len()..).unwrap_or_default()
+    }
+}
+
+/// The texts of one call: some of the first task, and then of those behind it as long as there is room.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// How many texts of each task from the front.
+    shares: Vec<usize>,
+}
+
+impl Batch {
+    /// At most `most` texts, and one in any case.
+    pub(super) fn of<'a>(tasks: impl Iterator<Item = &'a Work>, most: usize) -> Self {
+        let (mut count, mut bytes, mut company) = (0, 0, usize::MAX);
+        let mut shares = Vec::new();
+        for work in tasks {
+            if work.company > 0 {
+                company = company.min(work.company);
+            }
+            if shares.len() >= company {
+                break;
+            }
+            let fits = |text: &&String| {
+                let first = count == 0;
+                count += 1;
+                bytes += text.len();
+                first || (count <= most && bytes <= BYTES_MAX)
+            };
+            let lacking = work.lacking();
+            let share = lacking.iter().take_while(fits).count();
+            if share > 0 {
+                shares.push(share);
+            }
+            if share == 0 || share < lacking.len() {
+                break;
+            }
+        }
+        Self { shares }
+    }
+
+    /// How many memories have texts in it.
+    pub(super) fn memories(&self) -> usize {
+        self.shares.len()
+    }
+
+    /// Its texts, given what it was made of.
+    pub(super) fn texts<'a>(&self, tasks: impl Iterator<Item = &'a Work>) -> Vec<String> {
+        let shares = tasks.zip(&self.shares);
+        shares.flat_map(|(work, share)| work.lacking().iter().take(*share).cloned()).collect()
+    }
+
+    /// Gives the vectors, one for each text, to what it was made of.
+    pub(super) fn give<'a>(&self, tasks: impl Iterator<Item = &'a mut Work>, vectors: Vec<Vec<f32>>) {
+        let mut vectors = vectors.into_iter();
+        for (work, share) in tasks.zip(&self.shares) {
+            work.vectors.extend(vectors.by_ref().take(*share));
+        }
+    }
+
+    /// Lets its memories be asked for in two halves, and in halves of these if it must be: to find the one
+    /// that spoils it, or to fit what may be spent. `false` when it is of one memory only.
+    pub(super) fn split<'a>(&self, tasks: impl Iterator<Item = &'a mut Work>) -> bool {
+        let company = self.memories().div_ceil(2);
+        for work in tasks.take(self.memories()) {
+            work.company = company;
+        }
+        self.memories() > 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(texts: &[usize]) -> Work {
+        Work::new(texts.iter().map(|bytes| "x".repeat(*bytes)).collect())
+    }
+
+    fn shares(works: &[Work], most: usize) -> Vec<usize> {
+        Batch::of(works.iter(), most).shares
+    }
+
+    #[test]
+    fn a_batch_is_bounded_in_texts_and_in_bytes() {
+        let short = [work(&[9]), work(&[9, 9, 9]), work(&[9])];
+        for (most, want) in
+            [(0, vec![1]), (1, vec![1]), (2, vec![1, 1]), (4, vec![1, 3]), (9, vec![1, 3, 1])]
+        {
+            assert_eq!(shares(&short, most), want, "{most}");
+        }
+        let long = [work(&[BYTES_MAX]), work(&[1])];
+        assert_eq!(shares(&long, 9), [1], "what is full takes nothing more");
+        assert_eq!(shares(&long[1..], 9), [1]);
+        assert_eq!(shares(&[work(&[BYTES_MAX + 1, 1]), work(&[1])], 9), [1], "a long text goes alone");
+        assert!(shares(&[], 9).is_empty());
+    }
+
+    #[test]
+    fn a_batch_begins_with_what_a_memory_still_lacks() {
+        let mut half = work(&[9, 9, 9]);
+        half.vectors = vec![vec![1.0]; 2];
+        assert!(!half.is_done());
+        assert_eq!(shares(&[half, work(&[9])], 9), [1, 1]);
+    }
+
+    #[test]
+    fn each_memory_gets_the_vectors_of_its_own_texts() {
+        let mut works = [&["a"][..], &["b", "c"], &["d", "e"]]
+            .map(|texts| Work::new(texts.iter().map(|text| (*text).to_owned()).collect()));
+        let of = |text: &String| vec![f32::from(text.as_bytes()[0])];
+        for _ in 0..2 {
+            let batch = Batch::of(works.iter().skip_while(|work| work.is_done()), 4);
+            let vectors = batch.texts(works.iter().skip_while(|work| work.is_done())).iter().map(of).collect();
+            batch.give(works.iter_mut().skip_while(|work| work.is_done()), vectors);
+        }
+        for work in works {
+            assert_eq!(work.vectors, work.texts.iter().map(of).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn halves_end_with_one() {
+        let mut works: Vec<Work> = (0..5).map(|_| work(&[9])).collect();
+        let mut sizes = Vec::new();
+        loop {
+            let batch = Batch::of(works.iter(), 9);
+            sizes.push(batch.memories());
+            if !batch.split(works.iter_mut()) {
+                break;
+            }
+        }
+        assert_eq!(sizes, [5, 3, 2, 1]);
+        assert_eq!(shares(&works[2..], 9), [1], "each keeps the bound of its own half");
+    }
+
+    #[test]
+    fn a_memory_is_in_no_more_company_than_it_may_be() {
+        let mut works: Vec<Work> = (0..5).map(|_| work(&[9])).collect();
+        works[1].company = 2;
+        assert_eq!(shares(&works, 9), [1, 1]);
+        works[0].company = 1;
+        assert_eq!(shares(&works, 9), [1]);
+        assert_eq!(shares(&works[2..], 9), [1, 1, 1]);
+    }
+}
