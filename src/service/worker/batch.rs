@@ -115,8 +115,7 @@ mod tests {
     #[test]
     fn a_batch_is_bounded_in_texts_and_in_bytes() {
         let short = [work(&[9]), work(&[9, 9, 9]), work(&[9])];
-        for (most, want) in
-            [(0, vec![1]), (1, vec![1]), (2, vec![1, 1]), (4, vec![1, 3]), (9, vec![1, 3, 1])]
+        for (most, want) in [(0, vec![1]), (1, vec![1]), (2, vec![1, 1]), (4, vec![1, 3]), (9, vec![1, 3, 1])]
         {
             assert_eq!(shares(&short, most), want, "{most}");
         }
@@ -142,7 +141,8 @@ mod tests {
         let of = |text: &String| vec![f32::from(text.as_bytes()[0])];
         for _ in 0..2 {
             let batch = Batch::of(works.iter().skip_while(|work| work.is_done()), 4);
-            let vectors = batch.texts(works.iter().skip_while(|work| work.is_done())).iter().map(of).collect();
+            let vectors =
+                batch.texts(works.iter().skip_while(|work| work.is_done())).iter().map(of).collect();
             batch.give(works.iter_mut().skip_while(|work| work.is_done()), vectors);
         }
         for work in works {

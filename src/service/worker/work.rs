@@ -146,7 +146,9 @@ impl Loop {
                 return Err(Halt::Later(after));
             }
             // A model of this machine fails on a text, too.
-            Err(EmbedError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => return Ok(()),
+            Err(EmbedError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
+                return Ok(());
+            }
             Err(EmbedError::Unusable(reason)) => return Err(Halt::Unusable(reason)),
             Err(EmbedError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
             Err(error @ EmbedError::Refused { .. }) => {
