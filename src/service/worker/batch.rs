@@ -162,7 +162,7 @@ mod tests {
             }
         }
         assert_eq!(sizes, [5, 3, 2, 1]);
-        assert_eq!(shares(&works[2..], 9), [1], "each keeps the bound of its own half");
+        assert_eq!(shares(&works[2..], 9), [1, 1], "the others of its half are asked for together");
     }
 
     #[test]
