@@ -104,7 +104,9 @@ impl Loop {
                 service.store().end_job(&self.owner, &job).await?;
                 continue;
             };
-            if job.attempts > pace::ATTEMPTS_MAX {
+            // Only a model of this process can end the process, again and again; elsewhere a job that did not end
+            // was in the company of others when the process was ended.
+            if job.attempts > pace::ATTEMPTS_MAX && !embedder.is_metered() {
                 let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
                 self.failed(service, &job, None, &reason).await?;
                 continue;
