@@ -43,10 +43,12 @@ state() { t display-message -p -t tour '#{alternate_on} #{cursor_flag}'; }
 
 begin() {
   t new-session -d -s tour -x "$1" -y "$2" "env PS1='ready> ' EDITOR='$here/editor.sh' bash --norc --noprofile"
+  # The server outlives its sessions, else the next one may meet it as it ends.
+  t set-option -s exit-empty off
   t set-option -t tour status off >/dev/null
   t resize-window -t tour -x "$1" -y "$2"
   see 'ready>'
-  keys 'stty -a >'"$work"'/before' Enter
+  keys 'stty -g >'"$work"'/before' Enter
   open
 }
 open() {
@@ -57,7 +59,7 @@ open() {
 restored() {
   for _ in $(seq 100); do [ "$(state)" = '0 1' ] && break; sleep 0.05; done
   [ "$(state)" = '0 1' ] || fail "the terminal is not restored after $1: $(state)"
-  keys 'clear; stty -a >'"$work"'/after; echo back' Enter
+  keys 'clear; stty -g >'"$work"'/after; echo back' Enter
   for _ in $(seq 100); do cmp -s "$work/before" "$work/after" && return; sleep 0.05; done
   fail "stty differs after $1: $(diff "$work/before" "$work/after")"
 }
@@ -80,7 +82,7 @@ for size in '80 24' '200 60'; do
   keys g; see 'In its session'
   keys 3; see 'Sessions'; keys Enter; see 'What happened'; keys Escape
   keys 4; see 'following'
-  "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null
+  "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
   see 'seen from the tour'
   # The daemon dies; the screens connect again by themselves.
   kill -9 "$("$program" --home "$home" daemon status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"
