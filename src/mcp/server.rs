@@ -12,7 +12,9 @@ use std::{
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, Implementation,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
         PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
@@ -45,7 +47,7 @@ use crate::{
     home::{Home, user_home},
     project_dir, redact,
     service::{Caller, Embedding, Service, Settings},
-    store::Lease,
+    store::{Lease, Remote},
     text,
 };
 
@@ -75,6 +77,8 @@ pub struct Server(Arc<Shared>);
 
 struct Shared {
     home: Home,
+    /// The server that has the database, without credentials; none where it is in the home.
+    database: Option<String>,
     control: Control,
     stage: watch::Sender<Stage>,
     calls: AtomicUsize,
@@ -91,10 +95,16 @@ struct Shared {
 }
 
 impl Server {
+    /// Where the database is, if it is on a server.
+    pub(super) fn database(&self) -> Option<&str> {
+        self.0.database.as_deref()
+    }
+
     /// Begins to open the store and returns at once.
     pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
         let server = Self(Arc::new(Shared {
             home,
+            database: settings.remote.as_ref().map(Remote::place),
             control,
             stage: watch::channel(Stage::Opening).0,
             calls: AtomicUsize::new(0),
@@ -483,6 +493,31 @@ impl ServerHandler for Connection {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("cerebro", env!("CARGO_PKG_VERSION")).with_title("Cerebro"))
             .with_instructions(INSTRUCTIONS)
+    }
+
+    // What is not declared is no method here. The library would answer these with empty lists.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
     async fn list_tools(

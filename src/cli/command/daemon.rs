@@ -143,6 +143,7 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
+            ("database", shown(&status["database"])),
             ("HTTP", shown(&status["http"])),
             ("last backup", desk.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
