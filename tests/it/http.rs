@@ -347,15 +347,3 @@ fn a_head_that_never_ends_loses_its_connection() {
     });
     assert_eq!(served.get("/health", &[]).status, 200);
 }
-
-#[test]
-fn what_is_not_declared_is_no_method() {
-    let home = Home::new();
-    let served = Served::open(&home, &[]);
-    let session = served.initialize(&[]);
-    for method in ["prompts/list", "resources/list", "resources/templates/list"] {
-        let message = json!({"jsonrpc": "2.0", "id": 9, "method": method, "params": {}});
-        let answer = served.post(&message, &[&format!("Mcp-Session-Id: {session}")]);
-        assert_eq!(answer.json()["error"]["code"], -32601, "{}", answer.body);
-    }
-}

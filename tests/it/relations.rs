@@ -228,16 +228,16 @@ fn relations_are_looked_up_by_index() {
     );
     let asked = format!("[{}, {}]", memories[0], memories[7]);
     let statement = include_str!("../../surql/statements/relation_list.surql");
-    for part in statement.split(';').filter(|part| part.contains("SELECT")) {
-        let select = &part[part.find("SELECT").unwrap()..];
-        let select = select.replace("$ids", &asked).replace("$limit", "1000");
+    let reads = regex::Regex::new(r"\((SELECT[^()]*)\)").unwrap();
+    assert_eq!(reads.find_iter(statement).count(), 2, "{statement}");
+    for read in reads.captures_iter(statement) {
+        let select = read[1].replace("$ids", &asked).replace("$limit", "1000");
         let plan = home.json(&["sql", &format!("EXPLAIN {select}")]).to_string();
         assert!(plan.contains("relates_to_") && !plan.contains("Scan\""), "{plan}");
     }
     let graph = home.json(&["graph", &ids[0], "--depth", "1", "--limit", "200"]);
     let found = graph["relations"].as_array().unwrap();
-    let wanted = format!("SELECT VALUE id FROM RELATES_TO WHERE in = {0} OR out = {0}", memories[0]);
-    let wanted = home.json(&["sql", &wanted]);
-    eprintln!("{graph:#?} {wanted}");
-    assert_eq!(found.len(), 98, "{wanted}");
+    // Each of the 49 next ones has a relation from the first memory, and each of the 49 before it has one to it.
+    let around = found.iter().filter(|one| one["from"] == ids[0].as_str() || one["to"] == ids[0].as_str());
+    assert_eq!(around.count(), 98, "{graph}");
 }

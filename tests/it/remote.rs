@@ -174,9 +174,10 @@ fn what_cannot_be_used_is_said_clearly() {
 
 #[test]
 fn a_server_of_another_version_is_refused() {
-    for version in ["2.3.1", "3.2.9", "4.0.0"] {
-        let server = Provider::answering(format!("surrealdb-{version}"));
-        let remote = format!("[remote]\nurl = \"{}\"\npassword_env = \"HOME\"\n", server.address());
+    for (scheme, version) in [("http", "2.3"), ("ws", "2.3"), ("ws", "3.2"), ("http", "4.0")] {
+        let server = Provider::answering(format!("surrealdb-{version}.1"));
+        let address = server.address().replace("http", scheme);
+        let remote = format!("[remote]\nurl = \"{address}\"\npassword_env = \"HOME\"\n");
         let refused = Home::with_config(&remote).run(&["save", "--title", "a", "b"]);
         assert_ne!(refused.code(), 0);
         let words = &refused.stderr;

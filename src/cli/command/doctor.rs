@@ -128,7 +128,9 @@ fn permissions(home: &Home, fix: bool) -> Check {
             seen += 1;
             let path = entry.path();
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
-            if path == home.store_dir() || path == home.index_dir() || found.is_symlink() {
+            // A database on a server has an index of its own beside the home's: `index-…`.
+            let is_index = path.to_string_lossy().starts_with(&*home.index_dir().to_string_lossy());
+            if path == home.store_dir() || (is_index && found.is_dir()) || found.is_symlink() {
                 continue;
             }
             let is_config = path == home.config_file();
