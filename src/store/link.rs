@@ -207,7 +207,10 @@ impl Link {
 
     /// The version (major, minor) that the server tells on a page that every version has.
     async fn told_version(&self) -> Option<(u64, u64)> {
-        let page = format!("{}/version", self.remote.url.replacen("ws", "http", usize::from(self.remote.url.starts_with("ws"))));
+        let page = format!(
+            "{}/version",
+            self.remote.url.replacen("ws", "http", usize::from(self.remote.url.starts_with("ws")))
+        );
         let told = reqwest::get(page).await.ok()?.chunk().await.ok()??;
         let told = String::from_utf8_lossy(&told);
         let mut numbers = told.trim().strip_prefix("surrealdb-")?.split('.').map(str::parse);
