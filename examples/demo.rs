@@ -3,11 +3,11 @@
 //! A first agent tells Cerebro what this repository's own history decided and fixed, in two
 //! sessions; a second agent, in a process of its own, finds it again. Both are real MCP clients of
 //! the real `cerebro mcp`, in a throw-away home. What is printed is what the agent is given.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it shows things to a person")]
+#![expect(clippy::print_stdout, reason = "it shows things to a person")]
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -17,6 +17,10 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 use tokio::process::Command;
+
+mod home;
+
+use home::Home;
 
 /// How many of the latest commits are told.
 const COMMITS_MAX: usize = 40;
@@ -174,48 +178,16 @@ fn cut(text: &str, columns: usize) -> String {
     format!("{head}…")
 }
 
-/// A home that nothing else uses; its daemon stops when it goes.
-struct Home {
-    program: PathBuf,
-    dir: tempfile::TempDir,
-}
-
-impl Home {
-    fn new() -> Result<Self> {
-        // target/release/examples/demo lies one folder below the program.
-        let here = std::env::current_exe()?;
-        let beside = here.ancestors().nth(2).context("this program lies in no folder")?.join("cerebro");
-        let program = std::env::var_os("CEREBRO_BIN").map_or(beside, PathBuf::from);
-        ensure!(program.is_file(), "{} is missing: run `make build`", program.display());
-        let dir = tempfile::Builder::new().prefix("cerebro-demo-").tempdir()?;
-        Ok(Self { program: program.canonicalize()?, dir })
+/// Starts an agent's own `cerebro mcp` in the checkout, as an agent would.
+async fn join<'s>(home: &Home, checkout: &Path, screen: &'s Screen) -> Result<Agent<'s>> {
+    let mut command = Command::from(home.command());
+    command.arg("mcp").current_dir(checkout);
+    // What an agent around this demo has set is not about the demo's sessions.
+    for name in ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"] {
+        command.env_remove(name);
     }
-
-    /// Starts an agent's own `cerebro mcp` in the checkout, as an agent would.
-    async fn agent<'s>(&self, checkout: &Path, screen: &'s Screen) -> Result<Agent<'s>> {
-        let mut command = Command::new(&self.program);
-        command.arg("mcp").current_dir(checkout).env("HOME", self.dir.path());
-        // What an agent around this demo has set is not about the demo's sessions.
-        for name in ["CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"] {
-            command.env_remove(name);
-        }
-        let connection = ().serve(TokioChildProcess::new(command)?).await.context("connect to cerebro mcp")?;
-        Ok(Agent { connection, screen })
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let stopped = std::process::Command::new(&self.program)
-            .args(["daemon", "stop"])
-            .env("HOME", self.dir.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if !stopped.is_ok_and(|status| status.success()) {
-            eprintln!("could not stop the daemon of {}", self.dir.path().display());
-        }
-    }
+    let connection = ().serve(TokioChildProcess::new(command)?).await.context("connect to cerebro mcp")?;
+    Ok(Agent { connection, screen })
 }
 
 /// One connected agent.
@@ -303,7 +275,7 @@ async fn run(home: &Home, checkout: &Path, screen: &Screen) -> Result<()> {
         "a first agent tells what {} entries of this history decided and fixed",
         lessons.len()
     ));
-    let agent = home.agent(checkout, screen).await?;
+    let agent = join(home, checkout, screen).await?;
     if !earlier.is_empty() {
         sitting(&agent, "demo-1", "Read the earlier half of the history", earlier).await?;
     }
@@ -312,7 +284,7 @@ async fn run(home: &Home, checkout: &Path, screen: &Screen) -> Result<()> {
     agent.leave().await?;
 
     screen.heading("a second agent, a new process: what does it find?");
-    let agent = home.agent(checkout, screen).await?;
+    let agent = join(home, checkout, screen).await?;
     recall(&agent, &lessons).await?;
     agent.leave().await
 }

@@ -7,7 +7,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small made-up numbers")]
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -24,6 +24,10 @@ use rmcp::model::{CallToolRequestParams, ClientConfig, Implementation};
 use rmcp::transport::TokioChildProcess;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
+
+mod home;
+
+use home::Home;
 
 const SIZE: (u16, u16) = (120, 34);
 const NOW: &str = "2026-11-22T17:30:00Z";
@@ -43,7 +47,7 @@ fn main() -> Result<()> {
     let lessons = lessons(&checkout)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let home = Home::new()?;
-    home.import(&store(&lessons)?)?;
+    import(&home, &store(&lessons)?)?;
     runtime.block_on(pictures(&home, &checkout))
 }
 
@@ -160,48 +164,12 @@ fn memory_id(number: usize) -> String {
     (0..12).map(|n| char::from(digits[digit(n) as usize])).collect()
 }
 
-/// A home that nothing else uses; its daemon stops when it goes.
-struct Home {
-    program: PathBuf,
-    dir: tempfile::TempDir,
-}
-
-impl Home {
-    fn new() -> Result<Self> {
-        let here = std::env::current_exe()?;
-        let program = here.ancestors().nth(2).context("this program lies in no folder")?.join("cerebro");
-        ensure!(program.is_file(), "{} is missing: run `make build`", program.display());
-        let dir = tempfile::Builder::new().prefix("cerebro-screens-").tempdir()?;
-        Ok(Self { program, dir })
-    }
-
-    fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
-    }
-
-    fn run(&self, args: &[&str]) -> Result<()> {
-        let status = std::process::Command::new(&self.program)
-            .arg("--home")
-            .arg(self.data())
-            .args(args)
-            .stdout(Stdio::null())
-            .status()?;
-        ensure!(status.success(), "cerebro {args:?} failed");
-        Ok(())
-    }
-
-    fn import(&self, lines: &str) -> Result<()> {
-        let file = self.dir.path().join("all.jsonl");
-        std::fs::write(&file, lines)?;
-        self.run(&["import", &file.to_string_lossy()])
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        // What is left of it goes with its folder.
-        let _ = self.run(&["daemon", "stop"]);
-    }
+fn import(home: &Home, lines: &str) -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), lines)?;
+    let status = home.command().arg("import").arg(file.path()).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "the import failed");
+    Ok(())
 }
 
 /// Lets an agent of this name make some calls, and stays connected while the result lives.
@@ -210,8 +178,8 @@ async fn agent(
     name: &str,
     calls: &[(&'static str, Value)],
 ) -> Result<rmcp::service::RunningService<rmcp::RoleClient, ClientConfig>> {
-    let mut command = tokio::process::Command::new(&home.program);
-    command.arg("--home").arg(home.data()).args(["mcp", "--project", PROJECT]);
+    let mut command = tokio::process::Command::from(home.command());
+    command.args(["mcp", "--project", PROJECT]);
     let mut info = ClientConfig::default();
     info.client_info = Implementation::new(name, "1.0");
     let client = info.serve(TokioChildProcess::new(command)?).await.context("connect to cerebro mcp")?;

@@ -1,6 +1,11 @@
 //! Where the database is: in the home, or on a server.
 
-use std::{fs, io, path::Path, path::PathBuf};
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use rand::Rng;
 use serde::Deserialize;
@@ -143,7 +148,8 @@ fn writer(path: &Path) -> io::Result<String> {
     let name: String =
         (0..WRITER_CHARS).map(|_| char::from(WRITER_ALPHABET[rng.random_range(0..32)])).collect();
     let draft = path.with_extension("new");
-    fs::write(&draft, format!("{name}\n"))?;
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    writeln!(file, "{name}")?;
     fs::rename(&draft, path)?;
     Ok(name)
 }

@@ -116,8 +116,8 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
         }
         if started.elapsed() >= patience {
             if start.count == 0 && lock::is_held(home) {
-                let owner = lock::owner(home).map(|owner| owner.to_string());
-                let holder = owner.unwrap_or_else(|| "another process".to_owned());
+                let holder = lock::holder(home).map(|owner| owner.to_string());
+                let holder = holder.unwrap_or_else(|| "another process".to_owned());
                 return Err(ConnectError::Held { lock: home.lock_file(), holder });
             }
             let (log, last_line) = (home.log_file(), last_log_line(home));

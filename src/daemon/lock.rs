@@ -76,7 +76,9 @@ impl Lock {
         let mut file = platform::open_private_file(&path).map_err(fault)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LockError::Held { path, owner: owner(home) }),
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Held { path, owner: holder(home) });
+            }
             Err(TryLockError::Error(source)) => return Err(fault(source)),
         }
         let owner = Owner { pid: std::process::id(), version: super::VERSION.to_owned(), used_as };
@@ -97,6 +99,12 @@ pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
+}
+
+/// The process that wrote itself into the lock file, if it lives: the record of one that is gone says nothing
+/// about who has the lock now.
+pub fn holder(home: &Home) -> Option<Owner> {
+    owner(home).filter(|owner| platform::is_alive(owner.pid))
 }
 
 /// Whether a living process has the lock. Asking holds a shared lock for an instant, which a

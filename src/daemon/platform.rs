@@ -19,6 +19,12 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// Whether a process of this user with that id is there.
+pub fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
 /// Makes a folder and those above it that are missing, each with mode 0700.
 ///
 /// # Errors
@@ -186,5 +192,11 @@ mod tests {
         assert_eq!(without_deleted_mark(marked.clone()), program);
         fs::write(&marked, "").unwrap();
         assert_eq!(without_deleted_mark(marked.clone()), marked);
+    }
+
+    #[test]
+    fn living_processes_are_seen() {
+        assert!(is_alive(std::process::id()));
+        assert!(!is_alive(0) && !is_alive(u32::MAX));
     }
 }

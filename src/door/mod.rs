@@ -3,6 +3,8 @@
 
 mod guard;
 mod listener;
+mod serve;
 
 pub use guard::{Guard, OddOrigin, guard, is_loopback};
-pub use listener::{Bounded, Seated};
+pub use listener::Bounded;
+pub use serve::serve;

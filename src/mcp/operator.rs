@@ -46,6 +46,7 @@ pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
             .fact("started_at", moment(control.started_at()))
             .fact("store", server.stage_name())
             .fact("home", server.home().root().display().to_string())
+            .fact("database", server.database())
             .fact("http", http::address(server))
             .fact("backup", keep::backup_facts(server)),
         "op_stop" => {

@@ -45,7 +45,7 @@ use crate::{
     home::{Home, user_home},
     project_dir, redact,
     service::{Caller, Embedding, Service, Settings},
-    store::Lease,
+    store::{Lease, Remote},
     text,
 };
 
@@ -75,6 +75,8 @@ pub struct Server(Arc<Shared>);
 
 struct Shared {
     home: Home,
+    /// The server that has the database, without credentials; none where it is in the home.
+    database: Option<String>,
     control: Control,
     stage: watch::Sender<Stage>,
     calls: AtomicUsize,
@@ -91,10 +93,16 @@ struct Shared {
 }
 
 impl Server {
+    /// Where the database is, if it is on a server.
+    pub(super) fn database(&self) -> Option<&str> {
+        self.0.database.as_deref()
+    }
+
     /// Begins to open the store and returns at once.
     pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
         let server = Self(Arc::new(Shared {
             home,
+            database: settings.remote.as_ref().map(Remote::place),
             control,
             stage: watch::channel(Stage::Opening).0,
             calls: AtomicUsize::new(0),

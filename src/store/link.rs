@@ -171,11 +171,23 @@ impl Link {
     async fn connect(&self) -> Result<Surreal<Any>, StoreError> {
         let Remote { namespace, database, .. } = &self.remote;
         let failed = |error: surrealdb::Error| self.unreachable(error.to_string());
-        let db = any::connect(self.remote.url.as_str()).await.map_err(failed)?;
-        let version = db.version().await.map_err(failed)?;
+        let asked = async {
+            let db = any::connect(self.remote.url.as_str()).await?;
+            let version = db.version().await?;
+            Ok::<_, surrealdb::Error>((db, version))
+        };
+        let (db, version) = match asked.await {
+            Ok(answered) => answered,
+            // One of another version may not even understand the question.
+            Err(error) => match self.told_version().await {
+                Some((major, minor)) if !fits(major, minor) => {
+                    return Err(self.other_version(&format!("{major}.{minor}")));
+                }
+                _ => return Err(failed(error)),
+            },
+        };
         if !fits(version.major, version.minor) {
-            let words = format!("it is SurrealDB {version}; this cerebro works with 3.3 up to below 4.0");
-            return Err(self.unfit(words));
+            return Err(self.other_version(&version.to_string()));
         }
         let level = self.sign_in(&db).await?;
         if self.remote.create {
@@ -187,6 +199,22 @@ impl Link {
             if error.is_connection() { failed(error) } else { self.unfit(error.to_string()) }
         })?;
         Ok(db)
+    }
+
+    fn other_version(&self, version: &str) -> StoreError {
+        self.unfit(format!("it is SurrealDB {version}; this cerebro works with 3.3 up to below 4.0"))
+    }
+
+    /// The version (major, minor) that the server tells on a page that every version has.
+    async fn told_version(&self) -> Option<(u64, u64)> {
+        let page = format!(
+            "{}/version",
+            self.remote.url.replacen("ws", "http", usize::from(self.remote.url.starts_with("ws")))
+        );
+        let told = reqwest::get(page).await.ok()?.chunk().await.ok()??;
+        let told = String::from_utf8_lossy(&told);
+        let mut numbers = told.trim().strip_prefix("surrealdb-")?.split('.').map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
     /// Signs in as a user of the database, else of its namespace, else of the server.

@@ -30,3 +30,10 @@ pub struct Remote {
     /// The name under which this home numbers its events; no other home has the same.
     pub writer: String,
 }
+
+impl Remote {
+    /// Where it is, for people: the server, the namespace and the database.
+    pub fn place(&self) -> String {
+        format!("{}, database {} of namespace {}", self.url, self.database, self.namespace)
+    }
+}

@@ -144,12 +144,7 @@ impl Studio {
         drop(router.spawn_notifications());
         let rpc = Arc::clone(router.rpc_state());
         let service = router.into_router().layer(middleware::from_fn_with_state(guard, door::guard));
-        let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let server = tokio::spawn(async move {
-            if let Err(error) = serving.await {
-                tracing::warn!(%error, "the live endpoint ended");
-            }
-        });
+        let server = tokio::spawn(door::serve(listener, service, stop.clone()));
         let lease = Lease::next();
         let news = Arc::clone(engine.news()?);
         let access =

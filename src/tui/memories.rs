@@ -55,6 +55,8 @@ pub struct Memories {
     /// The memory is read whole.
     reading: bool,
     back: Vec<String>,
+    /// The memory that is to be edited as soon as its text is here.
+    awaits_edit: Option<String>,
     /// An edited text on its way to the daemon, and the file that holds it too.
     pub draft: Option<(Draft, String)>,
 }
@@ -205,6 +207,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
         Slot::Memory => {
             let memories = &mut state.memories;
             memories.detail = Some(Detail::read(value, memories.detail.take()));
+            begin_awaited_edit(state);
         }
         Slot::Revisions => {
             let about = value["id"].as_str().unwrap_or_default();
@@ -278,6 +281,8 @@ fn remember(state: &mut State) {
 
 /// Does what a key says.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    // Who presses another key has gone on.
+    state.memories.awaits_edit = None;
     if state.memories.typing {
         return typing_key(state, key);
     }
@@ -414,19 +419,24 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
             }));
         }
         KeyCode::Char('u') => state.change(Slot::Change, "op_restore", json!({ "id": row.id })),
-        KeyCode::Char('e') => return edit(state, &row),
+        KeyCode::Char('e') => edit(state, &row),
         KeyCode::Char('g') => super::graph::open(state, &row.id),
         _ => return false,
     }
     true
 }
 
-fn edit(state: &mut State, row: &Row) -> bool {
+/// Begins an edit; where the text is still on its way, as soon as it is here.
+fn edit(state: &mut State, row: &Row) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
-    let Some(memory) = detail.map(|detail| &detail.memory) else { return false };
+    let Some(memory) = detail.map(|detail| &detail.memory) else {
+        state.memories.awaits_edit = Some(row.id.clone());
+        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&row.id));
+        return;
+    };
     if memory.row.deleted || memory.cut {
         state.complain(if memory.cut { "it is too long to edit here" } else { "restore it first (u)" });
-        return true;
+        return;
     }
     let (title, kind, tags) = memory.raw.clone();
     let draft = Draft {
@@ -438,7 +448,17 @@ fn edit(state: &mut State, row: &Row) -> bool {
         content: memory.content.clone(),
     };
     state.commands.push(Command::Edit(draft));
-    true
+}
+
+/// Begins the edit that was asked for before the text was here, if the person still looks at it.
+fn begin_awaited_edit(state: &mut State) {
+    if state.screen != Screen::Memories || state.overlay.is_some() {
+        return;
+    }
+    let Some(row) = state.memories.detail.as_ref().map(|detail| detail.memory.row.clone()) else { return };
+    if state.memories.awaits_edit.take_if(|id| *id == row.id).is_some() {
+        edit(state, &row);
+    }
 }
 
 fn pick_kind(state: &mut State) {

@@ -5,6 +5,8 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::FlockOperation;
+
 use crate::backup::furnished;
 use crate::faults::Disk;
 use crate::support::{Home, Value, alter, finish, json, wait_for};
@@ -253,6 +255,46 @@ fn a_store_that_does_not_open_is_told() {
     let (code, told) = examined(&home, &[]);
     assert_eq!((code, check(&told, "store").0.as_str()), (1, "fault"), "{told:#}");
     assert_eq!(check(&told, "events").0, "unknown", "{told:#}");
+}
+
+#[test]
+fn a_store_that_another_process_holds_is_named() {
+    let home = furnished();
+    home.run(&["daemon", "stop"]).success();
+    // As RocksDB does it.
+    let held = File::options().write(true).open(home.data().join("store/LOCK")).unwrap();
+    rustix::fs::fcntl_lock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let (code, told) = examined(&home, &[]);
+    let (state, words) = check(&told, "store");
+    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
+    let store = home.data().join("store").display().to_string();
+    assert!(words.contains(&store) && words.contains("another process"), "{words}");
+    home.run(&["daemon", "stop"]).success();
+    drop(held);
+    assert_eq!(examined(&home, &[]).0, 0);
+}
+
+#[test]
+fn a_home_that_another_process_holds_is_named() {
+    let home = furnished();
+    home.run(&["daemon", "stop"]).success();
+    let lock = home.data().join("daemon.lock");
+    let held = File::open(&lock).unwrap();
+    held.lock().unwrap();
+    let (code, told) = examined(&home, &[]);
+    let (state, words) = check(&told, "daemon");
+    assert_eq!((code, state.as_str()), (1, "fault"), "{told:#}");
+    assert!(words.contains(&lock.display().to_string()) && words.contains("another process"), "{words}");
+    assert!(!words.contains("cerebro daemon"), "the daemon that was there before does not hold it: {words}");
+    drop(held);
+    assert_eq!(examined(&home, &[]).0, 0);
+}
+
+#[test]
+fn a_model_that_is_not_there_is_a_finding() {
+    let home = Home::with_config("[embeddings]\nprovider = \"local\"\nmodel = \"nowhere\"\n");
+    home.agent().save("One", "First text.");
+    assert_seen(&home, "model", "nowhere");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -330,4 +331,19 @@ fn it_closes_with_the_command_and_with_the_daemon() {
     finish(home.command().args(["daemon", "stop"])).success();
     assert!(!served.is_reachable());
     assert_ne!(served.ended(), 0);
+}
+
+#[test]
+fn a_head_that_never_ends_loses_its_connection() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let mut slow = TcpStream::connect(served.address()).unwrap();
+    slow.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
+    wait_for("the slow connection to be closed", || {
+        // A byte now and then does not keep it open.
+        let closed = slow.write_all(b"a").is_err() || slow.read(&mut [0; 512]).is_ok_and(|bytes| bytes == 0);
+        closed.then_some(())
+    });
+    assert_eq!(served.get("/health", &[]).status, 200);
 }

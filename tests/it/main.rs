@@ -50,6 +50,7 @@ mod studio;
 mod tidy;
 mod tools;
 mod tui;
+mod tui_terminal;
 mod worker;
 mod worker_crash;
 

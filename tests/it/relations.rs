@@ -1,6 +1,6 @@
 //! What relates memories: shared names, and the claims of a language model.
 
-use crate::support::{Agent, Fickle, Home, Provider, Scene, Value, json, wait_for};
+use crate::support::{Agent, Fickle, Home, Provider, Scene, Value, alter, json, wait_for, word};
 
 /// Waits until the worker has nothing to do.
 fn drained(home: &Home) {
@@ -203,4 +203,41 @@ fn a_model_that_talks_nonsense_is_given_up_and_saves_go_on() {
     for id in [first, second] {
         assert!(relations(&home, &id).iter().all(|(.., kind)| kind == "mentions_same"));
     }
+}
+
+/// The statement that looks for the relations of some memories reads them by its indexes, however many others
+/// there are, and finds all of them.
+#[test]
+fn relations_are_looked_up_by_index() {
+    const MEMORIES: usize = 60;
+    let home = Home::new();
+    let mut agent = home.agent();
+    let ids: Vec<String> = (0..MEMORIES).map(|n| agent.save(&format!("Number {n}"), &word(n))).collect();
+    drop(agent);
+    let memories: Vec<String> = ids.iter().map(|id| format!("memory:{id}")).collect();
+    alter(
+        &home,
+        &format!(
+            "LET $all = [{}];
+             FOR $a IN 0..{MEMORIES} {{ FOR $b IN 1..50 {{
+                 RELATE ($all[$a])->RELATES_TO->($all[($a + $b) % {MEMORIES}])
+                     SET kind = 'similar', weight = $b / 100, method = 'test', at = time::now();
+             }} }};",
+            memories.join(", ")
+        ),
+    );
+    let asked = format!("[{}, {}]", memories[0], memories[7]);
+    let statement = include_str!("../../surql/statements/relation_list.surql");
+    let reads = regex::Regex::new(r"\((SELECT[^()]*)\)").unwrap();
+    assert_eq!(reads.find_iter(statement).count(), 2, "{statement}");
+    for read in reads.captures_iter(statement) {
+        let select = read[1].replace("$ids", &asked).replace("$limit", "1000");
+        let plan = home.json(&["sql", &format!("EXPLAIN {select}")]).to_string();
+        assert!(plan.contains("relates_to_") && !plan.contains("Scan\""), "{plan}");
+    }
+    let graph = home.json(&["graph", &ids[0], "--depth", "1", "--limit", "200"]);
+    let found = graph["relations"].as_array().unwrap();
+    // Each of the 49 next ones has a relation from the first memory, and each of the 49 before it has one to it.
+    let around = found.iter().filter(|one| one["from"] == ids[0].as_str() || one["to"] == ids[0].as_str());
+    assert_eq!(around.count(), 98, "{graph}");
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::support::{Agent, Fickle, Home, Surreal, Value, json, scaled, surreal, wait_for, word};
+use crate::support::{
+    Agent, Fickle, Home, Provider, Surreal, Value, finish, json, scaled, surreal, wait_for, word,
+};
 
 /// How soon another daemon finds a save.
 const SOON: Duration = Duration::from_secs(1);
@@ -168,6 +170,60 @@ fn what_cannot_be_used_is_said_clearly() {
     home.run(&["save", "--title", "a", "b"]).success();
     let studio = home.run(&["sql", "RETURN 1"]);
     assert!(studio.stderr.contains("is on a server"), "{studio:?}");
+}
+
+#[test]
+fn a_server_of_another_version_is_refused() {
+    for (scheme, version) in [("http", "2.3"), ("ws", "2.3"), ("ws", "3.2"), ("http", "4.0")] {
+        let server = Provider::answering(format!("surrealdb-{version}.1"));
+        let address = server.address().replace("http", scheme);
+        let remote = format!("[remote]\nurl = \"{address}\"\npassword_env = \"HOME\"\n");
+        let refused = Home::with_config(&remote).run(&["save", "--title", "a", "b"]);
+        assert_ne!(refused.code(), 0);
+        let words = &refused.stderr;
+        assert!(words.contains(version) && words.contains("3.3 up to below 4.0"), "{words}");
+        assert!(!words.contains("call again"), "trying again cannot help: {words}");
+    }
+}
+
+#[test]
+fn users_of_a_namespace_or_a_database_are_enough() {
+    let server = Surreal::start();
+    let owner = server.home("ws", "");
+    let id = owner.agent().save("Shared", "The wheatear belongs to the team.");
+    server.run(
+        "USE NS cerebro DB main;
+         DEFINE USER of_namespace ON NAMESPACE PASSWORD 'a-secret' ROLES EDITOR;
+         DEFINE USER of_database ON DATABASE PASSWORD 'a-secret' ROLES EDITOR;",
+    );
+    for user in ["of_namespace", "of_database"] {
+        for scheme in ["ws", "http"] {
+            let home = server.home_as(scheme, surreal::PASSWORD, &format!("user = \"{user}\""), "");
+            let mut agent = home.agent();
+            assert_eq!(agent.search("wheatear"), [id.as_str()], "{user} over {scheme}");
+            let own = agent.save(&format!("By {user} {scheme}"), &word(5));
+            agent.ok("mem_delete", json!({"id": own, "hard": true}));
+        }
+    }
+    let reader = server.home_as("ws", "wrong", "user = \"of_database\"", "");
+    let refused = reader.run(&["save", "--title", "a", "b"]);
+    assert!(refused.stderr.contains("refuses the user `of_database`"), "{refused:?}");
+}
+
+#[test]
+fn where_the_database_is_and_who_backs_it_up_is_told() {
+    let server = Surreal::start();
+    let home = server.home("ws", "[backup]\nevery = \"1s\"");
+    home.run(&["daemon", "start"]).success();
+    let status = home.run(&["daemon", "status"]).success();
+    assert!(status.contains(&server.url("ws")) && status.contains("database main"), "{status}");
+    assert!(!status.contains(surreal::PASSWORD) && !status.contains("root"), "{status}");
+    let log = || std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
+    wait_for("the log to tell who backs it up", || log().contains("it is backed up there").then_some(()));
+    assert!(!log().contains("backup failed"), "{}", log());
+    let told = finish(home.command().args(["doctor", "--json"])).json();
+    let backup = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "backup").unwrap();
+    assert!(backup["state"] == "ok" && backup["words"].to_string().contains("on a server"), "{backup}");
 }
 
 #[test]

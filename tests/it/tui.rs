@@ -211,6 +211,25 @@ fn an_edit_is_saved_on_the_revision_it_was_made_from() {
 }
 
 #[test]
+fn an_edit_begins_also_before_the_text_is_here() {
+    let home = filled(60, 6);
+    let mut screens = Screens::open(&home, SMALL.0, SMALL.1);
+    screens.press("2");
+    assert_eq!(screens.type_fast("<down>e"), Next::Go, "the text cannot be here yet");
+    let draft = wait_for("the edit to begin", || match screens.hear() {
+        Next::Edit(draft) => Some(draft),
+        _ => None,
+    });
+    assert!(draft.content.starts_with("What: "), "{draft:?}");
+    // Another key in between means that it is not wanted any more.
+    screens.type_fast("<down>e<up>");
+    for _ in 0..3 {
+        assert_eq!(screens.hear(), Next::Go);
+    }
+    screens.settle();
+}
+
+#[test]
 fn calls_are_shown_as_they_happen_without_private_text() {
     let home = filled(12, 2);
     let mut screens = Screens::open(&home, WIDE.0, WIDE.1);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Types through every screen of `cerebro tui` in a real terminal (tmux), at 80×24 and 200×60: kills the
 # daemon in the middle, edits a memory, ends the program in each way there is, and looks whether the
-# terminal is as it was. Prints how long frames take over a long list.
+# terminal is as it was. Prints how long it takes to page through the list.
 #
 # usage: tests/tui/tour.sh PROGRAM [MEMORIES]
 set -euo pipefail
@@ -43,10 +43,12 @@ state() { t display-message -p -t tour '#{alternate_on} #{cursor_flag}'; }
 
 begin() {
   t new-session -d -s tour -x "$1" -y "$2" "env PS1='ready> ' EDITOR='$here/editor.sh' bash --norc --noprofile"
+  # The server outlives its sessions, else the next one may meet it as it ends.
+  t set-option -s exit-empty off
   t set-option -t tour status off >/dev/null
   t resize-window -t tour -x "$1" -y "$2"
   see 'ready>'
-  keys 'stty -a >'"$work"'/before' Enter
+  keys 'stty -g >'"$work"'/before' Enter
   open
 }
 open() {
@@ -57,9 +59,24 @@ open() {
 restored() {
   for _ in $(seq 100); do [ "$(state)" = '0 1' ] && break; sleep 0.05; done
   [ "$(state)" = '0 1' ] || fail "the terminal is not restored after $1: $(state)"
-  keys 'clear; stty -a >'"$work"'/after; echo back' Enter
+  keys 'clear; stty -g >'"$work"'/after; echo back' Enter
   for _ in $(seq 100); do cmp -s "$work/before" "$work/after" && return; sleep 0.05; done
   fail "stty differs after $1: $(diff "$work/before" "$work/after")"
+}
+# Pages down through the list, and prints how long it takes until the screen rests, whole.
+scroll() {
+  local begun=$(date +%s%N) pages=100 before='' now='' rests=0
+  keys -N "$pages" PageDown
+  for _ in $(seq 400); do
+    now=$(shown)
+    if [ "$now" = "$before" ] && ! grep -qF -- '⋯' <<<"$now"; then rests=$((rests + 1)); else rests=0; fi
+    [ "$rests" -lt 5 ] || break
+    before=$now
+    sleep 0.02
+  done
+  shown | grep -qF -- '⋯' && fail 'the list is not whole after scrolling'
+  echo "ok: $pages pages down in $((($(date +%s%N) - begun) / 1000000)) ms"
+  keys Home; see ' 1 of '
 }
 pid() { pgrep -f -- "$program --home $home tui" | head -1; }
 
@@ -76,11 +93,12 @@ for size in '80 24' '200 60'; do
   keys e; see 'updated'
   keys End; see "$counted of $counted"
   keys Home; see ' 1 of '
-  keys t; see 'Show which type'; keys Escape
+  scroll
+  keys t; see 'Show which type'; keys Escape; see '/ search'
   keys g; see 'In its session'
-  keys 3; see 'Sessions'; keys Enter; see 'What happened'; keys Escape
+  keys 3; see 'Sessions'; keys Enter; see 'What happened'; keys Escape; see 'Enter'
   keys 4; see 'following'
-  "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null
+  "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
   see 'seen from the tour'
   # The daemon dies; the screens connect again by themselves.
   kill -9 "$("$program" --home "$home" daemon status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"

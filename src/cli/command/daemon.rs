@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
-use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
 use super::serve::HttpArgs;
@@ -15,7 +14,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{duration, shown};
 use crate::config::Config;
-use crate::daemon::{self, Options, RunError, lock};
+use crate::daemon::{self, Options, RunError, lock, platform};
 use crate::home::Home;
 use crate::mcp::Server;
 use crate::text;
@@ -143,6 +142,7 @@ fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
+            ("database", shown(&status["database"])),
             ("HTTP", shown(&status["http"])),
             ("last backup", desk.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
@@ -174,18 +174,13 @@ pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
         let words = format!("the daemon (process {pid}) is still busy after {} s", STOP_MAX.as_secs());
         return Err(Error::internal(words).hint("`cerebro daemon logs` shows what it does"));
     }
-    wait_until(END_MAX, || !is_alive(pid)).await;
+    wait_until(END_MAX, || !platform::is_alive(pid)).await;
     Ok(Some(pid))
 }
 
 /// Whether the home is still this process's. Another daemon may have come meanwhile.
 fn owns(home: &Home, pid: u32) -> bool {
     lock::is_held(home) && lock::owner(home).is_none_or(|owner| owner.pid == pid)
-}
-
-fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 /// Waits for something, within a bound; says whether it came.
@@ -272,11 +267,5 @@ mod tests {
     async fn waiting_has_a_bound() {
         assert!(wait_until(Duration::from_secs(5), || true).await);
         assert!(!wait_until(Duration::from_millis(30), || false).await);
-    }
-
-    #[test]
-    fn living_processes_are_seen() {
-        assert!(is_alive(std::process::id()));
-        assert!(!is_alive(0) && !is_alive(u32::MAX));
     }
 }

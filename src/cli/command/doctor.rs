@@ -128,7 +128,9 @@ fn permissions(home: &Home, fix: bool) -> Check {
             seen += 1;
             let path = entry.path();
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
-            if path == home.store_dir() || path == home.index_dir() || found.is_symlink() {
+            // A database on a server has an index of its own beside the home's: `index-…`.
+            let is_index = path.to_string_lossy().starts_with(&*home.index_dir().to_string_lossy());
+            if path == home.store_dir() || (is_index && found.is_dir()) || found.is_symlink() {
                 continue;
             }
             let is_config = path == home.config_file();
@@ -274,6 +276,9 @@ fn read_check(row: &Value) -> Option<Check> {
 fn backups(home: &Home, config: Option<&Config>, status: &Value) -> Check {
     let Some(config) = config else { return Check::unknown("backup", "needs a configuration") };
     let plan = config.settings().backup;
+    if status["database"].is_string() {
+        return Check::sound("backup", "the database is on a server and backed up there");
+    }
     let dir = plan.dir_in(home.root());
     if let Some(failure) = status["backup"]["failure"].as_str() {
         return Check::fault("backup", format!("the last one failed: {failure}"));
@@ -307,6 +312,22 @@ mod tests {
         let told = json!({ "schema_version": 1 });
         assert_eq!(versions(&json!({ "version": daemon::VERSION }), &told).health, Health::Sound);
         assert_eq!(versions(&json!({ "version": "0.0.1" }), &told).health, Health::Fault);
+    }
+
+    #[test]
+    fn a_backup_that_is_overdue_is_a_finding() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&folder.path().join("h"))).unwrap();
+        let config: Config = toml::from_str("[backup]\nevery = \"1h\"").unwrap();
+        let health = |status: Value| backups(&home, Some(&config), &status);
+        let up = SETTLED_SECONDS + 1;
+        assert_eq!(health(json!({ "uptime_s": up })).health, Health::Fault);
+        assert!(health(json!({ "uptime_s": up })).words.contains("overdue"));
+        assert_eq!(health(json!({ "uptime_s": 1 })).health, Health::Sound, "it may be under way");
+        let now = Timestamp::now().to_string();
+        assert_eq!(health(json!({ "uptime_s": up, "backup": { "made_at": now } })).health, Health::Sound);
+        let remote = json!({ "uptime_s": up, "database": "wss://db" });
+        assert_eq!(health(remote).health, Health::Sound);
     }
 
     #[test]

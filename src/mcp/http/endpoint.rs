@@ -1,7 +1,7 @@
 //! The one path of the protocol: POST brings a message, DELETE ends a session. Answers are JSON; a stream of
 //! events is sent only where more than the answer comes, and GET offers none.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes, to_bytes},
@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde_json::Value;
+use tokio::time::timeout;
 
 use super::{
     lobby::{Lobby, Pipe, Unanswered},
@@ -25,6 +26,8 @@ use crate::{
 
 /// Names the project of calls that do not name one themselves.
 const PROJECT_HEADER: &str = "x-cerebro-project";
+/// How long the body of a message may take.
+const BODY_MAX: Duration = Duration::from_secs(30);
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
@@ -51,7 +54,8 @@ async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Res
         );
     }
     let project = project(headers).map_err(|refusal| *refusal)?;
-    let body = to_bytes(body, LINE_BYTES_MAX).await.map_err(|_| {
+    let late = |_| (StatusCode::REQUEST_TIMEOUT, "the body took too long").into_response();
+    let body = timeout(BODY_MAX, to_bytes(body, LINE_BYTES_MAX)).await.map_err(late)?.map_err(|_| {
         let words = format!("the body is longer than {LINE_BYTES_MAX} bytes, or did not come whole");
         (StatusCode::PAYLOAD_TOO_LARGE, words).into_response()
     })?;

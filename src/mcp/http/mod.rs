@@ -143,12 +143,7 @@ pub(super) async fn open(
     let address = listener.address().map_err(refused)?;
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let router = router(server, gate, guard, Lobby::new(server.clone(), stop.clone(), end.clone()));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let mut serving = tokio::spawn(async move {
-        if let Err(error) = serving.await {
-            tracing::warn!(%error, "the HTTP listener ended");
-        }
-    });
+    let mut serving = tokio::spawn(door::serve(listener, router, stop.clone()));
     let (own, stopped) = (server.clone(), stop.clone());
     let ended = tokio::spawn(async move {
         tokio::select! {

@@ -19,6 +19,10 @@ impl Service {
         if plan.every.is_zero() {
             return;
         }
+        if let Some(remote) = &self.settings().remote {
+            tracing::warn!(url = %remote.url, "backup.every is set, but the database is on a server: it is backed up there");
+            return;
+        }
         tokio::pin!(stopping);
         let dir = plan.dir_in(home);
         let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every));

@@ -1,11 +1,11 @@
 //! A server that speaks like OpenAI's embeddings, for what a real one cannot be made to do: fail on demand.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{Value, json};
+use super::{Value, http, json};
 
 /// Numbers in its vectors.
 pub const DIMENSION: usize = 64;
@@ -83,9 +83,9 @@ impl Fickle {
         self.texts.lock().unwrap().clone()
     }
 
-    fn serve(&self, mut stream: TcpStream) {
+    fn serve(&self, stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while let Some(body) = read_request(&mut reader) {
+        while let Some(http::Heard { body, .. }) = http::hear(&mut reader) {
             self.requests.fetch_add(1, Ordering::SeqCst);
             let texts: Vec<String> = match &body["input"] {
                 Value::String(one) => vec![one.clone()],
@@ -94,45 +94,21 @@ impl Fickle {
             };
             let mood = *self.mood.lock().unwrap();
             let (status, answer) = match mood {
-                Mood::Down => ("503 Service Unavailable", error("server_error", "overloaded")),
+                Mood::Down => (503, error("server_error", "overloaded")),
                 Mood::Picky if texts.iter().any(|text| text.contains("poison")) => {
-                    ("400 Bad Request", error("invalid_request_error", "this input is refused"))
+                    (400, error("invalid_request_error", "this input is refused"))
                 }
                 Mood::Well | Mood::Picky => {
                     self.texts.lock().unwrap().extend(texts.iter().cloned());
-                    ("200 OK", answer(&texts))
+                    (200, answer(&texts))
                 }
             };
             let text = answer.to_string();
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-                text.len()
-            );
-            if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).is_err() {
+            if !http::answer(&stream, status, "", &text, text.len()) {
                 return;
             }
         }
     }
-}
-
-fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Value> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let line = line.trim().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    serde_json::from_slice(&body).ok()
 }
 
 fn error(kind: &str, message: &str) -> Value {

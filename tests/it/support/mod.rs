@@ -5,6 +5,7 @@
 mod agent;
 mod fickle;
 mod home;
+mod http;
 mod model;
 mod provider;
 mod reply;

@@ -1,10 +1,10 @@
 //! A server that answers by a script, on a real socket, and keeps what it heard.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::Value;
+use super::http::{self, Heard};
 
 /// What happens to one request.
 #[derive(Debug, Clone)]
@@ -15,17 +15,6 @@ pub enum Scene {
     Half(String),
     /// No answer.
     Hang,
-}
-
-/// A request as it came.
-#[derive(Debug, Clone)]
-pub struct Heard {
-    /// Its first line.
-    pub line: String,
-    /// Its headers, in lowercase.
-    pub headers: String,
-    /// Its body; null if it is no JSON.
-    pub body: Value,
 }
 
 /// The server. Each connection serves one request; the last scene repeats.
@@ -46,7 +35,7 @@ impl Provider {
             let mut open = Vec::new();
             for (n, stream) in listener.incoming().flatten().enumerate() {
                 let scene = &scenes[n.min(scenes.len() - 1)];
-                if let Some(request) = hear(&stream) {
+                if let Some(request) = http::hear(&mut BufReader::new(stream.try_clone().unwrap())) {
                     kept.lock().unwrap().push(request);
                     open.extend(play(scene, stream));
                 }
@@ -71,31 +60,13 @@ impl Provider {
     }
 }
 
-fn hear(stream: &TcpStream) -> Option<Heard> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
-    let mut headers = String::new();
-    while reader.read_line(&mut headers).ok()? > 2 {}
-    let headers = headers.to_lowercase();
-    let length = headers.lines().find_map(|line| line.strip_prefix("content-length:"));
-    let mut body = vec![0; length.map_or(0, |text| text.trim().parse().unwrap())];
-    reader.read_exact(&mut body).ok()?;
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    Some(Heard { line: line.trim().to_owned(), headers, body })
-}
-
 /// Plays the scene; gives the connection back where it is to stay open.
-fn play(scene: &Scene, mut stream: TcpStream) -> Option<TcpStream> {
+fn play(scene: &Scene, stream: TcpStream) -> Option<TcpStream> {
     let (status, headers, body, length) = match scene {
         Scene::Answer(status, headers, body) => (*status, *headers, body, body.len()),
         Scene::Half(body) => (200, "", body, body.len() * 2),
         Scene::Hang => return Some(stream),
     };
-    let head = format!(
-        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: \
-         close\r\n{headers}\r\n"
-    );
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    http::answer(&stream, status, &format!("connection: close\r\n{headers}"), body, length);
     None
 }

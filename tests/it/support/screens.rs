@@ -110,14 +110,15 @@ impl Screens {
     }
 
     /// Takes in one message, if one comes soon.
-    pub fn hear(&mut self) {
+    pub fn hear(&mut self) -> Next {
         let app = &mut self.app;
         self.runtime.block_on(async {
             let heard = tokio::time::timeout(Duration::from_millis(100), app.heard()).await;
-            if let Ok(Some(message)) = heard {
-                app.take(message);
+            match heard {
+                Ok(Some(message)) => app.take(message),
+                _ => Next::Go,
             }
-        });
+        })
     }
 
     /// Hears and ticks until the screen shows a text.

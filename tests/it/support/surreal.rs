@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use surrealdb::engine::any;
+use surrealdb::opt::auth::Root;
 use surrealdb_core::CommunityComposer;
 use surrealdb_core::channel::bounded;
 use surrealdb_core::dbs::Session;
@@ -67,6 +69,17 @@ impl Surreal {
     /// `scheme://address`.
     pub fn url(&self, scheme: &str) -> String {
         format!("{scheme}://{}", self.address)
+    }
+
+    /// Runs statements as the server's owner.
+    pub fn run(&self, text: &str) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let db = any::connect(self.url("ws")).await.unwrap();
+            let root = Root { username: "root".to_owned(), password: PASSWORD.to_owned() };
+            db.signin(root).await.unwrap();
+            db.query(text.to_owned()).await.unwrap().check().unwrap();
+        });
     }
 
     /// A home on this server, with more lines of configuration.

@@ -1,0 +1,65 @@
+//! What a panic leaves behind: the screens on a real terminal, which `script` makes.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cerebro::tui::Options;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::support::Home;
+
+/// Names the home of the screens to the process that is to panic.
+const HOME: &str = "CEREBRO_TEST_PANIC_HOME";
+const WORDS: &str = "the clock of the test ends here";
+
+/// A clock that breaks when the screens have been drawn.
+fn broken_clock() -> Timestamp {
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    assert!(READ.fetch_add(1, Ordering::SeqCst) < 3, "{WORDS}");
+    Timestamp::UNIX_EPOCH
+}
+
+#[test]
+#[ignore = "panics; the test below runs it on a terminal"]
+fn screens_that_panic() {
+    let Some(home) = std::env::var_os(HOME) else { return };
+    let home = cerebro::home::Home::open(Some(home.as_ref())).unwrap();
+    let options = Options {
+        colour: true,
+        zone: TimeZone::UTC,
+        starts_daemon: false,
+        project: None,
+        clock: broken_clock,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(cerebro::tui::run(home, options)).unwrap();
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    let home = Home::new();
+    let (seen, before, after) = ("seen", "before", "after");
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let program = std::env::current_exe().unwrap();
+    let inside = format!(
+        "stty -g >'{}'; '{}' --exact tui_terminal::screens_that_panic --ignored --nocapture; stty -g >'{}'",
+        place(before).display(),
+        program.display(),
+        place(after).display(),
+    );
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command", &inside])
+        .arg(place(seen))
+        .env(HOME, home.data())
+        .env("TERM", "xterm-256color")
+        .output()
+        .unwrap();
+    let read = |name| String::from_utf8_lossy(&std::fs::read(place(name)).unwrap()).into_owned();
+    let shown = read(seen);
+    let at = |what: &str| shown.find(what).unwrap_or_else(|| panic!("no {what:?} in {shown:?}\n{output:?}"));
+    let (taken, left, cursor, told) = (at("\x1b[?1049h"), at("\x1b[?1049l"), at("\x1b[?25h"), at(WORDS));
+    assert!(taken < left && left < told && cursor < told, "{shown:?}");
+    assert_eq!(read(before), read(after), "the terminal's settings");
+}
