@@ -261,7 +261,7 @@ impl Finder<'_> {
             let top = scores[best as usize];
             if top > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
-                let score = recall::words_of_best(top * lift, doc - first);
+                let score = recall::of_best(top * lift, doc - first);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
                 out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
             }

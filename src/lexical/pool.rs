@@ -141,7 +141,7 @@ impl Gathering<'_> {
                 self.push(ord, &entry, Place { passage, mask: 0 })
             }
         };
-        self.pool.candidates[at].meaning = Some(recall::meaning_of_best(near.similarity, self.passages[at]));
+        self.pool.candidates[at].meaning = Some(recall::of_best(near.similarity, self.passages[at]));
         Some(at)
     }
 

@@ -13,23 +13,12 @@ pub use spread::{Link, REACH};
 pub use verdict::{Match, Signs};
 pub use weights::{Signal, Weights};
 
-/// How far the number of passages, by its logarithm, is held against a memory, in words and in meaning.
-/// Cosines lie closer together, so that chance moves a memory further among them.
-const WORDS_PENALTY: f32 = 0.2;
-const MEANING_PENALTY: f32 = 0.4;
+/// How far the number of passages, by its logarithm, is held against a memory.
+const PASSAGES_PENALTY: f32 = 0.2;
 
-fn of_best(score: f32, passages: u32, penalty: f32) -> f32 {
-    score / (1.0 + penalty * (passages.max(1) as f32).ln())
-}
-
-/// The words' score of a memory by the best of its passages: the best of many is better by mere chance.
-pub fn words_of_best(score: f32, passages: u32) -> f32 {
-    of_best(score, passages, WORDS_PENALTY)
-}
-
-/// The same for the similarity in meaning.
-pub fn meaning_of_best(similarity: f32, passages: u32) -> f32 {
-    of_best(similarity, passages, MEANING_PENALTY)
+/// The score of a memory by the best of its passages: the best of many is better by mere chance.
+pub fn of_best(score: f32, passages: u32) -> f32 {
+    score / (1.0 + PASSAGES_PENALTY * (passages.max(1) as f32).ln())
 }
 
 /// A memory that may answer.
@@ -45,7 +34,7 @@ pub struct Candidate {
     pub session_size: usize,
     /// How its words fit, on a scale of its own; 0 when it holds none of them.
     pub words: f32,
-    /// How near its meaning is: a cosine, less for many passages ([`meaning_of_best`]). `None` when it was not among
+    /// How near its meaning is: a cosine, less for many passages ([`of_best`]). `None` when it was not among
     /// the nearest.
     pub meaning: Option<f32>,
     /// The question is its title or topic key.
@@ -89,14 +78,12 @@ pub struct Ranked {
 
 #[cfg(test)]
 mod tests {
-    use super::{meaning_of_best, words_of_best};
+    use super::of_best;
 
     #[test]
     fn the_best_of_many_passages_counts_less() {
-        for of_best in [words_of_best, meaning_of_best] {
-            assert_eq!(of_best(1.0, 1).to_bits(), 1.0f32.to_bits());
-            assert_eq!(of_best(1.0, 0).to_bits(), 1.0f32.to_bits());
-            assert!(of_best(1.0, 3) < of_best(1.0, 2));
-        }
+        assert_eq!(of_best(1.0, 1).to_bits(), 1.0f32.to_bits());
+        assert_eq!(of_best(1.0, 0).to_bits(), 1.0f32.to_bits());
+        assert!(of_best(1.0, 3) < of_best(1.0, 2));
     }
 }

@@ -43,7 +43,7 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { words: 0.4, meaning: 0.6, neighbours: [0.4, 0.2], session: 0.3, name: 0.7 }
+        Self { words: 0.35, meaning: 0.65, neighbours: [0.3, 0.15], session: 0.3, name: 0.7 }
     }
 }
 
