@@ -43,9 +43,9 @@ profile: deps ## where a save spends its time, by stage (SIZES=1000)
 	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
 	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
-eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [LIMIT=first queries] [JSON=file]
+eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
-	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) $(if $(MODEL),--model) \
+	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) $(if $(MODEL),--model) $(if $(ABLATE),--ablate) \
 	  $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install

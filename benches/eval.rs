@@ -11,6 +11,8 @@
 mod client;
 #[path = "harness/metrics.rs"]
 mod metrics;
+#[path = "harness/operator.rs"]
+mod operator;
 #[path = "harness/stats.rs"]
 mod stats;
 
@@ -21,6 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use cerebro::recall::Signal;
 use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
 
@@ -37,10 +40,13 @@ struct Options {
     json: Option<PathBuf>,
     /// With the model of `make model`.
     model: bool,
+    /// Ask again with each signal left out.
+    ablate: bool,
 }
 
 fn options() -> Result<Options> {
-    let mut options = Options { data: PathBuf::new(), limit: usize::MAX, json: None, model: false };
+    let mut options =
+        Options { data: PathBuf::new(), limit: usize::MAX, json: None, model: false, ablate: false };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
@@ -48,6 +54,7 @@ fn options() -> Result<Options> {
             // Cargo says so to every benchmark.
             "--bench" => {}
             "--model" => options.model = true,
+            "--ablate" => options.ablate = true,
             "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
             "--json" => options.json = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
@@ -174,17 +181,21 @@ fn ask(client: &mut Client, query: &str, scope: &str) -> Result<Answer> {
     })
 }
 
+/// The server's ids of what answers a query, and how many of it the server does not have.
+fn gold<'a>(record: &Value, saved: &'a Saved) -> (HashSet<&'a str>, usize) {
+    let wanted = record["gold"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let wanted: Vec<&str> = wanted.iter().filter_map(Value::as_str).collect();
+    let found = wanted.iter().filter_map(|id| saved.ids.get(*id)).map(String::as_str).collect();
+    let lost = wanted.iter().filter(|id| !saved.ids.contains_key(**id)).count();
+    (found, lost)
+}
+
 fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Saved) -> Result<Vec<Asked>> {
     let mut asked = Vec::with_capacity(queries.len());
     for (i, record) in queries.iter().enumerate() {
         let query = text_of(record, "query").context("a query without text")?;
         let scope = text_of(record, "scope").unwrap_or_default();
-        let gold = record["gold"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let wanted: Vec<String> = gold.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        let found: HashSet<&str> =
-            wanted.iter().filter_map(|id| saved.ids.get(id)).map(String::as_str).collect();
-        let lost = wanted.iter().filter(|id| !saved.ids.contains_key(*id)).count();
-
+        let (found, lost) = gold(record, saved);
         let answer = ask(client, &query, &scope)?;
         let here = scopes.iter().position(|s| *s == scope).unwrap_or(0);
         let elsewhere = match scopes.len() {
@@ -202,6 +213,56 @@ fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Sa
         }
     }
     Ok(asked)
+}
+
+/// What the queries give with one signal left out: its name, and the means of recall and reciprocal rank.
+struct Lesson {
+    without: &'static str,
+    measures: Vec<(&'static str, f64)>,
+}
+
+/// The columns of an ablation, of those that are measured.
+const ABLATED: [&str; 2] = ["R@10", "MRR"];
+
+/// The same queries, once for each signal that is left out; those that ask for what is not there are not asked.
+fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<Vec<Lesson>> {
+    let operator = operator::Operator::connect(home.path())?;
+    let signals = Signal::ALL.iter().filter(|(_, signal)| {
+        // Without a model there is no meaning to leave out, and nothing beside the words.
+        model || !matches!(signal, Signal::Words | Signal::Meaning)
+    });
+    let mut lessons = Vec::new();
+    for (without, _) in signals {
+        let mut judged = Vec::new();
+        for record in queries.iter().filter(|r| text_of(r, "category").is_none_or(|c| c != ADVERSARIAL)) {
+            let (query, scope) = (text_of(record, "query"), text_of(record, "scope").unwrap_or_default());
+            let arguments = json!({
+                "query": query, "project": scope, "limit": metrics::DEPTH, "without": without,
+            });
+            let reply = operator.call("mem_search", arguments)?;
+            let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let ranking: Vec<String> =
+                hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect();
+            let (found, lost) = gold(record, saved);
+            judged.push(metrics::judge(&ranking, &found, lost));
+        }
+        let mean = |name: &str| {
+            let at = metrics::NAMES.iter().position(|known| *known == name).unwrap_or(0);
+            stats::mean(&judged.iter().map(|judgement| judgement.values[at]).collect::<Vec<_>>())
+        };
+        lessons.push(Lesson { without, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
+        eprintln!("asked without {without}");
+    }
+    Ok(lessons)
+}
+
+fn print_ablation(lessons: &[Lesson]) {
+    println!("\n| without | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
+    for lesson in lessons {
+        let cells: Vec<String> =
+            lesson.measures.iter().map(|(_, mean)| format!("{:.1}", mean * 100.0)).collect();
+        println!("| {} | {} |", lesson.without, cells.join(" | "));
+    }
 }
 
 /// One line of the table of quality.
@@ -342,6 +403,7 @@ fn main() -> Result<()> {
         drain(&mut client)?;
     }
     let asked = ask_all(&mut client, &queries, &scopes, &saved)?;
+    let lessons = if options.ablate { ablate(&home, &queries, &saved, options.model)? } else { Vec::new() };
     drop(client);
 
     println!("# {name}\n");
@@ -354,6 +416,9 @@ fn main() -> Result<()> {
     let latency = latency(&asked);
     let rows = quality(&asked);
     print_quality(&rows);
+    if options.ablate {
+        print_ablation(&lessons);
+    }
     let calibration = calibration(&asked);
     if let Some(path) = options.json {
         let report = json!({

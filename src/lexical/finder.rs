@@ -23,6 +23,7 @@ use super::{
     tokenizer::runs,
     view::{Segment, View, bits},
 };
+use crate::recall;
 
 /// How slowly a word's repetitions stop to count (BM25's k1).
 const SATURATION: f32 = 1.2;
@@ -36,9 +37,6 @@ const HEAD_WEIGHT: f32 = 1.0;
 const PART_WEIGHT: f32 = 0.5;
 /// What a passage gains, at most, by holding all of the query.
 const COVERAGE_LIFT: f32 = 0.5;
-/// How far the number of passages, by its logarithm, is held against a memory: the best of many
-/// passages is better by mere chance.
-const PASSAGES_PENALTY: f32 = 0.2;
 /// Among fewer passages than this, what is rare by chance is not told from what is missing: coverage counts
 /// as if there were so many.
 const COVERAGE_DOCS_MIN: u64 = 100;
@@ -263,7 +261,7 @@ impl Finder<'_> {
             let top = scores[best as usize];
             if top > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
-                let score = top * lift / (1.0 + PASSAGES_PENALTY * ((doc - first) as f32).ln());
+                let score = recall::of_best(top * lift, doc - first);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
                 out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
             }

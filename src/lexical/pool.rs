@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     domain::limits::SEARCH_DEPTH_MAX,
-    recall::{Candidate, Link, SHARES, Usual},
+    recall::{self, Candidate, Link, REACH, Usual},
     vector::Near,
 };
 
@@ -46,6 +46,8 @@ struct Gathering<'a> {
     pool: Pool,
     /// The place of a memory among the candidates.
     known: HashMap<u64, usize>,
+    /// How many passages each candidate has.
+    passages: Vec<u32>,
     sizes: HashMap<u64, usize>,
 }
 
@@ -58,7 +60,14 @@ pub fn gather(
     near: &[Near],
 ) -> Result<Pool> {
     let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
-    let mut gathering = Gathering { finder, rosters, pool, known: HashMap::new(), sizes: HashMap::new() };
+    let mut gathering = Gathering {
+        finder,
+        rosters,
+        pool,
+        known: HashMap::new(),
+        passages: Vec::new(),
+        sizes: HashMap::new(),
+    };
     let found = deepest(found, SEARCH_DEPTH_MAX);
     for candidate in &found {
         gathering.add_found(candidate)?;
@@ -98,6 +107,7 @@ impl Gathering<'_> {
         let size = *self.sizes.entry(entry.session).or_insert_with(count);
         self.known.insert(entry.memory, at);
         self.pool.places.push(place);
+        self.passages.push(entry.passages);
         self.pool.candidates.push(Candidate {
             memory: entry.memory,
             date: entry.date,
@@ -131,7 +141,7 @@ impl Gathering<'_> {
                 self.push(ord, &entry, Place { passage, mask: 0 })
             }
         };
-        self.pool.candidates[at].meaning = Some(near.similarity);
+        self.pool.candidates[at].meaning = Some(recall::of_best(near.similarity, self.passages[at]));
         Some(at)
     }
 
@@ -167,8 +177,8 @@ impl Gathering<'_> {
         let mut seats: Vec<Seat> = Vec::new();
         for (roster, allowed) in self.rosters.iter().zip(&self.finder.allowed) {
             let take = |entries: &mut dyn Iterator<Item = &Entry>| {
-                let near = entries.take(SHARES.len() + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
-                near.take(SHARES.len()).map(Entry::seat).collect::<Vec<_>>()
+                let near = entries.take(REACH + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
+                near.take(REACH).map(Entry::seat).collect::<Vec<_>>()
             };
             let found = if after { take(&mut roster.after(seat)) } else { take(&mut roster.before(seat)) };
             seats.extend(found);
@@ -177,7 +187,7 @@ impl Gathering<'_> {
         if !after {
             seats.reverse();
         }
-        seats.truncate(SHARES.len());
+        seats.truncate(REACH);
         seats.into_iter().map(|(_, _, memory)| memory).collect()
     }
 }

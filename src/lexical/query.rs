@@ -13,7 +13,10 @@ use super::{
     schema::{Fields, Key},
     tokenizer::{Run, runs, short_hash, words_analyzer},
 };
-use crate::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX};
+use crate::{
+    domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX},
+    recall::Weights,
+};
 
 /// Most clues of one query; the first ones count. A query of 2,000 characters rarely has more.
 const CLUES_MAX: usize = 96;
@@ -36,6 +39,8 @@ pub struct Query {
     pub until: Option<Timestamp>,
     pub limit: usize,
     pub offset: usize,
+    /// What each signal weighs.
+    pub weights: Weights,
 }
 
 impl Query {
@@ -51,6 +56,7 @@ impl Query {
             until: None,
             limit: 0,
             offset: 0,
+            weights: Weights::default(),
         }
     }
 }

@@ -20,6 +20,8 @@ use super::{
 pub struct Entry {
     /// Its first passage; the others follow.
     pub first: DocId,
+    /// How many passages it has.
+    pub passages: u32,
     /// Its id as a number.
     pub memory: u64,
     /// A hash of its session's id; 0 without one.
@@ -53,13 +55,17 @@ impl Roster {
     fn new(segment: Segment<'_>) -> Result<Self> {
         let numbers = segment.numbers()?;
         let (memories, sessions, dates) = (segment.memories()?, segment.sessions()?, segment.dates()?);
-        let firsts = (0u32..).zip(&numbers).filter(|(_, number)| **number == 0).map(|(doc, _)| doc);
-        let entries: Vec<Entry> = firsts
-            .map(|first| {
-                let at = first as usize;
-                Entry { first, memory: memories[at], session: sessions[at], date: dates[at] }
-            })
-            .collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (first, number) in (0u32..).zip(&numbers) {
+            match entries.last_mut().filter(|_| *number > 0) {
+                Some(entry) => entry.passages += 1,
+                None => {
+                    let at = first as usize;
+                    let (memory, session, date) = (memories[at], sessions[at], dates[at]);
+                    entries.push(Entry { first, passages: 1, memory, session, date });
+                }
+            }
+        }
         let places = || (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect::<Vec<u32>>();
         let mut by_memory = places();
         by_memory.sort_unstable_by_key(|at| entries[*at as usize].memory);

@@ -74,7 +74,7 @@ pub fn search(
     }
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
     let pool = gather(&finder, rosters, found, near)?;
-    let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual);
+    let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights);
     let matched = signs(ranked.first(), &pool, &meanings).label();
     let mut words = words_analyzer();
     let page = ranked.iter().skip(query.offset).take(query.limit);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::*;
-use crate::recall::Match;
+use crate::recall::{Match, Weights};
 
 fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
@@ -34,6 +34,7 @@ fn query(text: &str) -> Query {
         until: None,
         limit: 10,
         offset: 0,
+        weights: Weights::default(),
     }
 }
 

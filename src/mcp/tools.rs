@@ -17,7 +17,7 @@ use crate::{
             SEARCH_DEPTH_MAX, TIMELINE_MAX,
         },
     },
-    recall::Match,
+    recall::{Match, Signal, Weights},
     service::{
         Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest,
         Saved, SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
@@ -337,8 +337,9 @@ async fn search(call: &mut Call) -> Answer {
     let now = crate::domain::Timestamp::now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
-    // A person may ask why; to an agent this is an argument like any other that is not there.
+    // A person may ask why, and what without; to an agent these are arguments that are not there.
     let explain = call.caller.person && arguments.flag(&["explain"])?;
+    let weights = if call.caller.person { weights(arguments)? } else { Weights::default() };
     let request = SearchRequest {
         project: arguments.project()?,
         all_projects: arguments.flag(&["all_projects"])?,
@@ -349,6 +350,7 @@ async fn search(call: &mut Call) -> Answer {
         until: arguments.moment("until", now, true)?,
         limit: arguments.clamped("limit", 10, 1..=LIMIT_MAX)?,
         offset: read_cursor(arguments, &query)?,
+        weights,
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
@@ -356,6 +358,16 @@ async fn search(call: &mut Call) -> Answer {
     let claimed = call.service.claimed(&ids).await?;
     let reply = found_reply(&found, &claimed, &request);
     Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })
+}
+
+/// What each signal weighs when the one named by `without` is left out.
+fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentError> {
+    let Some(name) = arguments.text("without")? else { return Ok(Weights::default()) };
+    let signal = Signal::parse(&name).ok_or_else(|| {
+        let names = Signal::ALL.map(|(name, _)| name).join(", ");
+        ArgumentError::new("without", Some(&name), format!("it must be one of {names}"))
+    })?;
+    Ok(Weights::default().without(signal))
 }
 
 /// What a hit's score is made of.

@@ -1,21 +1,20 @@
 //! One score from words and meaning.
 //!
 //! Ranks forget by how much one candidate is better than the next, which is why their fusion (RRF) falls
-//! behind the better leg where the legs are unlike. Scores keep it: each leg is measured against its own
-//! best candidate, and the two are added (the convex combination of Bruch, Gai & Ingber, "An analysis of
-//! fusion functions for hybrid retrieval", 2023). Words begin at 0, where none is held. A cosine has no such
-//! zero, and each model its own range, so that meaning is measured in standard deviations above the mean of
-//! the nearest: one that stands out from its kind counts for more than one among many.
+//! behind the better leg where the legs are unlike. Scores keep it (the convex combination of Bruch, Gai &
+//! Ingber, "An analysis of fusion functions for hybrid retrieval", 2023), but each leg has a scale of its own.
+//! So both are measured in standard deviations above what is usual among the candidates: a leg that has one
+//! that stands out speaks louder than one in which many are alike, and nobody has to know beforehand which
+//! leg suits a question.
 
-use super::{Candidate, Link, Parts, Ranked, spread};
+use super::{Candidate, Link, Parts, Ranked, Weights, spread};
 
-/// What the words weigh beside the meaning, where both are known.
-const WORDS_WEIGHT: f32 = 0.4;
-/// What a person of the question at the head of a memory adds, as a share of the weight of words.
-const NAME_SHARE: f32 = 0.6;
-/// Standard deviations above the mean at which a meaning counts whole: the best of some hundreds of unlike
+/// Standard deviations above the mean at which a candidate counts whole: the best of some hundreds of unlike
 /// memories is about there by chance alone.
 const DEVIATIONS: f32 = 4.0;
+/// What stands for a memory beside the name at its head, own and lent, from which the name counts whole: a
+/// name alone says whose memory it is, not that it answers.
+const NAME_SURE: f32 = 0.8;
 
 /// The best of a leg; 1 where there is none.
 fn best(scores: impl Iterator<Item = f32>) -> f32 {
@@ -23,7 +22,7 @@ fn best(scores: impl Iterator<Item = f32>) -> f32 {
     if best > 0.0 { best } else { 1.0 }
 }
 
-/// What is usual among similarities: their mean and standard deviation.
+/// What is usual among the scores of a leg: their mean and standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usual {
     pub mean: f32,
@@ -31,11 +30,11 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// Of the nearest, as many as there are.
-    pub fn of(similarities: &[f32]) -> Self {
-        let count = similarities.len().max(1) as f32;
-        let mean = similarities.iter().sum::<f32>() / count;
-        let square = similarities.iter().map(|s| (s - mean) * (s - mean)).sum::<f32>() / count;
+    /// Of these, as many as there are.
+    pub fn of(scores: &[f32]) -> Self {
+        let count = scores.len().max(1) as f32;
+        let mean = scores.iter().sum::<f32>() / count;
+        let square = scores.iter().map(|s| (s - mean) * (s - mean)).sum::<f32>() / count;
         Self { mean, deviation: square.sqrt() }
     }
 
@@ -44,47 +43,70 @@ impl Usual {
         ((similarity - self.mean) / (1.0 - self.mean).max(f32::EPSILON)).clamp(0.0, 1.0)
     }
 
-    /// How far a similarity stands out, 0 for the mean and below, 1 at [`DEVIATIONS`].
-    fn height(self, similarity: f32) -> f32 {
+    /// How far a score stands out, 0 for the mean and below, 1 at [`DEVIATIONS`].
+    fn height(self, score: f32) -> f32 {
         if self.deviation <= f32::EPSILON {
-            return if similarity > 0.0 { 1.0 } else { 0.0 };
+            return if score > 0.0 { 1.0 } else { 0.0 };
         }
-        ((similarity - self.mean) / self.deviation / DEVIATIONS).max(0.0)
+        ((score - self.mean) / self.deviation / DEVIATIONS).max(0.0)
     }
 }
 
-/// All candidates in order: those that the question names as a whole, then by score, the newer first, then
-/// by memory.
-pub fn rank(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> Vec<Ranked> {
-    let words_best = best(candidates.iter().map(|c| c.words));
-    let words_weight = if usual.is_some() { WORDS_WEIGHT } else { 1.0 };
-    let meaning = |similarity: Option<f32>| {
-        let height = usual.zip(similarity).map(|(usual, similarity)| usual.height(similarity));
-        (1.0 - words_weight) * height.unwrap_or_default()
+/// What words and meaning alone say of each candidate; the best of all has 1 of both together.
+///
+/// Without a model the words are a share of the best. The height of a meaning is squared: cosines are near
+/// to each other, and only the few that stand out far say something.
+fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec<(f32, f32)> {
+    let words: Vec<f32> = candidates.iter().map(|c| c.words).collect();
+    let raw: Vec<(f32, f32)> = match usual.filter(|_| weights.meaning > 0.0) {
+        None => words.iter().map(|words| (*words, 0.0)).collect(),
+        Some(usual) => {
+            let usual_words = Usual::of(&words);
+            let of = |candidate: &Candidate| {
+                let meaning = candidate.meaning.map_or(0.0, |similarity| usual.height(similarity));
+                (weights.words * usual_words.height(candidate.words), weights.meaning * meaning * meaning)
+            };
+            candidates.iter().map(of).collect()
+        }
     };
-    let mut parts: Vec<Parts> = candidates
-        .iter()
-        .map(|candidate| Parts {
-            words: words_weight * candidate.words / words_best,
-            meaning: meaning(candidate.meaning),
-            name: if candidate.named { NAME_SHARE * words_weight } else { 0.0 },
-            ..Parts::default()
+    let best = best(raw.iter().map(|(words, meaning)| words + meaning));
+    raw.into_iter().map(|(words, meaning)| (words / best, meaning / best)).collect()
+}
+
+/// All candidates in order: those that the question names as a whole, then by score; of those that stand out
+/// alike, or not at all, the one whose words fit better, the nearer, the newer one, then by memory.
+pub fn rank(
+    candidates: &[Candidate],
+    links: &[Link],
+    usual: Option<Usual>,
+    weights: &Weights,
+) -> Vec<Ranked> {
+    let own = own(candidates, usual, weights);
+    let sums: Vec<f32> = own.iter().map(|(words, meaning)| words + meaning).collect();
+    let neighbours = spread::neighbours(candidates, &sums, links, weights.neighbours);
+    let sessions = spread::sessions(candidates, &sums, weights.session);
+    let mut ranked: Vec<Ranked> = (0..candidates.len())
+        .map(|at| {
+            let (words, meaning) = own[at];
+            let stands = sums[at] + neighbours[at] + sessions[at];
+            let name = if candidates[at].named { (stands / NAME_SURE).min(1.0) } else { 0.0 };
+            let parts = Parts {
+                words,
+                meaning,
+                neighbours: neighbours[at],
+                session: sessions[at],
+                name: weights.name * name,
+            };
+            Ranked { at, score: parts.sum(), parts }
         })
         .collect();
-    let own: Vec<f32> = parts.iter().map(|parts| parts.words + parts.meaning).collect();
-    let lent =
-        spread::neighbours(candidates, &own, links).into_iter().zip(spread::sessions(candidates, &own));
-    for (parts, (neighbours, session)) in parts.iter_mut().zip(lent) {
-        (parts.neighbours, parts.session) = (neighbours, session);
-    }
-    let mut ranked: Vec<Ranked> =
-        parts.into_iter().enumerate().map(|(at, parts)| Ranked { at, score: parts.sum(), parts }).collect();
-    let of = |ranked: &Ranked| &candidates[ranked.at];
     ranked.sort_unstable_by(|a, b| {
-        let (x, y) = (of(a), of(b));
+        let (x, y) = (&candidates[a.at], &candidates[b.at]);
         y.exact
             .cmp(&x.exact)
             .then(b.score.total_cmp(&a.score))
+            .then(y.words.total_cmp(&x.words))
+            .then(y.meaning.unwrap_or(-1.0).total_cmp(&x.meaning.unwrap_or(-1.0)))
             .then(y.date.cmp(&x.date))
             .then(x.memory.cmp(&y.memory))
     });
@@ -93,6 +115,7 @@ pub fn rank(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> V
 
 #[cfg(test)]
 mod tests {
+    use super::super::Signal;
     use super::*;
 
     fn candidate(memory: u64, words: f32, meaning: Option<f32>) -> Candidate {
@@ -109,7 +132,10 @@ mod tests {
     }
 
     fn order(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> Vec<u64> {
-        rank(candidates, links, usual).iter().map(|ranked| candidates[ranked.at].memory).collect()
+        rank(candidates, links, usual, &Weights::default())
+            .iter()
+            .map(|ranked| candidates[ranked.at].memory)
+            .collect()
     }
 
     #[test]
@@ -121,6 +147,7 @@ mod tests {
             candidate(1, 0.0, Some(0.1)),
             candidate(5, 0.0, Some(0.1)),
         ];
+        // Neither 1 nor 5 stands out; they are as good as each other, and the lower id comes first.
         assert_eq!(order(&all, &[], usual), [2, 3, 1, 5]);
         let mut named = all;
         named[2].exact = true;
@@ -138,12 +165,45 @@ mod tests {
         assert_eq!(order(&far, &[Link { from: 0, to: 1, distance: 1 }], None), [1, 3, 2]);
     }
 
+    /// The best candidate when one stands out in words and another in meaning.
+    fn winner(words: [f32; 2], meaning: [f32; 2]) -> u64 {
+        let mut all: Vec<Candidate> = (10..60).map(|id| candidate(id, 4.0, Some(0.2))).collect();
+        // Some of the many differ, so that there is something usual.
+        all.iter_mut().step_by(2).for_each(|c| (c.words, c.meaning) = (5.0, Some(0.25)));
+        all.push(candidate(1, words[0], Some(words[1])));
+        all.push(candidate(2, meaning[0], Some(meaning[1])));
+        let similarities: Vec<f32> = all.iter().filter_map(|c| c.meaning).collect();
+        order(&all, &[], Some(Usual::of(&similarities)))[0]
+    }
+
+    #[test]
+    fn the_leg_in_which_one_stands_out_decides() {
+        assert_eq!(winner([20.0, 0.2], [4.0, 0.3]), 1);
+        assert_eq!(winner([6.0, 0.2], [4.0, 0.8]), 2);
+    }
+
+    #[test]
+    fn a_name_counts_with_what_else_stands_for_a_memory() {
+        let mut all = [candidate(1, 9.0, None), candidate(2, 7.0, None), candidate(3, 0.1, None)];
+        all[1].named = true;
+        all[2].named = true;
+        assert_eq!(order(&all, &[], None), [2, 1, 3]);
+        let ranked = rank(&all, &[], None, &Weights::default().without(Signal::Opening));
+        assert_eq!(ranked.iter().map(|ranked| ranked.at).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn one_that_does_not_stand_out_has_its_place_by_its_words() {
+        let all = [candidate(1, 9.0, Some(0.9)), candidate(2, 0.5, None), candidate(3, 1.0, None)];
+        assert_eq!(order(&all, &[], Some(Usual { mean: 0.3, deviation: 0.1 })), [1, 3, 2]);
+    }
+
     #[test]
     fn a_score_is_the_sum_of_its_parts() {
         let mut all = [candidate(1, 9.0, Some(0.9)), candidate(2, 1.0, None)];
         all[1].named = true;
         let links = [Link { from: 0, to: 1, distance: 2 }];
-        for ranked in rank(&all, &links, Some(Usual::of(&[0.9, 0.1, 0.2]))) {
+        for ranked in rank(&all, &links, Some(Usual::of(&[0.9, 0.1, 0.2])), &Weights::default()) {
             assert!((ranked.score - ranked.parts.sum()).abs() < 1e-6 && ranked.score.is_finite());
         }
     }

@@ -6,10 +6,20 @@
 mod fusion;
 mod spread;
 mod verdict;
+mod weights;
 
 pub use fusion::{Usual, rank};
-pub use spread::{Link, SHARES};
+pub use spread::{Link, REACH};
 pub use verdict::{Match, Signs};
+pub use weights::{Signal, Weights};
+
+/// How far the number of passages, by its logarithm, is held against a memory.
+const PASSAGES_PENALTY: f32 = 0.2;
+
+/// The score of a memory by the best of its passages: the best of many is better by mere chance.
+pub fn of_best(score: f32, passages: u32) -> f32 {
+    score / (1.0 + PASSAGES_PENALTY * (passages.max(1) as f32).ln())
+}
 
 /// A memory that may answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +34,8 @@ pub struct Candidate {
     pub session_size: usize,
     /// How its words fit, on a scale of its own; 0 when it holds none of them.
     pub words: f32,
-    /// How near its meaning is: a cosine. `None` when it was not among the nearest.
+    /// How near its meaning is: a cosine, less for many passages ([`of_best`]). `None` when it was not among
+    /// the nearest.
     pub meaning: Option<f32>,
     /// The question is its title or topic key.
     pub exact: bool,
@@ -63,4 +74,16 @@ pub struct Ranked {
     pub score: f32,
     /// What it is made of.
     pub parts: Parts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_best;
+
+    #[test]
+    fn the_best_of_many_passages_counts_less() {
+        assert_eq!(of_best(1.0, 1).to_bits(), 1.0f32.to_bits());
+        assert_eq!(of_best(1.0, 0).to_bits(), 1.0f32.to_bits());
+        assert!(of_best(1.0, 3) < of_best(1.0, 2));
+    }
 }

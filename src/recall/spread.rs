@@ -10,10 +10,8 @@ use std::collections::HashMap;
 
 use super::Candidate;
 
-/// How far a score reaches: this many places before and after, nearest first, with the share lent.
-pub const SHARES: [f32; 2] = [0.3, 0.15];
-/// The share that the best of a session lends to the whole of it.
-const SESSION_SHARE: f32 = 0.5;
+/// How far a score reaches: this many places before and after.
+pub const REACH: usize = 2;
 
 /// Two candidates that follow each other in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,25 +33,30 @@ fn closeness(candidate: &Candidate) -> f32 {
     1.0 / (1.0 + candidate.session_size as f32 / SIZE_HALF)
 }
 
-/// What each candidate gains from its neighbours.
-pub fn neighbours(candidates: &[Candidate], scores: &[f32], links: &[Link]) -> Vec<f32> {
+/// What each candidate gains from its neighbours, which lend these shares, the nearest first.
+pub fn neighbours(
+    candidates: &[Candidate],
+    scores: &[f32],
+    links: &[Link],
+    shares: [f32; REACH],
+) -> Vec<f32> {
     let mut gains = vec![0.0; scores.len()];
     // Those that fit exactly alike lend each other nothing: of them the newer one is to come first.
     let alike = |link: &Link| (scores[link.from] - scores[link.to]).abs() <= f32::EPSILON;
     for link in links.iter().filter(|link| !alike(link)) {
-        let share = link.distance.checked_sub(1).and_then(|at| SHARES.get(at));
+        let share = link.distance.checked_sub(1).and_then(|at| shares.get(at));
         gains[link.to] += share.unwrap_or(&0.0) * scores[link.from] * closeness(&candidates[link.to]);
     }
     gains
 }
 
-/// What each candidate gains from the best of its session.
-pub fn sessions(candidates: &[Candidate], scores: &[f32]) -> Vec<f32> {
+/// What each candidate gains from the best of its session, which lends this share.
+pub fn sessions(candidates: &[Candidate], scores: &[f32], share: f32) -> Vec<f32> {
     let mut best: HashMap<u64, f32> = HashMap::new();
     for (candidate, score) in candidates.iter().zip(scores).filter(|(candidate, _)| candidate.session != 0) {
         let top = best.entry(candidate.session).or_default();
         *top = top.max(*score);
     }
     let gain = |candidate: &Candidate| best.get(&candidate.session).copied().unwrap_or_default();
-    candidates.iter().map(|candidate| SESSION_SHARE * gain(candidate) * closeness(candidate)).collect()
+    candidates.iter().map(|candidate| share * gain(candidate) * closeness(candidate)).collect()
 }

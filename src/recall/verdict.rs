@@ -22,8 +22,8 @@ pub struct Signs {
 
 /// Shares of the question's words from which the first hit counts as a strong and a partial match, where
 /// words are all that is known.
-const STRONG_COVERAGE: f32 = 0.55;
-const PARTIAL_COVERAGE: f32 = 0.35;
+const STRONG_COVERAGE: f32 = 0.45;
+const PARTIAL_COVERAGE: f32 = 0.2;
 /// The same for the nearest meaning. Words alone are strong beside it when nearly all are held, as are the
 /// names that a model does not know.
 const STRONG_MEANING: f32 = 0.36;
@@ -56,8 +56,8 @@ mod tests {
     fn the_label_follows_the_signs() {
         let label = |exact, coverage, meaning| Signs { exact, coverage, meaning }.label();
         assert_eq!(label(true, 0.0, None), Match::Strong);
-        assert_eq!(label(false, 0.6, None), Match::Strong);
-        assert_eq!(label(false, 0.4, None), Match::Partial);
+        assert_eq!(label(false, 0.45, None), Match::Strong);
+        assert_eq!(label(false, 0.2, None), Match::Partial);
         assert_eq!(label(false, 0.1, None), Match::None);
         assert_eq!(label(false, 0.1, Some(0.5)), Match::Strong);
         assert_eq!(label(false, 1.0, Some(0.1)), Match::Strong);

@@ -6,6 +6,7 @@ use super::{Service, ServiceError};
 use crate::{
     domain::{Kind, Memory, Project, Scope, Timestamp},
     lexical::{Projects, Query},
+    recall::Weights,
     store::DeletedFilter,
 };
 
@@ -93,5 +94,6 @@ fn conditions(request: &BrowseRequest) -> Query {
         until: None,
         limit: request.limit,
         offset: request.offset,
+        weights: Weights::default(),
     }
 }

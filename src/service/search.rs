@@ -6,7 +6,7 @@ use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX},
     lexical::{Answer, Hit, Projects, Query},
-    recall::Match,
+    recall::{Match, Weights},
     vector::Near,
 };
 
@@ -42,6 +42,8 @@ pub struct SearchRequest {
     pub limit: usize,
     /// How many hits were shown before.
     pub offset: usize,
+    /// What each signal weighs.
+    pub weights: Weights,
 }
 
 /// Another project that has better hits.
@@ -93,6 +95,7 @@ impl Service {
             until: request.until,
             limit: request.limit,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
+            weights: request.weights,
         };
         let near = self.nearest(&query).await?;
         let asked = query.clone();

@@ -48,6 +48,9 @@ pub struct SearchArgs {
     /// Show what each hit's score is made of
     #[arg(long)]
     explain: bool,
+    /// Leave a part of the score out: words, meaning, neighbours, session or opening
+    #[arg(long, value_name = "PART")]
+    without: Option<String>,
 }
 
 /// Show one memory whole
@@ -152,7 +155,8 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
         .with("until", args.until)
         .with("limit", args.limit)
         .with("cursor", args.cursor)
-        .with("explain", args.explain);
+        .with("explain", args.explain)
+        .with("without", args.without);
     let daemon = Daemon::reach(&desk.home()?).await?;
     let found = daemon.ask(request).await?;
     daemon.close().await;

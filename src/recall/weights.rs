@@ -1,0 +1,80 @@
+//! What each signal weighs.
+
+/// What speaks for a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    Words,
+    Meaning,
+    Neighbours,
+    Session,
+    Opening,
+}
+
+impl Signal {
+    /// Every signal by the name that it has in an explanation.
+    pub const ALL: [(&str, Self); 5] = [
+        ("words", Self::Words),
+        ("meaning", Self::Meaning),
+        ("neighbours", Self::Neighbours),
+        ("session", Self::Session),
+        ("opening", Self::Opening),
+    ];
+
+    /// The signal of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, signal)| *signal)
+    }
+}
+
+/// What each signal weighs; [`Weights::default`] is what every search has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Weights {
+    /// The words, beside the meaning where both are known.
+    pub words: f32,
+    /// The meaning.
+    pub meaning: f32,
+    /// The share of its own score that a memory lends to those one and two places before and after it.
+    pub neighbours: [f32; super::REACH],
+    /// The share of its own score that the best of a session lends to the whole of it.
+    pub session: f32,
+    /// What a person of the question at the head of a memory adds at most; the best own score is 1.
+    pub name: f32,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { words: 0.35, meaning: 0.65, neighbours: [0.3, 0.15], session: 0.3, name: 0.7 }
+    }
+}
+
+impl Weights {
+    /// The same with one signal left out, to measure what it is worth.
+    #[must_use]
+    pub fn without(mut self, signal: Signal) -> Self {
+        match signal {
+            Signal::Words => self.words = 0.0,
+            Signal::Meaning => self.meaning = 0.0,
+            Signal::Neighbours => self.neighbours = [0.0; super::REACH],
+            Signal::Session => self.session = 0.0,
+            Signal::Opening => self.name = 0.0,
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_signal_can_be_left_out() {
+        let all = Weights::default();
+        for (name, signal) in Signal::ALL {
+            assert_eq!(Signal::parse(name), Some(signal));
+            let less = all.without(signal);
+            assert_ne!(less, all, "{name}");
+            assert_eq!(less.without(signal), less, "{name}");
+        }
+        assert_eq!(Signal::parse("nothing"), None);
+    }
+}
