@@ -40,8 +40,7 @@ bench-worker: deps model ## searches and saves while the worker drains a queue (
 	@$(CARGO) bench --locked --bench drain
 
 profile: deps ## where a save spends its time, by stage (SIZES=1000)
-	@CEREBRO_LOG='cerebro=trace,surrealdb::core::syn=trace,surrealdb::core::kvs::tr[commit]=trace' \
-	  SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
+	@CEREBRO_LOG=cerebro=debug SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
 eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }

@@ -1,11 +1,11 @@
-//! Where a save spends its time: the spans that the daemon logs at `trace`.
+//! Where a save spends its time: the spans that the daemon logs at `debug`.
 
 use std::collections::BTreeMap;
 
 use crate::stats::{mean, median};
 
 /// The stages of saves, from outside in: the innermost span of a line, and what it is.
-const STAGES: [(&str, &str); 11] = [
+const STAGES: [(&str, &str); 9] = [
     ("tool", "the call in the daemon, without `rmcp`"),
     ("arguments", "reading and redacting the arguments"),
     ("save", "the use case"),
@@ -13,8 +13,6 @@ const STAGES: [(&str, &str); 11] = [
     ("suggest", "suggesting a topic key"),
     ("near", "asking the index for near-identical memories"),
     ("statement{name=commit}", "the transaction"),
-    ("parse_with_capabilities", "parsing its text"),
-    ("commit", "RocksDB's commit, with `fdatasync`"),
     ("follow", "handing the memory to the index"),
     ("similar", "comparing with near-identical memories"),
 ];
@@ -45,9 +43,8 @@ pub fn table(log: &str, client_ms: f64) -> String {
 fn closed(line: &str) -> Option<(String, f64)> {
     let (before, times) = line.split_once(": close time.busy=")?;
     let (busy, idle) = times.split_once(" time.idle=")?;
-    // `…TRACE outer{field=1}:inner: cerebro::module`
+    // `…DEBUG outer{field=1}:inner: cerebro::module`
     let (spans, _target) = before.rsplit_once(": ")?;
-    let spans = spans.split_once("TRACE ").map_or(spans, |(_, spans)| spans);
     let spans = spans.split_once("DEBUG ").map_or(spans, |(_, spans)| spans);
     let (mut open, mut start) = (0, 0);
     for (at, c) in spans.char_indices() {

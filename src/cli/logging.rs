@@ -15,7 +15,8 @@ pub fn begin(level: &str, plain: bool) {
     let (filter, fault) = filter(wanted.as_deref(), level);
     let begun = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // Spans are the stages of a call, at `trace`; each tells how long it took.
+        // Spans are the stages of a call, at `debug`; each tells how long it took. The engine compiles `trace` out
+        // of the whole program.
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(io::stderr)
         .with_ansi(!plain && io::stderr().is_terminal())

@@ -67,7 +67,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Takes the arguments as they came and takes the secrets out of them: of texts, names and ids alike.
-    #[tracing::instrument(name = "arguments", level = "trace", skip_all)]
+    #[tracing::instrument(name = "arguments", level = "debug", skip_all)]
     pub fn new(mut map: Map<String, Value>) -> Self {
         let redacted = map.values_mut().map(redact_value).sum();
         Self { map, read: BTreeSet::new(), redacted }

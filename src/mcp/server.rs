@@ -526,7 +526,7 @@ impl ServerHandler for Connection {
         let given = request.arguments.unwrap_or_default();
         let is_operation =
             request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
-        let tool = tracing::trace_span!("tool", name = %request.name);
+        let tool = tracing::debug_span!("tool", name = %request.name);
         let arguments =
             tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
         // To look on must not keep the daemon from leaving.

@@ -55,7 +55,7 @@ impl Follower {
     }
 
     /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
-    #[tracing::instrument(level = "trace", skip_all)]
+    #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn follow(self: &Arc<Self>, committed: &Committed) {
         if self.behind.load(Ordering::SeqCst) {
             return;

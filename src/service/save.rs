@@ -119,7 +119,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a field, or a failing store.
-    #[tracing::instrument(level = "trace", skip_all)]
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = draft(caller, &home, request)?;
@@ -234,7 +234,7 @@ impl Service {
     }
 
     /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
-    #[tracing::instrument(level = "trace", skip_all)]
+    #[tracing::instrument(level = "debug", skip_all)]
     fn near(&self, draft: &Draft) -> Option<Vec<MemoryId>> {
         if !self.index_is_current() {
             return None;
@@ -251,7 +251,7 @@ impl Service {
     }
 
     /// Those of the candidates that nearly say the same as a memory, or have its title; the nearest first.
-    #[tracing::instrument(name = "similar", level = "trace", skip_all)]
+    #[tracing::instrument(name = "similar", level = "debug", skip_all)]
     async fn similar_to(
         &self,
         memory: &Memory,
@@ -277,7 +277,7 @@ impl Service {
 }
 
 /// The request validated, redacted and normalised.
-#[tracing::instrument(name = "fields", level = "trace", skip_all)]
+#[tracing::instrument(name = "fields", level = "debug", skip_all)]
 fn draft(caller: &Caller, home: &Project, request: SaveRequest) -> Result<Draft, ServiceError> {
     Ok(Draft {
         project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
@@ -292,7 +292,7 @@ fn draft(caller: &Caller, home: &Project, request: SaveRequest) -> Result<Draft,
     })
 }
 
-#[tracing::instrument(level = "trace", skip_all)]
+#[tracing::instrument(level = "debug", skip_all)]
 fn suggest(draft: &Draft) -> String {
     hygiene::suggest(Some(draft.kind.as_str()), Some(&draft.title), Some(&draft.content))
 }

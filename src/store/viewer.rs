@@ -193,7 +193,10 @@ impl Answers {
 
     fn finished(&mut self, index: usize, took: Duration, error: Option<String>) {
         let can_write = self.writers.get(index).copied().unwrap_or(false);
-        let mut answer = self.under_way.get_mut(index).and_then(Option::take).unwrap_or_default();
+        let told = self.under_way.get_mut(index).and_then(Option::take);
+        // A statement that has rows and found none tells only that it is done.
+        let none = || Answer { value: Json::Array(Vec::new()), ..Answer::default() };
+        let mut answer = told.unwrap_or_else(none);
         answer.took = took;
         answer.wrote_nothing =
             can_write && error.is_none() && answer.value.as_array().is_some_and(Vec::is_empty);

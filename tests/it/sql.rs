@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Home, Value, json};
+use crate::support::{Home, json};
 
 fn home() -> Home {
     let home = Home::new();
@@ -42,7 +42,7 @@ fn parameters_are_bound_and_never_read_as_language() {
         answer["results"][0]["result"].clone()
     };
     assert_eq!(ask("t=Beta"), json!(["Beta"]));
-    assert_eq!(ask("t=' OR true OR title = '"), Value::Null, "nothing has that title");
+    assert_eq!(ask("t=' OR true OR title = '"), json!([]), "nothing has that title");
     let typed = home.json(&[
         "sql",
         "RETURN [$n + 1, $b, $l, $q]",
