@@ -169,7 +169,7 @@ impl Engine {
     }
 
     /// Runs a text that is part of this program, under a name for messages.
-    #[tracing::instrument(name = "statement", level = "debug", skip_all, fields(name))]
+    #[tracing::instrument(name = "statement", level = "debug", skip_all, fields(name = name))]
     pub(super) async fn script(
         &self,
         name: &'static str,
