@@ -33,6 +33,14 @@ see() {
   done
   fail "\`$1\` is not on the screen"
 }
+# Waits until the screen shows it no more. (An Escape right before a letter would be Alt and that letter.)
+gone() {
+  for _ in $(seq 200); do
+    if ! shown | grep -qF -- "$1"; then return; fi
+    sleep 0.05
+  done
+  fail "\`$1\` is still on the screen"
+}
 keys() { t send-keys -t tour "$@"; }
 
 python3 "$here/store.py" "$memories" >"$work/all.jsonl"
@@ -63,18 +71,23 @@ restored() {
   for _ in $(seq 100); do cmp -s "$work/before" "$work/after" && return; sleep 0.05; done
   fail "stty differs after $1: $(diff "$work/before" "$work/after")"
 }
-# Pages down through the list, and prints how long it takes until the screen rests, whole.
-scroll() {
-  local begun=$(date +%s%N) pages=100 before='' now='' rests=0
-  keys -N "$pages" PageDown
+# Waits until the screen rests, whole.
+rest() {
+  local before='' now='' rests=0
   for _ in $(seq 400); do
     now=$(shown)
     if [ "$now" = "$before" ] && ! grep -qF -- '⋯' <<<"$now"; then rests=$((rests + 1)); else rests=0; fi
-    [ "$rests" -lt 5 ] || break
+    [ "$rests" -lt 5 ] || return 0
     before=$now
     sleep 0.02
   done
-  shown | grep -qF -- '⋯' && fail 'the list is not whole after scrolling'
+  fail 'the screen does not rest, whole'
+}
+# Pages down through the list, and prints how long it takes until the screen rests.
+scroll() {
+  local begun=$(date +%s%N) pages=100
+  keys -N "$pages" PageDown
+  rest
   echo "ok: $pages pages down in $((($(date +%s%N) - begun) / 1000000)) ms"
   keys Home; see ' 1 of '
 }
@@ -84,19 +97,19 @@ for size in '80 24' '200 60'; do
   begin ${size% *} ${size#* }
   see 'connected'
   keys 2; see ' 1 of '
-  keys Down Down Down; keys Enter; see 'Earlier revisions'
+  keys Down Down Down; rest; keys Enter; see 'Earlier revisions'
   keys Tab; see 'first revision'
   keys Tab; see 'No relations yet'
-  keys Escape; see '/ to search'
+  keys Escape; gone 'No relations yet'
   keys /; keys -l 'writer queue'; see 'hits'
-  keys Enter; see 'Enter read'; keys Escape; see ' 1 of '
+  keys Enter; see 'Enter read'; keys Escape; gone 'writer queue'; see ' 1 of '
   keys e; see 'updated'
   keys End; see "$counted of $counted"
   keys Home; see ' 1 of '
   scroll
-  keys t; see 'Show which type'; keys Escape; see '/ search'
+  keys t; see 'Show which type'; keys Escape; gone 'Show which type'
   keys g; see 'In its session'
-  keys 3; see 'Sessions'; keys Enter; see 'What happened'; keys Escape; see 'Enter'
+  keys 3; see '◉'; keys Enter; see 'What happened'; keys Escape; see 'Enter look inside'; rest
   keys 4; see 'following'
   "$program" --home "$home" search 'seen from the tour' --all-projects >/dev/null 2>&1
   see 'seen from the tour'
@@ -106,8 +119,8 @@ for size in '80 24' '200 60'; do
   see '● connected'
   keys Down; see 'search'
   t resize-window -t tour -x 60 -y 15; see 'connected'
-  t resize-window -t tour -x ${size% *} -y ${size#* }
-  keys '?'; see 'Everywhere'; keys Escape
+  t resize-window -t tour -x ${size% *} -y ${size#* }; rest
+  keys '?'; see 'Everywhere'; keys Escape; gone 'Everywhere'
   keys q; restored "q at $size"
   for signal in TERM INT HUP; do
     open
