@@ -52,11 +52,11 @@ pub struct Memories {
     chosen: String,
     /// The memory of the preview, or the one that is read.
     pub detail: Option<Detail>,
-    /// The memory is read whole.
-    reading: bool,
+    /// The memory that is read whole; `detail` is empty until it is here.
+    reading: Option<String>,
     back: Vec<String>,
-    /// The memory that is to be edited as soon as its text is here.
-    awaits_edit: Option<String>,
+    /// What is to be done to a memory as soon as its text is here.
+    awaits: Option<(String, KeyEvent)>,
     /// An edited text on its way to the daemon, and the file that holds it too.
     pub draft: Option<(Draft, String)>,
 }
@@ -80,12 +80,19 @@ impl Memories {
         self.hits.as_ref().map_or_else(|| self.pages.get(at), |hits| hits.rows.get(at))
     }
 
-    /// The memory that keys are about.
+    /// The memory that keys are about: none while the one that is read is on its way, for what is under the
+    /// cursor is not what the person looks at.
     pub fn subject(&self) -> Option<&Row> {
-        match &self.detail {
-            Some(detail) if self.reading => Some(&detail.memory.row),
-            _ => self.row(self.cursor.at),
+        match self.reading {
+            Some(_) => self.detail.as_ref().map(|detail| &detail.memory.row),
+            None => self.row(self.cursor.at),
         }
+    }
+
+    /// Reads a memory; what is shown of another one goes.
+    fn read(&mut self, id: &str) {
+        self.detail.take_if(|detail| detail.memory.row.id != id);
+        self.reading = Some(id.to_owned());
     }
 }
 
@@ -97,9 +104,10 @@ pub fn refresh(state: &mut State) {
     } else {
         search(state);
     }
-    if let Some(detail) = &state.memories.detail {
-        let question = detail::question(&detail.memory.row.id);
-        state.asks.ask(Slot::Memory, "mem_get_observation", question);
+    let memories = &state.memories;
+    let shown = memories.detail.as_ref().map(|detail| &detail.memory.row.id);
+    if let Some(id) = memories.reading.as_ref().or(shown) {
+        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(id));
     }
 }
 
@@ -111,7 +119,7 @@ pub fn restart(state: &mut State) {
     memories.hits = None;
     memories.cursor = Cursor::default();
     memories.chosen.clear();
-    if !memories.reading {
+    if memories.reading.is_none() {
         memories.detail = None;
     }
     refresh(state);
@@ -120,13 +128,13 @@ pub fn restart(state: &mut State) {
 /// Shows one memory whole.
 pub fn open(state: &mut State, id: &str) {
     let memories = &mut state.memories;
-    if let Some(detail) = memories.detail.as_ref().filter(|_| memories.reading) {
-        memories.back.push(detail.memory.row.id.clone());
+    if let Some(before) = memories.reading.take().filter(|before| before != id) {
+        memories.back.push(before);
         if memories.back.len() > BACK_MAX {
             memories.back.remove(0);
         }
     }
-    memories.reading = true;
+    memories.read(id);
     state.screen = Screen::Memories;
     state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(id));
 }
@@ -190,7 +198,7 @@ fn want_hits(state: &mut State) {
 /// Asks for the preview of the chosen memory, one at a time.
 fn want_preview(state: &mut State) {
     let memories = &state.memories;
-    if memories.reading || state.asks.is_waiting(Slot::Memory) {
+    if memories.reading.is_some() || state.asks.is_waiting(Slot::Memory) {
         return;
     }
     let Some(id) = memories.row(memories.cursor.at).map(|row| row.id.clone()) else { return };
@@ -207,7 +215,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
         Slot::Memory => {
             let memories = &mut state.memories;
             memories.detail = Some(Detail::read(value, memories.detail.take()));
-            begin_awaited_edit(state);
+            do_awaited(state);
         }
         Slot::Revisions => {
             let about = value["id"].as_str().unwrap_or_default();
@@ -282,11 +290,11 @@ fn remember(state: &mut State) {
 /// Does what a key says.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     // Who presses another key has gone on.
-    state.memories.awaits_edit = None;
+    state.memories.awaits = None;
     if state.memories.typing {
         return typing_key(state, key);
     }
-    if state.memories.reading {
+    if state.memories.reading.is_some() {
         return reading_key(state, key);
     }
     let total = state.memories.total();
@@ -393,17 +401,23 @@ fn reading_key(state: &mut State, key: KeyEvent) -> bool {
 fn back(state: &mut State) {
     state.asks.forget(|slot| slot == Slot::Memory);
     if let Some(id) = state.memories.back.pop() {
+        state.memories.read(&id);
         state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&id));
         return;
     }
-    state.memories.reading = false;
+    state.memories.reading = None;
     want_pages(state);
     want_preview(state);
 }
 
 /// What is done to the memory itself.
 fn action_key(state: &mut State, key: KeyEvent) -> bool {
-    let Some(row) = state.memories.subject().cloned() else { return false };
+    let Some(row) = state.memories.subject().cloned() else {
+        // The one to be read is on its way.
+        let is_action = matches!(key.code, KeyCode::Char('*' | 'd' | 'u' | 'e' | 'g'));
+        state.memories.awaits = state.memories.reading.clone().filter(|_| is_action).map(|id| (id, key));
+        return state.memories.awaits.is_some();
+    };
     match key.code {
         KeyCode::Char('*') => {
             let pinned = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
@@ -419,7 +433,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
             }));
         }
         KeyCode::Char('u') => state.change(Slot::Change, "op_restore", json!({ "id": row.id })),
-        KeyCode::Char('e') => edit(state, &row),
+        KeyCode::Char('e') => edit(state, &row, key),
         KeyCode::Char('g') => super::graph::open(state, &row.id),
         _ => return false,
     }
@@ -427,10 +441,10 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
 }
 
 /// Begins an edit; where the text is still on its way, as soon as it is here.
-fn edit(state: &mut State, row: &Row) {
+fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
     let Some(memory) = detail.map(|detail| &detail.memory) else {
-        state.memories.awaits_edit = Some(row.id.clone());
+        state.memories.awaits = Some((row.id.clone(), key));
         state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&row.id));
         return;
     };
@@ -450,14 +464,24 @@ fn edit(state: &mut State, row: &Row) {
     state.commands.push(Command::Edit(draft));
 }
 
-/// Begins the edit that was asked for before the text was here, if the person still looks at it.
-fn begin_awaited_edit(state: &mut State) {
+/// Does what was asked for before the text was here, if the person still looks at it.
+fn do_awaited(state: &mut State) {
     if state.screen != Screen::Memories || state.overlay.is_some() {
         return;
     }
-    let Some(row) = state.memories.detail.as_ref().map(|detail| detail.memory.row.clone()) else { return };
-    if state.memories.awaits_edit.take_if(|id| *id == row.id).is_some() {
-        edit(state, &row);
+    let Some(here) = state.memories.detail.as_ref().map(|detail| detail.memory.row.id.clone()) else {
+        return;
+    };
+    if let Some((_, key)) = state.memories.awaits.take_if(|(id, _)| *id == here) {
+        action_key(state, key);
+    }
+}
+
+/// The memory that was to be read is not to be had: back to what is.
+pub fn refused(state: &mut State) {
+    state.memories.awaits = None;
+    if state.memories.reading.is_some() && state.memories.detail.is_none() {
+        back(state);
     }
 }
 
@@ -487,7 +511,7 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
     }
     let mut keys = Vec::new();
     let deleted = memories.subject().is_some_and(|row| row.deleted);
-    if memories.reading {
+    if memories.reading.is_some() {
         keys.push(("Esc", "back"));
         keys.extend(memories.detail.iter().flat_map(Detail::keys));
     } else {
@@ -499,7 +523,7 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
     } else {
         vec![("*", "pin"), ("e", "edit"), ("d", "delete"), ("g", "graph")]
     });
-    if !memories.reading {
+    if memories.reading.is_none() {
         keys.push(("p", "project"));
     }
     keys
@@ -508,7 +532,7 @@ pub fn keys(state: &State) -> Vec<(&'static str, &'static str)> {
 /// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     let memories = &state.memories;
-    if memories.reading {
+    if memories.reading.is_some() {
         match &memories.detail {
             Some(detail) => detail::draw(state, detail, area, true, buffer),
             None => paint::nothing(buffer, area, "reading …", state.theme),

@@ -120,6 +120,9 @@ fn refused(state: &mut State, slot: Slot, words: &str) {
         state.complain(&format!("not saved: {words}; your text is in {file}"));
         return;
     }
+    if slot == Slot::Memory {
+        memories::refused(state);
+    }
     // A deleted memory has no timeline; its text is shown all the same.
     if slot != Slot::Around {
         state.complain(words);
@@ -287,5 +290,74 @@ fn confirmed(state: &mut State, then: Then) {
             draft.revision = now.unwrap_or(draft.revision);
             save(state, draft, file);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asks::Ask;
+    use super::super::theme::Theme;
+    use super::*;
+
+    fn state() -> State {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let mut state = State::new(Theme { colour: false }, jiff::tz::TimeZone::UTC, now, None);
+        update(&mut state, Message::Link(Link::Up { pid: 1, version: "1".to_owned() }));
+        state
+    }
+
+    /// Presses a key and gives the questions about memories that are sent because of it.
+    fn press_key(state: &mut State, code: KeyCode) -> Vec<Ask> {
+        asked(update(state, Message::Key(KeyEvent::new(code, KeyModifiers::NONE))))
+    }
+
+    fn asked(commands: Vec<Command>) -> Vec<Ask> {
+        let asks = commands.into_iter().filter_map(|command| match command {
+            Command::Ask(ask) => Some(ask),
+            _ => None,
+        });
+        asks.filter(|ask| matches!(ask.slot, Slot::Memory | Slot::Page(_))).collect()
+    }
+
+    fn answer_to(state: &mut State, ask: &Ask, value: Value) -> Vec<Ask> {
+        asked(update(state, Message::Answer { slot: ask.slot, number: ask.number, outcome: Ok(value) }))
+    }
+
+    /// The list of `a` and `b`, with the preview of `a`.
+    fn with_two() -> State {
+        let mut state = state();
+        let page = press_key(&mut state, KeyCode::Char('2')).remove(0);
+        let rows = json!([{ "id": "a", "title": "the first" }, { "id": "b", "title": "the second" }]);
+        let preview = answer_to(&mut state, &page, json!({ "total": 2, "memories": rows })).remove(0);
+        assert_eq!(preview.arguments["id"], "a");
+        answer_to(&mut state, &preview, json!({ "id": "a", "title": "the first" }));
+        state
+    }
+
+    #[test]
+    fn a_key_that_comes_before_the_memory_is_about_that_memory() {
+        let mut state = with_two();
+        press_key(&mut state, KeyCode::Down);
+        let asks = press_key(&mut state, KeyCode::Enter);
+        assert!(press_key(&mut state, KeyCode::Char('d')).is_empty());
+        assert!(state.overlay.is_none(), "a question about what is not there yet");
+        answer_to(&mut state, asks.last().unwrap(), json!({ "id": "b", "title": "the second" }));
+        let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("no question") };
+        assert!(matches!(&confirm.then, Then::Delete(id) if id == "b"), "{confirm:?}");
+        assert!(confirm.detail.contains("the second"), "{confirm:?}");
+    }
+
+    #[test]
+    fn a_memory_that_is_not_to_be_had_leads_back_to_the_list() {
+        let mut state = with_two();
+        press_key(&mut state, KeyCode::Down);
+        let ask = press_key(&mut state, KeyCode::Enter).pop().unwrap();
+        let refused =
+            Message::Answer { slot: ask.slot, number: ask.number, outcome: Err("purged".to_owned()) };
+        update(&mut state, refused);
+        assert_eq!(state.memories.subject().map(|row| row.id.as_str()), Some("b"));
+        assert!(state.notice.as_ref().is_some_and(|notice| notice.bad));
+        press_key(&mut state, KeyCode::Char('4'));
+        assert_eq!(state.screen, Screen::Live);
     }
 }
