@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Caller, Claimed, Service, ServiceError};
 use crate::{
     domain::{EndReason, Kind, Memory, MemoryId, Project, Prompt, Scope, Session, SessionId, Timestamp},
+    store::{Overview, OverviewLimits},
     text,
 };
 
@@ -12,6 +13,8 @@ use crate::{
 const PINNED_MAX: usize = 20;
 /// Most recent sessions and prompts that are looked at.
 const RECENT_MAX: usize = 10;
+/// How many of the last memories of an unfinished session are named.
+const LEFT_OFF_MAX: usize = 3;
 /// How much of a memory a line shows.
 const MEMORY_CHARS: usize = 200;
 /// How much of a summary or prompt a line shows.
@@ -66,14 +69,12 @@ impl Service {
     /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Context, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let (earlier, pinned, recent, prompts) = tokio::try_join!(
-            self.earlier_sessions(&project, &request.session),
-            self.gather(&project, request.scope, Pick::Pinned, PINNED_MAX),
-            self.gather(&project, request.scope, Pick::Recent, request.limit),
-            async { Ok(self.store().latest_prompts(&project, Timestamp::MAX, RECENT_MAX).await?) },
-        )?;
-        let (sessions, left_off) = earlier;
-        let recent: Vec<Memory> = recent.into_iter().filter(|memory| !memory.pinned).collect();
+        let limits = OverviewLimits { few: RECENT_MAX, pinned: PINNED_MAX, recent: request.limit };
+        let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;
+        let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
+        let pinned = picked(pinned, request.scope, PINNED_MAX);
+        let mut recent = picked(recent, request.scope, request.limit);
+        recent.retain(|memory| !memory.pinned);
         let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id.clone()).collect();
         let claimed = self.claimed(&shown).await?;
         let lines = |memories: &[Memory]| -> Vec<String> {
@@ -105,14 +106,13 @@ impl Service {
         })
     }
 
-    /// Sessions of the project but the asking one, newest first, other agents' live ones left out; and what
-    /// the newest was doing, if it is unfinished.
-    async fn earlier_sessions(
+    /// The sessions but the asking one, other agents' live ones left out; and what the newest was doing, if it
+    /// is unfinished.
+    async fn earlier(
         &self,
-        project: &Project,
+        mut sessions: Vec<Session>,
         own: &SessionId,
     ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
-        let mut sessions = self.store().latest_sessions(Some(project), Timestamp::MAX, RECENT_MAX).await?;
         sessions.retain(|session| session.id != *own);
         sessions.retain(|session| session.ended_at.is_some() || !self.is_connected(&session.id));
         let left_off = match sessions.first().filter(|session| self.is_unfinished(session)) {
@@ -136,47 +136,25 @@ impl Service {
         if let Some(summary) = &session.summary {
             let _ = write!(item, "\n  summary: {}", cut(summary, SUMMARY_CHARS));
         }
-        let (written, prompts) = tokio::try_join!(
-            self.store().written_in(&session.id, Timestamp::MAX, false, 3),
-            self.store().prompts_in(&session.id, Timestamp::MAX, false, 1),
-        )?;
-        for (memory, _) in written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
+        let (last, _) = self.store().around(&session.id, Timestamp::MAX, LEFT_OFF_MAX, 0).await?;
+        for (memory, _) in last.written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
             let _ = write!(item, "\n  saved: {} `{}`", text::one_line(&memory.title), memory.id);
         }
-        if let Some(prompt) = prompts.first() {
+        if let Some(prompt) = last.prompts.first() {
             let _ = write!(item, "\n  last prompt: {}", cut(&prompt.content, MEMORY_CHARS));
         }
         Ok(item)
     }
-
-    async fn gather(
-        &self,
-        project: &Project,
-        scope: Option<Scope>,
-        pick: Pick,
-        limit: usize,
-    ) -> Result<Vec<Memory>, ServiceError> {
-        let personal = Project::none();
-        let of = async |wanted: Scope, project: &Project| match pick {
-            _ if scope.is_some_and(|scope| scope != wanted) => Ok(Vec::new()),
-            Pick::Pinned => self.store().pinned(project, limit).await,
-            Pick::Recent => self.store().recent(Some(project), Timestamp::MAX, limit).await,
-        };
-        let (mut memories, more) =
-            tokio::try_join!(of(Scope::Project, project), of(Scope::Personal, &personal))?;
-        memories.extend(more);
-        // Summaries are shown with their sessions.
-        memories.retain(|memory| memory.kind != Kind::session_summary());
-        memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
-        memories.truncate(limit);
-        Ok(memories)
-    }
 }
 
-#[derive(Clone, Copy)]
-enum Pick {
-    Pinned,
-    Recent,
+/// At most `limit` of the memories, of one scope if it is given, the newest first.
+fn picked(mut memories: Vec<Memory>, scope: Option<Scope>, limit: usize) -> Vec<Memory> {
+    // Summaries are shown with their sessions.
+    memories.retain(|memory| memory.kind != Kind::session_summary());
+    memories.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
+    memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+    memories.truncate(limit);
+    memories
 }
 
 fn agent(name: &str) -> &str {

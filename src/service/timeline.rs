@@ -3,6 +3,7 @@
 use super::{Service, ServiceError};
 use crate::{
     domain::{Memory, MemoryId, Project, Prompt, Session, Timestamp},
+    store::Side,
     text,
 };
 
@@ -97,15 +98,11 @@ impl Service {
     /// # Errors
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
     pub async fn timeline(&self, request: &TimelineRequest) -> Result<Timeline, ServiceError> {
-        let found = self.store().memory(&request.id).await?;
-        let memory = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
+        let found = self.store().memory_in_session(&request.id).await?;
+        let (memory, session) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
         if !memory.is_live() {
             return Err(ServiceError::Deleted(memory.id));
         }
-        let session = match &memory.session {
-            Some(id) => self.store().session(id).await?,
-            None => None,
-        };
         let (mut before, focus, mut after) = match (request.within, &session) {
             (Within::Session, Some(session)) => self.around_in_session(&memory, session, request).await?,
             _ => self.around_in_project(&memory, request).await?,
@@ -126,31 +123,12 @@ impl Service {
             1 => memory.created_at,
             _ => self.store().written_at(&memory.id, &session.id).await?.unwrap_or(memory.created_at),
         };
-        let (mut before, mut after) = tokio::try_join!(
-            self.gather_session(session, at, false, request.before),
-            self.gather_session(session, at, true, request.after),
-        )?;
-        before.extend(session_borders(session));
-        after.extend(session_borders(session));
-        Ok((before, memory_entry(memory, at), after))
-    }
-
-    async fn gather_session(
-        &self,
-        session: &Session,
-        at: Timestamp,
-        forward: bool,
-        count: usize,
-    ) -> Result<Vec<Entry>, ServiceError> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let (written, prompts) = tokio::try_join!(
-            self.store().written_in(&session.id, at, forward, count),
-            self.store().prompts_in(&session.id, at, forward, count),
-        )?;
-        let memories = written.iter().map(|(memory, at)| memory_entry(memory, *at));
-        Ok(memories.chain(prompts.iter().map(prompt_entry)).collect())
+        let (before, after) = self.store().around(&session.id, at, request.before, request.after).await?;
+        let entries = |side: Side| -> Vec<Entry> {
+            let memories = side.written.iter().map(|(memory, at)| memory_entry(memory, *at));
+            memories.chain(side.prompts.iter().map(prompt_entry)).chain(session_borders(session)).collect()
+        };
+        Ok((entries(before), memory_entry(memory, at), entries(after)))
     }
 
     async fn around_in_project(

@@ -55,6 +55,9 @@ const SETTINGS: &[(&str, u64)] = &[
     // No archive of the write-ahead log: it would keep purged texts, and nothing reads it.
     ("rocksdb_wal_size_limit", 0),
     ("rocksdb_shutdown_wait_for_compact_seconds", 3),
+    // Rows of a statement are handed on where they are read: a task for each step of a plan costs more than a
+    // few rows take.
+    ("operator_buffer_size", 0),
     ("hnsw_cache_size", 32 * MIB),
     // The graph of vectors grows on one task, beside the searches and not in their way.
     ("hnsw_build_parallelism", 1),

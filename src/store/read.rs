@@ -11,8 +11,7 @@ use super::{
     Store, StoreError,
     row::{
         EdgeRow, EventRow, MemoryRow, PromptRow, RawEdge, RevisionRow, SessionRow, datetime, edge_id,
-        memory_id, memory_record, parse, pin_slot, prompt_record, session_record, signed, timestamp,
-        topic_slot,
+        memory_id, memory_record, parse, prompt_record, session_record, signed, timestamp, topic_slot,
     },
     statement::{self, Statement},
 };
@@ -284,12 +283,6 @@ impl Store {
     pub async fn gone(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
         self.memories(statement::MEMORY_GONE, vars).await
-    }
-
-    /// The pinned memories of a project, newest first.
-    pub async fn pinned(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("pin", pin_slot(project)).limit(limit);
-        self.memories(statement::MEMORY_PINNED, vars).await
     }
 
     async fn page<R, D>(&self, table: Table, after: Option<&str>, limit: usize) -> Result<Page<D>, StoreError>
