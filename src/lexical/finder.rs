@@ -18,6 +18,7 @@ use super::{
     fold::normal_name,
     opening::persons,
     query::{Clue, Form},
+    roster::Roster,
     scan::{Allowed, mean_length},
     schema::{Fields, Key},
     tokenizer::runs,
@@ -117,17 +118,17 @@ impl<'a> Finder<'a> {
             let mut touched = Vec::new();
             for term in &clue.terms {
                 let field = term.field();
+                let by_length = match field {
+                    field if field == self.fields.head => Some((heads, &head_lengths)),
+                    field if field == self.fields.body => Some((bodies, &body_lengths)),
+                    _ => None,
+                };
+                touched.reserve(segment.doc_freq(term)? as usize);
                 segment.scan(term, |doc, freq| {
                     if !allowed.has(doc) {
                         return;
                     }
-                    let weight = if field == self.fields.head {
-                        heads[usize::from(head_lengths.id(doc))]
-                    } else if field == self.fields.body {
-                        bodies[usize::from(body_lengths.id(doc))]
-                    } else {
-                        1.0
-                    };
+                    let weight = by_length.map_or(1.0, |(weights, of)| weights[usize::from(of.id(doc))]);
                     let sum = &mut sums[doc as usize];
                     if *sum == 0.0 {
                         touched.push(doc);
@@ -222,10 +223,11 @@ pub struct Candidate {
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and folds them into memories.
+    /// Scores one segment's passages and folds them into memories, as its roster says.
     pub fn collect(
         &self,
         ord: usize,
+        roster: &Roster,
         query: &Query,
         meanings: &Meanings,
         out: &mut Vec<Candidate>,
@@ -243,27 +245,21 @@ impl Finder<'_> {
         for doc in &exact {
             scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
         }
-        let numbers = segment.numbers()?;
-        let mut doc = 0;
-        while (doc as usize) < scores.len() {
-            let first = doc;
-            let (mut best, mut mask) = (first, 0);
-            loop {
+        for entry in roster.entries() {
+            let passages = entry.first..entry.first + entry.passages;
+            let (mut best, mut mask) = (entry.first, 0);
+            for doc in passages {
                 mask |= masks[doc as usize];
                 if scores[doc as usize] > scores[best as usize] {
                     best = doc;
-                }
-                doc += 1;
-                if doc as usize >= scores.len() || numbers[doc as usize] == 0 {
-                    break;
                 }
             }
             let top = scores[best as usize];
             if top > 0.0 {
                 let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
-                let score = recall::of_best(top * lift, doc - first);
+                let score = recall::of_best(top * lift, entry.passages);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
-                out.push(Candidate { best, score, mask, exact: exact.contains(&first) });
+                out.push(Candidate { best, score, mask, exact: exact.contains(&entry.first) });
             }
         }
         Ok(())

@@ -378,6 +378,18 @@ impl Index {
         })
     }
 
+    /// How many memories outside the places of a query hold more of it than `beyond`, by project.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn outside(&self, query: &Query, beyond: f32) -> Result<BTreeMap<Project, usize>> {
+        let view = self.view()?;
+        guarded(|| {
+            let rosters = self.rosters.of(&view)?;
+            search::outside(&view, &rosters, &self.fields, query, beyond)
+        })
+    }
+
     /// A page of the memories that meet a query's conditions, the newest first, after every change pushed
     /// before it; the query's text is not looked at.
     ///

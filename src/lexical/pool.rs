@@ -59,16 +59,22 @@ pub fn gather(
     found: Vec<Found>,
     near: &[Near],
 ) -> Result<Pool> {
-    let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
+    let found = deepest(found, SEARCH_DEPTH_MAX);
+    let room = found.len() + near.len();
+    let pool = Pool {
+        candidates: Vec::with_capacity(room),
+        places: Vec::with_capacity(room),
+        links: Vec::new(),
+        usual: None,
+    };
     let mut gathering = Gathering {
         finder,
         rosters,
         pool,
-        known: HashMap::new(),
-        passages: Vec::new(),
+        known: HashMap::with_capacity(room),
+        passages: Vec::with_capacity(room),
         sizes: HashMap::new(),
     };
-    let found = deepest(found, SEARCH_DEPTH_MAX);
     for candidate in &found {
         gathering.add_found(candidate)?;
     }

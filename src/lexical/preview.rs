@@ -1,7 +1,5 @@
 //! The piece of a passage that a hit shows.
 
-use std::collections::HashMap;
-
 use super::passage::floor_char;
 use crate::domain::limits::PREVIEW_CHARS_MAX;
 
@@ -10,7 +8,7 @@ const LEAD_BYTES: usize = 40;
 
 /// The stretch of at most [`PREVIEW_CHARS_MAX`] characters, cut at word borders and on one line, in
 /// which the words found weigh most. `found` are places in `passage` in bytes, in order, each with the
-/// number of a meaning and its weight; a meaning weighs once within a stretch.
+/// number of a meaning (below 64) and its weight; a meaning weighs once within a stretch.
 pub fn preview(passage: &str, found: &[(usize, usize, f32)]) -> String {
     let from = best_start(passage, found);
     cut(&passage[from..])
@@ -19,13 +17,15 @@ pub fn preview(passage: &str, found: &[(usize, usize, f32)]) -> String {
 fn best_start(passage: &str, found: &[(usize, usize, f32)]) -> usize {
     let mut best = (0.0, 0);
     for (i, (start, ..)) in found.iter().enumerate() {
-        let mut meanings = HashMap::new();
-        for (_, meaning, weight) in
+        let (mut held, mut weight) = (0u64, 0.0);
+        for (_, meaning, more) in
             found[i..].iter().take_while(|f| f.0 < start + PREVIEW_CHARS_MAX - LEAD_BYTES)
         {
-            meanings.insert(*meaning, *weight);
+            if held >> meaning & 1 == 0 {
+                held |= 1 << meaning;
+                weight += more;
+            }
         }
-        let weight: f32 = meanings.values().sum();
         if weight > best.0 + f32::EPSILON {
             best = (weight, *start);
         }

@@ -94,14 +94,17 @@ pub enum Form {
 }
 
 impl Query {
+    /// The places that are searched; none where all are.
+    pub fn places(&self, fields: &Fields) -> Option<Vec<Term>> {
+        let Projects::Of { project, with_personal } = &self.projects else { return None };
+        let mut places = vec![fields.term(Key::Project(project))];
+        places.extend(with_personal.then(|| fields.term(Key::Scope(Scope::Personal))));
+        Some(places)
+    }
+
     /// The conditions that a memory must meet: of each inner list at least one term.
     pub fn conditions(&self, fields: &Fields) -> Vec<Vec<Term>> {
-        let mut conditions = Vec::new();
-        if let Projects::Of { project, with_personal } = &self.projects {
-            let mut places = vec![fields.term(Key::Project(project))];
-            places.extend(with_personal.then(|| fields.term(Key::Scope(Scope::Personal))));
-            conditions.push(places);
-        }
+        let mut conditions: Vec<Vec<Term>> = self.places(fields).into_iter().collect();
         let scope = self.scope.map(Key::Scope);
         let kind = self.kind.as_ref().map(Key::Kind);
         let tags = self.tags.iter().map(|tag| Key::Tag(tag));

@@ -47,8 +47,8 @@ pub struct Roster {
     entries: Vec<Entry>,
     /// Their places in `entries` by memory.
     by_memory: Vec<u32>,
-    /// Their places in `entries` by seat.
-    by_seat: Vec<u32>,
+    /// Their seats in order, each with its place in `entries`.
+    by_seat: Vec<(Seat, u32)>,
 }
 
 impl Roster {
@@ -66,12 +66,16 @@ impl Roster {
                 }
             }
         }
-        let places = || (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect::<Vec<u32>>();
-        let mut by_memory = places();
+        let mut by_memory: Vec<u32> = (0..).take(entries.len()).collect();
         by_memory.sort_unstable_by_key(|at| entries[*at as usize].memory);
-        let mut by_seat = places();
-        by_seat.sort_unstable_by_key(|at| entries[*at as usize].seat());
+        let mut by_seat: Vec<(Seat, u32)> = entries.iter().map(Entry::seat).zip(0..).collect();
+        by_seat.sort_unstable();
         Ok(Self { entries, by_memory, by_seat })
+    }
+
+    /// The memories, in the order of their passages.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The memory that a passage belongs to.
@@ -91,22 +95,29 @@ impl Roster {
 
     /// How many memories a session has here, those that are deleted among them.
     pub fn size(&self, session: u64) -> usize {
-        let to = |bound: u64| self.by_seat.partition_point(|at| self.entries[*at as usize].session < bound);
+        let to = |bound: u64| self.by_seat.partition_point(|(seat, _)| seat.0 < bound);
         to(session.saturating_add(1)) - to(session)
     }
 
     /// The memories of a seat's session before it, the nearest first.
     pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let to = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() < seat);
-        let entries = self.by_seat[..to].iter().rev().map(move |at| &self.entries[*at as usize]);
-        entries.take_while(move |entry| entry.session == seat.0)
+        let to = self.by_seat.partition_point(|(other, _)| *other < seat);
+        self.seated(seat.0, self.by_seat[..to].iter().rev())
     }
 
     /// The memories of a seat's session after it, the nearest first.
     pub fn after(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let from = self.by_seat.partition_point(|at| self.entries[*at as usize].seat() <= seat);
-        let entries = self.by_seat[from..].iter().map(move |at| &self.entries[*at as usize]);
-        entries.take_while(move |entry| entry.session == seat.0)
+        let from = self.by_seat.partition_point(|(other, _)| *other <= seat);
+        self.seated(seat.0, self.by_seat[from..].iter())
+    }
+
+    /// The memories of these seats, up to the first of another session.
+    fn seated<'a>(
+        &'a self,
+        session: u64,
+        seats: impl Iterator<Item = &'a (Seat, u32)>,
+    ) -> impl Iterator<Item = &'a Entry> {
+        seats.take_while(move |(seat, _)| seat.0 == session).map(|(_, at)| &self.entries[*at as usize])
     }
 }
 

@@ -1,11 +1,11 @@
 //! Answering: the candidates of both legs, ranked, and the page asked for.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use tantivy::{schema::Value, tokenizer::TextAnalyzer};
+use tantivy::{Term, schema::Value, tokenizer::TextAnalyzer};
 
 use super::{
-    LexicalError, Query, Result,
+    LexicalError, Projects, Query, Result,
     finder::{Finder, Meanings},
     pool::{Place, Pool, gather},
     preview::preview,
@@ -19,6 +19,9 @@ use crate::{
     recall::{self, Match, Parts, Ranked, Signs},
     vector::Near,
 };
+
+/// How many of the memories outside are counted.
+const OUTSIDE_MAX: usize = 50;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,8 +72,8 @@ pub fn search(
     let finder = Finder::new(view, fields, query)?;
     let meanings = Meanings::new(&finder);
     let mut found = Vec::new();
-    for segment in 0..view.len() {
-        finder.collect(segment, query, &meanings, &mut found)?;
+    for (segment, roster) in rosters.iter().enumerate() {
+        finder.collect(segment, roster, query, &meanings, &mut found)?;
     }
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
     let pool = gather(&finder, rosters, found, near)?;
@@ -80,6 +83,57 @@ pub fn search(
     let page = ranked.iter().skip(query.offset).take(query.limit);
     let hits = page.map(|ranked| finder.hit(ranked, &pool, &meanings, &mut words)).collect::<Result<_>>()?;
     Ok(Answer { hits, total: ranked.len(), relaxed, matched })
+}
+
+/// How many memories outside the places of a query hold more of it than `beyond`, by project.
+///
+/// Only the best [`OUTSIDE_MAX`] are counted.
+pub fn outside(
+    view: &View,
+    rosters: &[Arc<Roster>],
+    fields: &Fields,
+    query: &Query,
+    beyond: f32,
+) -> Result<BTreeMap<Project, usize>> {
+    let mut counts = BTreeMap::new();
+    let Some(places) = query.places(fields).filter(|places| !places.is_empty()) else { return Ok(counts) };
+    if !has_others(view, &places)? {
+        return Ok(counts);
+    }
+    let everywhere = Query { projects: Projects::All, ..query.clone() };
+    let finder = Finder::new(view, fields, &everywhere)?;
+    let meanings = Meanings::new(&finder);
+    let mut found = Vec::new();
+    for (segment, roster) in rosters.iter().enumerate() {
+        finder.collect(segment, roster, &everywhere, &meanings, &mut found)?;
+    }
+    found.retain(|candidate| meanings.coverage(candidate.mask) > beyond);
+    found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.best.cmp(&b.best)));
+    let searched = match &query.projects {
+        Projects::Of { project, .. } => Some(project),
+        Projects::All => None,
+    };
+    for candidate in found.iter().take(OUTSIDE_MAX) {
+        let stored = view.doc(candidate.best)?;
+        let project = stored.get_first(fields.project).and_then(|value| value.as_str());
+        let project = project.and_then(Project::parse);
+        if let Some(project) = project.filter(|project| searched != Some(project)) {
+            *counts.entry(project).or_default() += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// Whether any memory is in none of these places.
+fn has_others(view: &View, places: &[Term]) -> Result<bool> {
+    let (mut here, mut all) = (0, 0);
+    for segment in view.segments() {
+        all += u64::from(segment.max_doc());
+        for place in places {
+            here += u64::from(segment.doc_freq(place)?);
+        }
+    }
+    Ok(here < all)
 }
 
 fn signs(first: Option<&Ranked>, pool: &Pool, meanings: &Meanings) -> Signs {

@@ -1,6 +1,6 @@
 //! Searching: one scored list, and a word about other projects when it is not a strong one.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{Caller, Service, ServiceError, fields};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
 
 /// Most other projects that an answer names.
 const ELSEWHERE_MAX: usize = 3;
-/// How deep the other projects are looked through.
-const ELSEWHERE_DEPTH: usize = 50;
+/// By how much of the query, by rarity, a memory elsewhere must hold more than the best one here.
+const CLEARLY_MORE: f32 = 0.05;
 
 /// How many of the nearest memories are looked at; more where conditions will leave most of them out.
 const NEAR: usize = 1_000;
@@ -103,7 +103,7 @@ impl Service {
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
         let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
-        let elsewhere = if weak { self.elsewhere(query, &project, &answer).await? } else { Vec::new() };
+        let elsewhere = if weak { self.elsewhere(query, &answer).await? } else { Vec::new() };
         Ok(Found {
             project: (!request.all_projects).then_some(project),
             hits: answer.hits,
@@ -126,23 +126,12 @@ impl Service {
         Ok(Arc::new(leg.map(|leg| leg.hits).unwrap_or_default()))
     }
 
-    /// The projects with hits that hold more of the query than the best one here.
-    async fn elsewhere(
-        &self,
-        query: Query,
-        here: &Project,
-        answer: &Answer,
-    ) -> Result<Vec<Elsewhere>, ServiceError> {
+    /// The projects with memories that hold more of the query than the best hit here.
+    async fn elsewhere(&self, query: Query, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
         let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
-        let everywhere = Query { projects: Projects::All, limit: ELSEWHERE_DEPTH, offset: 0, ..query };
-        let others = self.ask(move |index| index.search(&everywhere, &[])).await?;
-        let mut counts: BTreeMap<Project, usize> = BTreeMap::new();
-        let better = others.hits.iter().filter(|hit| hit.coverage > best + 0.05);
-        for hit in better.filter(|hit| hit.project != *here && !hit.project.is_none()) {
-            *counts.entry(hit.project.clone()).or_default() += 1;
-        }
+        let outside = self.ask(move |index| index.outside(&query, best + CLEARLY_MORE)).await?;
         let mut elsewhere: Vec<Elsewhere> =
-            counts.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
+            outside.into_iter().map(|(project, hits)| Elsewhere { project, hits }).collect();
         elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
         elsewhere.truncate(ELSEWHERE_MAX);
         Ok(elsewhere)
