@@ -124,9 +124,12 @@ impl Service {
         let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = draft(caller, &home, request)?;
         let new_project = self.meet_project(&draft.project, caller).await?;
-        let suggested_topic_key = draft.topic_key.is_none().then(|| suggest(&draft));
-
-        let Written { memory, outcome, replaced, near } = self.write_draft(caller, draft, home).await?;
+        let draft = Arc::new(draft);
+        let named = Arc::clone(&draft);
+        // Thought of while the disk is waited for.
+        let suggesting = async move { named.topic_key.is_none().then(|| suggest(&named)) };
+        let (written, suggested_topic_key) = tokio::join!(self.write_draft(caller, draft, home), suggesting);
+        let Written { memory, outcome, replaced, near } = written?;
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
@@ -136,7 +139,7 @@ impl Service {
     pub(super) async fn write_draft(
         &self,
         caller: &Caller,
-        draft: Draft,
+        draft: Arc<Draft>,
         home: Project,
     ) -> Result<Written, ServiceError> {
         let job = Arc::new((self.clone(), caller.clone(), draft, home));

@@ -290,7 +290,8 @@ impl Store {
         R: SurrealValue,
         D: TryFrom<R, Error = StoreError>,
     {
-        let after = after.map(|id| RecordId::new(table.name(), id));
+        // No id is empty: all come after it.
+        let after = RecordId::new(table.name(), after.unwrap_or_default());
         let vars = Vars::new().with("table", table.name()).with("after", after).limit(limit);
         let rows = self.rows(table.name(), statement::TABLE_PAGE, vars).await?;
         let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
