@@ -73,12 +73,15 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
 }
 
 /// Settings that the engine and the C library read from the environment only, and that keep a daemon which
-/// is mostly idle small: fewer threads for blocking work, fewer heaps, and short messages on the live
-/// endpoint, which are read before anybody has signed in. What the user has set stays.
+/// is mostly idle small: fewer threads for blocking work, fewer heaps, a model's weights outside of them, so that
+/// they go back to the system with it, and short messages on the live endpoint, which are read before anybody has
+/// signed in. What the user has set stays.
 fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lean = [
         ("SURREAL_KVS_THREADPOOL_SIZE", "4"),
         ("MALLOC_ARENA_MAX", "2"),
+        ("MALLOC_MMAP_THRESHOLD_", "524288"),
+        ("MALLOC_TRIM_THRESHOLD_", "4194304"),
         ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576"),
         ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576"),
     ];

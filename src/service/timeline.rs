@@ -162,7 +162,13 @@ impl Service {
 /// Keeps the `count` entries nearest to `focus` on one side of it, in order of time.
 fn order(entries: &mut Vec<Entry>, focus: Timestamp, forward: bool, count: usize) {
     entries.retain(|entry| if forward { entry.at > focus } else { entry.at < focus });
-    entries.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.id.cmp(&b.id)));
+    // What is saved in the call that begins a session has the session's moment.
+    let rank = |entry: &Entry| match entry.kind {
+        EntryKind::SessionStart => 0,
+        EntryKind::Memory | EntryKind::Prompt => 1,
+        EntryKind::SessionEnd => 2,
+    };
+    entries.sort_by(|a, b| a.at.cmp(&b.at).then(rank(a).cmp(&rank(b))).then_with(|| a.id.cmp(&b.id)));
     entries.dedup_by(|a, b| a.id == b.id && a.kind == b.kind);
     if forward {
         entries.truncate(count);

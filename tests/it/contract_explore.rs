@@ -108,6 +108,20 @@ fn a_timeline_has_five_on_either_side_in_order_of_time() {
 }
 
 #[test]
+fn deleted_neighbours_give_their_places_to_others() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let ids: Vec<String> =
+        (0..12).map(|n| agent.save(&format!("Step {n}"), &format!("Did step {n}."))).collect();
+    for n in [3, 4, 7, 8, 9, 10] {
+        agent.ok("mem_delete", json!({ "id": ids[n] }));
+    }
+    let around = agent.ok("mem_timeline", json!({ "id": ids[5], "before": 3, "after": 2 }));
+    assert_eq!(memory_ids(&around, "before", &ids), ids[0..3], "{around:?}");
+    assert_eq!(memory_ids(&around, "after", &ids), [ids[6].clone(), ids[11].clone()], "{around:?}");
+}
+
+#[test]
 fn zero_neighbours_means_none() {
     let home = Home::new();
     let mut agent = home.agent();

@@ -347,3 +347,20 @@ fn a_head_that_never_ends_loses_its_connection() {
     });
     assert_eq!(served.get("/health", &[]).status, 200);
 }
+
+#[test]
+fn a_body_that_never_ends_is_refused_in_time() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let mut head = served.usual();
+    head.push("Content-Type: application/json\r\nAccept: application/json, text/event-stream".to_owned());
+    let mut slow = TcpStream::connect(served.address()).unwrap();
+    slow.set_read_timeout(Some(DEADLINE)).unwrap();
+    let head = head.join("\r\n");
+    write!(slow, "POST /mcp HTTP/1.1\r\nContent-Length: 1000\r\n{head}\r\n\r\n{{\"jsonrpc\"").unwrap();
+    let mut answer = [0; 512];
+    let bytes = slow.read(&mut answer).expect("an answer before the test's patience ends");
+    let answer = String::from_utf8_lossy(&answer[..bytes]);
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    assert_eq!(served.get("/health", &[]).status, 200);
+}
