@@ -11,6 +11,7 @@ mod output;
 mod request;
 mod table;
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -90,7 +91,10 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(words.exit_code()).unwrap_or(error::Kind::Usage.exit_code()));
         }
     };
-    logging::begin(command.log_level(), command.is_daemon());
+    // A line on a terminal full of screens would stand in them, and move them.
+    if !(command.has_screens() && io::stderr().is_terminal()) {
+        logging::begin(command.log_level(), command.is_daemon());
+    }
     let desk = Desk { home: global.home, db: global.db, output: Output::new(global.json) };
     let code = match command.run(&desk) {
         Ok(outcome) => outcome.exit_code(),

@@ -1,6 +1,7 @@
-//! What a panic leaves behind: the screens on a real terminal, which `script` makes.
+//! The screens on a real terminal, which `script` makes: what a panic leaves behind, and what is not said there.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cerebro::tui::Options;
@@ -62,4 +63,27 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
     let (taken, left, cursor, told) = (at("\x1b[?1049h"), at("\x1b[?1049l"), at("\x1b[?25h"), at(WORDS));
     assert!(taken < left && left < told && cursor < told, "{shown:?}");
     assert_eq!(read(before), read(after), "the terminal's settings");
+}
+
+#[test]
+fn nothing_is_logged_into_the_screens() {
+    let home = Home::new();
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let inside = format!("'{}' --home '{}' tui", env!("CARGO_BIN_EXE_cerebro"), home.data().display());
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", &inside])
+        .arg(&seen)
+        // What cannot be understood is warned of at once.
+        .env("CEREBRO_LOG", "a=filter=like=none")
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    terminal.stdin.take().unwrap().write_all(b"q").unwrap();
+    assert!(terminal.wait().unwrap().success());
+    let shown = String::from_utf8_lossy(&std::fs::read(&seen).unwrap()).into_owned();
+    assert!(shown.contains("\x1b[?1049h"), "no screens: {shown:?}");
+    assert!(!shown.contains("CEREBRO_LOG"), "{shown:?}");
 }

@@ -111,6 +111,11 @@ impl Command {
         matches!(self, Self::Daemon(daemon::DaemonCommand::Run(_)))
     }
 
+    /// Whether it draws on the whole terminal.
+    pub fn has_screens(&self) -> bool {
+        matches!(self, Self::Tui(_))
+    }
+
     /// Does it.
     pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
         match self {
