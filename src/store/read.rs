@@ -629,8 +629,13 @@ impl Store {
 
     /// Counts rows, of one project or of all.
     pub async fn counts(&self, project: Option<&Project>) -> Result<Counts, StoreError> {
-        let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
-        let mut results = self.engine()?.run(statement::COUNTS, vars.0).await?;
+        let mut results = match project {
+            Some(project) => {
+                let vars = Vars::new().with("project", project.as_str());
+                self.engine()?.run(statement::COUNTS_OF, vars.0).await?
+            }
+            None => self.engine()?.run(statement::COUNTS, Variables::new()).await?,
+        };
         let counts: Option<Counts> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "counts", reason: error.to_string() })?;

@@ -37,6 +37,7 @@ statements! {
     COMMIT_VOID_JOBS = "commit_void_jobs",
     COMPACT = "compact",
     COUNTS = "counts",
+    COUNTS_OF = "counts_of",
     DOCTOR_EDGES = "doctor_edges",
     DOCTOR_ENTITIES = "doctor_entities",
     DOCTOR_EVENTS = "doctor_events",
