@@ -123,7 +123,6 @@ impl<'a> Finder<'a> {
                     field if field == self.fields.body => Some((bodies, &body_lengths)),
                     _ => None,
                 };
-                touched.reserve(segment.doc_freq(term)? as usize);
                 segment.scan(term, |doc, freq| {
                     if !allowed.has(doc) {
                         return;

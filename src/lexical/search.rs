@@ -6,7 +6,7 @@ use tantivy::{Term, schema::Value, tokenizer::TextAnalyzer};
 
 use super::{
     LexicalError, Projects, Query, Result,
-    finder::{Finder, Meanings},
+    finder::{Candidate, Finder, Meanings},
     pool::{Place, Pool, gather},
     preview::preview,
     roster::Roster,
@@ -69,12 +69,7 @@ pub fn search(
     query: &Query,
     near: &[Near],
 ) -> Result<Answer> {
-    let finder = Finder::new(view, fields, query)?;
-    let meanings = Meanings::new(&finder);
-    let mut found = Vec::new();
-    for (segment, roster) in rosters.iter().enumerate() {
-        finder.collect(segment, roster, query, &meanings, &mut found)?;
-    }
+    let (finder, meanings, found) = find(view, rosters, fields, query)?;
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
     let pool = gather(&finder, rosters, found, near)?;
     let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights);
@@ -83,6 +78,22 @@ pub fn search(
     let page = ranked.iter().skip(query.offset).take(query.limit);
     let hits = page.map(|ranked| finder.hit(ranked, &pool, &meanings, &mut words)).collect::<Result<_>>()?;
     Ok(Answer { hits, total: ranked.len(), relaxed, matched })
+}
+
+/// What holds words of a query, in every segment, and what those words weigh.
+fn find<'a>(
+    view: &'a View,
+    rosters: &[Arc<Roster>],
+    fields: &'a Fields,
+    query: &Query,
+) -> Result<(Finder<'a>, Meanings, Vec<Candidate>)> {
+    let finder = Finder::new(view, fields, query)?;
+    let meanings = Meanings::new(&finder);
+    let mut found = Vec::new();
+    for (segment, roster) in rosters.iter().enumerate() {
+        finder.collect(segment, roster, query, &meanings, &mut found)?;
+    }
+    Ok((finder, meanings, found))
 }
 
 /// How many memories outside the places of a query hold more of it than `beyond`, by project.
@@ -96,28 +107,19 @@ pub fn outside(
     beyond: f32,
 ) -> Result<BTreeMap<Project, usize>> {
     let mut counts = BTreeMap::new();
-    let Some(places) = query.places(fields).filter(|places| !places.is_empty()) else { return Ok(counts) };
-    if !has_others(view, &places)? {
+    let Projects::Of { project: searched, .. } = &query.projects else { return Ok(counts) };
+    if !has_others(view, &query.places(fields).unwrap_or_default())? {
         return Ok(counts);
     }
     let everywhere = Query { projects: Projects::All, ..query.clone() };
-    let finder = Finder::new(view, fields, &everywhere)?;
-    let meanings = Meanings::new(&finder);
-    let mut found = Vec::new();
-    for (segment, roster) in rosters.iter().enumerate() {
-        finder.collect(segment, roster, &everywhere, &meanings, &mut found)?;
-    }
+    let (_, meanings, mut found) = find(view, rosters, fields, &everywhere)?;
     found.retain(|candidate| meanings.coverage(candidate.mask) > beyond);
     found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.best.cmp(&b.best)));
-    let searched = match &query.projects {
-        Projects::Of { project, .. } => Some(project),
-        Projects::All => None,
-    };
     for candidate in found.iter().take(OUTSIDE_MAX) {
         let stored = view.doc(candidate.best)?;
         let project = stored.get_first(fields.project).and_then(|value| value.as_str());
         let project = project.and_then(Project::parse);
-        if let Some(project) = project.filter(|project| searched != Some(project)) {
+        if let Some(project) = project.filter(|project| project != searched) {
             *counts.entry(project).or_default() += 1;
         }
     }

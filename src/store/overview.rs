@@ -5,15 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
+use surrealdb::types::{SurrealValue, Value};
 
 use super::{
     Store, StoreError,
-    read::{Vars, one, take},
-    row::{
-        MemoryRow, PromptRow, SessionRow, memory_id, memory_record, parse, pin_slot, session_record,
-        timestamp,
-    },
+    read::{Vars, moments, one, take},
+    row::{MemoryRow, PromptRow, SessionRow, memory_record, parse, pin_slot, session_record},
     statement::{self, Statement},
 };
 use crate::domain::{Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp};
@@ -109,12 +106,11 @@ impl Store {
         before: usize,
         after: usize,
     ) -> Result<(Side, Side), StoreError> {
-        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let vars = Vars::new()
             .with("sid", session_record(session))
             .at("at", at)
-            .with("before", count(before))
-            .with("after", count(after));
+            .count("before", before)
+            .count("after", after);
         let mut lists = self.lists("CREATED_IN", statement::SESSION_AROUND, vars).await?;
         let (earlier, later) = (lists.next()?, lists.next()?);
         let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
@@ -125,7 +121,8 @@ impl Store {
             sides.iter_mut().zip([(earlier, before, false), (later, after, true)])
         {
             let is_full = rows.len() == limit;
-            side.written = live(rows, &memories)?;
+            let live = |(id, at)| Some((memories.get(&id).filter(|memory| memory.is_live())?.clone(), at));
+            side.written = moments(rows)?.into_iter().filter_map(live).collect();
             if is_full && side.written.len() < limit {
                 // Deleted ones took the places of others.
                 side.written = self.written_in(session, at, forward, limit).await?;
@@ -138,7 +135,6 @@ impl Store {
 
     /// What a project's context is made of.
     pub async fn overview(&self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
-        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let own = Project::none();
         let vars = Vars::new()
             .with("project", project.as_str())
@@ -146,8 +142,8 @@ impl Store {
             .with("pin", pin_slot(project))
             .with("own_pin", pin_slot(&own))
             .at("before", Timestamp::MAX)
-            .with("few", count(limits.few))
-            .with("pinned", count(limits.pinned))
+            .count("few", limits.few)
+            .count("pinned", limits.pinned)
             .limit(limits.recent);
         let mut lists = self.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;
         let sessions = parse::<SessionRow, _>("session", lists.next()?)?;
@@ -159,25 +155,4 @@ impl Store {
         let prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
         Ok(Overview { sessions, pinned, recent, prompts })
     }
-}
-
-/// The memories of edges that are live, with the moments of the edges.
-fn live(
-    edges: Vec<Value>,
-    memories: &BTreeMap<MemoryId, Memory>,
-) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
-    #[derive(SurrealValue)]
-    #[surreal(crate = "surrealdb::types")]
-    struct Written {
-        memory: RecordId,
-        at: Datetime,
-    }
-    let mut found = Vec::with_capacity(edges.len());
-    for edge in edges {
-        let edge = Written::from_value(edge)
-            .map_err(|error| StoreError::Row { table: "CREATED_IN", reason: error.to_string() })?;
-        let memory = memories.get(&memory_id("CREATED_IN", edge.memory)?);
-        found.extend(memory.filter(|memory| memory.is_live()).cloned().map(|m| (m, timestamp(edge.at))));
-    }
-    Ok(found)
 }

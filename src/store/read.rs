@@ -131,8 +131,12 @@ impl Vars {
         self
     }
 
+    pub(super) fn count(self, name: &str, count: usize) -> Self {
+        self.with(name, i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
     pub(super) fn limit(self, limit: usize) -> Self {
-        self.with("limit", i64::try_from(limit).unwrap_or(i64::MAX))
+        self.count("limit", limit)
     }
 
     pub(super) fn at(self, name: &str, at: Timestamp) -> Self {
@@ -418,22 +422,11 @@ impl Store {
         forward: bool,
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Written {
-            memory: RecordId,
-            at: surrealdb::types::Datetime,
-        }
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
         let statement =
             if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
-        let mut results = self.engine()?.run(statement, vars.0).await?;
-        let written: Vec<Written> = take("CREATED_IN", &mut results, 0)?;
         // The memories in one read of their own: fetched through the edges, each takes a tenth of a millisecond.
-        let mut moments = Vec::with_capacity(written.len());
-        for row in written {
-            moments.push((memory_id("CREATED_IN", row.memory)?, timestamp(row.at)));
-        }
+        let moments = moments(self.rows("CREATED_IN", statement, vars).await?)?;
         if moments.is_empty() {
             return Ok(Vec::new());
         }
@@ -670,6 +663,22 @@ impl Store {
         }
         Ok(projects)
     }
+}
+
+/// The memories that edges leave, with the moments of the edges.
+pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
+    #[derive(SurrealValue)]
+    #[surreal(crate = "surrealdb::types")]
+    struct Written {
+        memory: RecordId,
+        at: surrealdb::types::Datetime,
+    }
+    let read = |edge| {
+        let edge = Written::from_value(edge)
+            .map_err(|error| StoreError::Row { table: "CREATED_IN", reason: error.to_string() })?;
+        Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
+    };
+    edges.into_iter().map(read).collect()
 }
 
 pub(super) fn take<T: SurrealValue>(
