@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
 use super::shelf::Shelf;
 use super::vector::unit;
-use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, runtime};
+use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, integer, runtime};
 
 /// Words of prose that make eight tokens, by a cautious count.
 const WORDS_OF_EIGHT_TOKENS: usize = 5;
@@ -142,7 +142,8 @@ impl Plan {
     pub fn load(&self) -> Result<Engine, EmbedError> {
         let environment = runtime::environment(&self.shelf)?;
         let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
-        let model = UserDefinedEmbeddingModel::new(self.read(MODEL)?, self.tokenizer_files()?)
+        let weights = integer::keep_integers(self.read(MODEL)?);
+        let model = UserDefinedEmbeddingModel::new(weights, self.tokenizer_files()?)
             .with_pooling(match pooling {
                 Pooling::Mean => fastembed::Pooling::Mean,
                 Pooling::Cls => fastembed::Pooling::Cls,
@@ -155,7 +156,8 @@ impl Plan {
             // The arena would keep what the longest text ever needed; texts are short.
             .with_execution_providers(vec![CPU::default().with_arena_allocator(false).build()])
             // Idle threads sleep: the machine is the user's.
-            .with_session_config("session.intra_op.allow_spinning", "0");
+            .with_session_config("session.intra_op.allow_spinning", "0")
+            .with_session_config("session.x64quantprecision", if has_wide_sums() { "0" } else { "1" });
         let fault =
             |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
         let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
@@ -225,6 +227,15 @@ impl Engine {
         let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
         Ok(parts(text, encoded.get_offsets(), room))
     }
+}
+
+/// Whether the processor adds products of bytes in 32 bits. Those of x86 without VNNI do it in 16 bits, which
+/// may be too few; ONNX Runtime then has a slower way, which gives the same numbers everywhere.
+fn has_wide_sums() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return true;
 }
 
 /// Cuts a text, given the places of its tokens, into parts of at most `room` tokens: one if it

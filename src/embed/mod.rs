@@ -4,6 +4,7 @@ pub mod catalogue;
 mod download;
 mod error;
 pub mod install;
+mod integer;
 mod local;
 mod manifest;
 mod ollama;

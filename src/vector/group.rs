@@ -1,15 +1,18 @@
 //! The vectors of one project, in one block of memory.
 
 use std::{
-    cmp::Ordering,
-    collections::{HashMap, HashSet},
+    cmp::{Ordering, Reverse},
+    collections::{BinaryHeap, HashMap, HashSet},
 };
 
-use super::{Change, Near, ONE, Packed};
-use crate::domain::MemoryId;
+use multiversion::multiversion;
 
-/// How many passages are looked at first for each memory that is wanted; more where many belong together.
-const DEPTH: usize = 4;
+use super::{Change, Near, ONE, Packed};
+use crate::{domain::MemoryId, relate::Likeness};
+
+/// A passage is looked at first for each memory that is wanted, and one more for so many of them; then more,
+/// where many belong together.
+const SPARE: usize = 4;
 
 #[derive(Debug)]
 struct Place {
@@ -61,6 +64,49 @@ impl Group {
         }
     }
 
+    /// How like a memory of these passages is to every other one, by the nearest two passages of both; with
+    /// the `k` that it is most like.
+    ///
+    /// Sums of whole numbers do not depend on the order in which the memories come.
+    pub(super) fn likeness(&self, passages: &[Packed], except: &MemoryId, k: usize) -> Likeness {
+        let mut bests = vec![i32::MIN; self.places.len()];
+        for passage in passages.iter().filter(|passage| passage.dimension() == self.dimension) {
+            for (best, product) in bests.iter_mut().zip(products(&self.numbers, self.dimension, &passage.0)) {
+                *best = product.max(*best);
+            }
+        }
+        let best = |rows: &Vec<usize>| rows.iter().filter_map(|row| bests.get(*row)).max().copied();
+        let others = self.rows.iter().filter(|(memory, _)| *memory != except);
+        let others = others.filter_map(|(memory, rows)| Some((memory, best(rows)?)));
+        let (mut count, mut sum, mut squares) = (0_usize, 0_i64, 0_i128);
+        // The worst one on top: the least product, of equals the larger id.
+        let mut nearest = BinaryHeap::with_capacity(k + 1);
+        for (memory, product) in others.filter(|(_, product)| *product != i32::MIN) {
+            count += 1;
+            sum += i64::from(product);
+            squares += i128::from(product).pow(2);
+            nearest.push((Reverse(product), memory));
+            if nearest.len() > k {
+                nearest.pop();
+            }
+        }
+        let one = f64::from(ONE * ONE);
+        let of = count.max(1) as f64;
+        // Of n numbers, the variance is (n Σx² - (Σx)²) / n².
+        let spread = i128::try_from(count).unwrap_or_default() * squares - i128::from(sum).pow(2);
+        let similarity = |product: i32| (product as f32 / (ONE * ONE)).min(1.0);
+        Likeness {
+            count,
+            mean: sum as f64 / of / one,
+            deviation: (spread as f64).sqrt() / of / one,
+            nearest: nearest
+                .into_sorted_vec()
+                .into_iter()
+                .map(|(Reverse(product), memory)| (memory.clone(), similarity(product)))
+                .collect(),
+        }
+    }
+
     fn remove(&mut self, memory: &MemoryId) {
         let Some(mut rows) = self.rows.remove(memory) else { return };
         // From the end, so that the row that fills the gap is never one that goes too.
@@ -79,9 +125,20 @@ impl Group {
     }
 }
 
-/// The sum of the products; see [`Packed`] for why it does not overflow.
-fn product(a: &[i16], b: &[i16]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+/// Each row's product with a vector, by the widest instructions that the processor has. See [`Packed`] for why
+/// no sum overflows.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
+fn products(rows: &[i16], dimension: usize, vector: &[i16]) -> Vec<i32> {
+    let mut products = Vec::with_capacity(rows.len() / dimension.max(1));
+    // A loop and not `collect`, which would not be compiled for those instructions.
+    for row in rows.chunks_exact(dimension.max(1)) {
+        let mut sum = 0;
+        for (a, b) in row.iter().zip(vector) {
+            sum += i32::from(*a) * i32::from(*b);
+        }
+        products.push(sum);
+    }
+    products
 }
 
 struct Scored<'a> {
@@ -105,15 +162,13 @@ pub(super) fn nearest(
 ) -> Vec<Near> {
     let mut scored: Vec<Scored<'_>> = Vec::with_capacity(groups.iter().map(|group| group.places.len()).sum());
     for group in groups {
-        let rows = group.numbers.chunks_exact(group.dimension.max(1));
-        scored.extend(
-            rows.zip(&group.places).map(|(row, place)| Scored { product: product(row, &query.0), place }),
-        );
+        let products = products(&group.numbers, group.dimension, &query.0).into_iter();
+        scored.extend(products.zip(&group.places).map(|(product, place)| Scored { product, place }));
     }
     let mut found: Vec<Near> = Vec::new();
     let mut seen: HashSet<&MemoryId> = HashSet::new();
     let mut rest = scored.as_mut_slice();
-    let mut step = k.saturating_mul(DEPTH).max(64);
+    let mut step = k.saturating_add(k / SPARE).max(64);
     while found.len() < k && !rest.is_empty() {
         step = step.min(rest.len());
         if step < rest.len() {

@@ -12,7 +12,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use group::Group;
 
-use crate::domain::{MemoryId, Project};
+use crate::{
+    domain::{MemoryId, Project},
+    relate::Likeness,
+};
 
 /// What 1 is as a whole number.
 const ONE: f32 = 32_767.0;
@@ -182,6 +185,19 @@ impl Space {
             return Some(Vec::new());
         }
         Some(group::nearest(&groups, query, k, keep))
+    }
+
+    /// How like a memory of these passages is to every other one of a project, with the `k` that it is most
+    /// like; of equals those with the smaller id. `None` when the project is not loaded.
+    pub fn likeness(
+        &self,
+        project: &Project,
+        passages: &[Packed],
+        except: &MemoryId,
+        k: usize,
+    ) -> Option<Likeness> {
+        let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+        Some(group.likeness(passages, except, k))
     }
 
     /// Notes that a project was used just now.

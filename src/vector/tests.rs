@@ -1,5 +1,7 @@
 //! The vectors in memory against a plain list.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 fn id(n: usize) -> MemoryId {
@@ -145,4 +147,47 @@ proptest::proptest! {
             proptest::prop_assert!((f64::from(near.similarity) - best).abs() < 1e-3);
         }
     }
+}
+
+#[test]
+#[expect(clippy::cast_possible_truncation, reason = "a cosine fits")]
+fn likeness_is_that_of_a_plain_list() {
+    let p = project("p");
+    let mut rows = Vec::new();
+    let mut best: BTreeMap<MemoryId, f64> = BTreeMap::new();
+    let asked = [numbers(1, 32), numbers(2, 32)];
+    for n in 0..300_u64 {
+        let (memory, passage) = (id(usize::try_from(n / 2).unwrap()), u32::try_from(n % 2).unwrap());
+        let vector = numbers(n + 10, 32);
+        for asked in &asked {
+            let best = best.entry(memory.clone()).or_insert(-1.0);
+            *best = best.max(cosine(asked, &vector));
+        }
+        rows.push((memory, passage, Packed::new(&vector)));
+    }
+    best.remove(&id(7));
+    let space = space(&p, rows, 32);
+    let asked: Vec<Packed> = asked.iter().map(|vector| Packed::new(vector)).collect();
+    let likeness = space.likeness(&p, &asked, &id(7), 5).unwrap();
+    let plain = Likeness::to(best.iter().map(|(id, value)| (id.clone(), *value as f32)).collect());
+    assert_eq!(likeness.count, 149);
+    assert!((likeness.mean - plain.mean).abs() < 1e-4 && (likeness.deviation - plain.deviation).abs() < 1e-4);
+    let mut nearest = plain.nearest;
+    nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    assert_eq!(likeness.nearest.len(), 5);
+    for (one, plain) in likeness.nearest.iter().zip(&nearest) {
+        assert!(one.0 == plain.0 && (one.1 - plain.1).abs() < 1e-3, "{one:?} {plain:?}");
+    }
+    assert_eq!(space.likeness(&project("other"), &asked, &id(7), 5), None);
+    assert_eq!(space.likeness(&p, &[], &id(7), 5).unwrap().count, 0);
+    assert_eq!(space.likeness(&p, &asked, &id(7), 1_000).unwrap().nearest.len(), 149);
+}
+
+#[test]
+fn of_equally_like_memories_those_with_the_smaller_id_count() {
+    let p = project("p");
+    let same = Packed::new(&[1.0, 0.0]);
+    let space = space(&p, (0..9).rev().map(|n| (id(n), 0, same.clone())).collect(), 2);
+    let nearest = space.likeness(&p, std::slice::from_ref(&same), &id(0), 3).unwrap().nearest;
+    assert_eq!(nearest.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), [id(1), id(2), id(3)]);
 }

@@ -1,5 +1,6 @@
 //! The real model on this machine, in this process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +42,19 @@ async fn meaning_decides_and_neighbours_do_not() {
     let (near, far) = (cosine(&together[0], &together[1]), cosine(&together[0], &together[2]));
     assert!(near > 0.4 && far < 0.25, "near {near}, far {far}");
     assert!(model.embed(Purpose::Passage, Vec::new()).await.unwrap().vectors.is_empty());
+}
+
+/// Against vectors that Python's `onnxruntime` 1.31.1 computed of the model as it is distributed, in floats.
+#[tokio::test]
+async fn whole_numbers_give_the_vectors_of_floats() {
+    let wanted = include_str!("../golden/vectors.json");
+    let wanted: BTreeMap<String, Vec<f32>> = serde_json::from_str(wanted).unwrap();
+    let model = model();
+    for (text, floats) in wanted {
+        let likeness = cosine(&passages(&model, &[&text]).await[0], &floats);
+        assert!(likeness > 0.985, "{likeness} for {text}");
+        assert!(likeness < 0.9995, "{likeness} for {text}: the weights became floats");
+    }
 }
 
 #[tokio::test]
