@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::Project;
 use crate::domain::limits::PROJECT_CHARS_MAX;
+use crate::redact::redact;
 
 /// Largest file of a repository that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -29,7 +30,9 @@ pub fn project_of(dir: &Path, home: Option<&Path>) -> Project {
     let root = dir.ancestors().take_while(|path| !is_general(path)).find_map(Repository::at);
     let Some(repository) = root else { return folder_project(&dir) };
     let origin = repository.origin().and_then(|url| remote_path(&url));
-    origin.and_then(|path| Project::parse(&path)).unwrap_or_else(|| folder_project(&repository.main_folder))
+    origin
+        .and_then(|path| Project::parse(&redact(&path).text))
+        .unwrap_or_else(|| folder_project(&repository.main_folder))
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -42,7 +45,8 @@ fn folder_project(folder: &Path) -> Project {
     let Some(name) = folder.file_name() else { return Project::general() };
     let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
     let mark = format!("-{:02x}{:02x}", digest[0], digest[1]);
-    let name = name.to_string_lossy().to_lowercase();
+    // In lower case a secret would not be known any more.
+    let name = redact(&name.to_string_lossy()).text.to_lowercase();
     let kept: String = name.chars().take(PROJECT_CHARS_MAX - mark.len()).collect();
     Project::parse(&format!("{kept}{mark}")).unwrap_or_else(Project::general)
 }

@@ -59,6 +59,9 @@ pub enum ConnectError {
     /// A daemon cannot be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// The settings cannot be used, so no daemon can be started until somebody mends them.
+    #[error("no daemon can be started: {reason}")]
+    Misconfigured { reason: String },
     /// The daemons that were started ended at once.
     #[error("the daemon ended at its start: {}see {log}", said(.last_line))]
     Ended { log: PathBuf, last_line: String },
@@ -68,6 +71,13 @@ pub enum ConnectError {
     /// Nobody answered in time.
     #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), said(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
+}
+
+impl ConnectError {
+    /// Whether it stays as it is until somebody does something about it.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::Misconfigured { .. })
+    }
 }
 
 fn said(line: &str) -> String {
@@ -116,7 +126,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
         }
         if started.elapsed() >= patience {
             if start.count == 0 && lock::is_held(home) {
-                let holder = lock::holder(home).map(|owner| owner.to_string());
+                let holder = lock::owner(home).map(|owner| owner.to_string());
                 let holder = holder.unwrap_or_else(|| "another process".to_owned());
                 return Err(ConnectError::Held { lock: home.lock_file(), holder });
             }
@@ -156,6 +166,11 @@ impl Start {
         if let Some(child) = &mut self.child {
             let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
             self.child = None;
+            if status.code() == Some(i32::from(spawn::MISCONFIGURED)) {
+                let said = last_log_line(home);
+                let reason = said.strip_prefix("error: ").unwrap_or(&said).to_owned();
+                return Err(ConnectError::Misconfigured { reason });
+            }
             if status.success() {
                 self.launched = Some(Instant::now());
             }
@@ -262,4 +277,28 @@ fn structured(result: CallToolResult) -> Result<Value, CallError> {
     let texts: Vec<_> =
         result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
     Err(CallError::Tool { message: texts.join("\n") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(home: &Home, pid: u32) {
+        let owner = serde_json::json!({"pid": pid, "version": "0", "use": "restore"});
+        std::fs::write(home.lock_file(), owner.to_string()).unwrap();
+    }
+
+    #[test]
+    fn only_the_living_have_a_home_for_themselves() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        // Somebody who has not written himself down yet, as in the first moment of a daemon.
+        let lock = std::fs::File::create(home.lock_file()).unwrap();
+        lock.lock().unwrap();
+        record(&home, u32::MAX);
+        Start::default().advance(&home).unwrap();
+        record(&home, std::process::id());
+        let refused = Start::default().advance(&home).unwrap_err();
+        assert!(matches!(refused, ConnectError::Standalone(_)), "{refused}");
+    }
 }

@@ -62,7 +62,7 @@ pub enum LockError {
 /// Ownership of a home, as long as this lives.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -77,13 +77,22 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Held { path, owner: holder(home) });
+                return Err(LockError::Held { path, owner: owner(home) });
             }
             Err(TryLockError::Error(source)) => return Err(fault(source)),
         }
         let owner = Owner { pid: std::process::id(), version: super::VERSION.to_owned(), used_as };
         write_owner(&mut file, &owner).map_err(fault)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Whoever takes it next needs a moment to write itself down, and must not be taken for us in it.
+        if let Err(error) = self.file.set_len(0) {
+            tracing::debug!(%error, "our name stays in the lock file");
+        }
     }
 }
 
@@ -94,17 +103,12 @@ fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// The process that wrote itself into the lock file last; it may be gone.
+/// The process that wrote itself into the lock file, if it lives: the record of one that was killed says
+/// nothing about who has the lock now, and whoever took it a moment ago has not written itself down yet.
 pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
-}
-
-/// The process that wrote itself into the lock file, if it lives: the record of one that is gone says nothing
-/// about who has the lock now.
-pub fn holder(home: &Home) -> Option<Owner> {
-    owner(home).filter(|owner| platform::is_alive(owner.pid))
+    serde_json::from_slice(&text).ok().filter(|owner: &Owner| platform::is_alive(owner.pid))
 }
 
 /// Whether a living process has the lock. Asking holds a shared lock for an instant, which a
@@ -129,7 +133,8 @@ mod tests {
         assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
         drop(lock);
         assert!(!is_held(&home));
-        Lock::take(&home, Use::Standalone).unwrap();
+        assert_eq!(owner(&home), None, "its name is taken for that of the next one");
+        let _lock = Lock::take(&home, Use::Standalone).unwrap();
         assert_eq!(owner(&home).unwrap().used_as, Use::Standalone);
     }
 

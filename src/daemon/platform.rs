@@ -25,6 +25,12 @@ pub fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
+/// From now on, what this process and those it starts create is for this user alone, unless a file says
+/// otherwise.
+pub fn keep_private() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
 /// Makes a folder and those above it that are missing, each with mode 0700.
 ///
 /// # Errors

@@ -15,6 +15,9 @@ const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
 /// How much of the log's end is looked at for its last line.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
+/// The exit code of a starter that cannot use the settings: the next one could not either.
+pub const MISCONFIGURED: u8 = 4;
+
 /// Why no daemon was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
@@ -73,13 +76,13 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
 }
 
 /// Settings that the engine and the C library read from the environment only, and that keep a daemon which
-/// is mostly idle small: fewer threads for blocking work, fewer heaps, a model's weights outside of them, so that
-/// they go back to the system with it, and short messages on the live endpoint, which are read before anybody has
+/// is mostly idle small: fewer threads for blocking work, one heap, a model's weights outside of it, so that they
+/// go back to the system with it, and short messages on the live endpoint, which are read before anybody has
 /// signed in. What the user has set stays.
 fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lean = [
         ("SURREAL_KVS_THREADPOOL_SIZE", "4"),
-        ("MALLOC_ARENA_MAX", "2"),
+        ("MALLOC_ARENA_MAX", "1"),
         ("MALLOC_MMAP_THRESHOLD_", "524288"),
         ("MALLOC_TRIM_THRESHOLD_", "4194304"),
         ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576"),

@@ -137,7 +137,7 @@ impl Calls {
         let is_subscription = request.method == SUBSCRIBE;
         if is_subscription && self.subscriptions == SUBSCRIPTIONS_MAX {
             let text = format!("{SUBSCRIPTIONS_MAX} subscriptions are open already; end one first");
-            return Err(message::unavailable(&request, &text));
+            return Err(message::unavailable(&request, &text, true));
         }
         if request.method == INITIALIZE {
             let initialize = line.clone();
@@ -246,25 +246,29 @@ impl Calls {
         }
         let keys: Vec<_> = self.under_way.iter().map(|(key, call)| (call.order, key.clone())).collect();
         let sent = keys.into_iter().filter(|(order, _)| !self.waiting.contains_key(order)).collect();
-        self.answer_all(sent, INTERRUPTED)
+        self.answer_all(sent, INTERRUPTED, true)
     }
 
-    /// Gives up the requests that wait, because no daemon can be reached, and returns the answers.
-    pub fn unreachable(&mut self, reason: &str) -> Vec<String> {
-        let text = format!(
-            "Cerebro's daemon cannot be reached: {reason}. This call was not done; it may be repeated."
-        );
+    /// Gives up the requests that wait, because no daemon can be reached, and returns the answers. What
+    /// `is_lasting` is nothing that a repeated call could get around.
+    pub fn unreachable(&mut self, reason: &str, is_lasting: bool) -> Vec<String> {
+        let advice = if is_lasting {
+            "This call was not done, and repeating it is of no use until the user has mended that"
+        } else {
+            "This call was not done; it may be repeated"
+        };
+        let text = format!("Cerebro's daemon cannot be reached: {reason}. {advice}.");
         let urgent = |key: &Key| self.under_way.get(key).is_some_and(Call::is_urgent);
         let keys = self.waiting.iter().filter(|(_, key)| urgent(key));
         let keys = keys.map(|(order, key)| (*order, key.clone())).collect();
-        self.answer_all(keys, &text)
+        self.answer_all(keys, &text, !is_lasting)
     }
 
     /// Ends requests with an answer of the pump's own, in the order in which they came.
-    fn answer_all(&mut self, mut keys: Vec<(u64, Key)>, text: &str) -> Vec<String> {
+    fn answer_all(&mut self, mut keys: Vec<(u64, Key)>, text: &str, is_retryable: bool) -> Vec<String> {
         keys.sort_unstable_by_key(|(order, _)| *order);
         let calls = keys.into_iter().filter_map(|(_, key)| self.remove(&key));
-        calls.map(|call| message::unavailable(&call.request, text)).collect()
+        calls.map(|call| message::unavailable(&call.request, text, is_retryable)).collect()
     }
 
     fn remove(&mut self, key: &Key) -> Option<Call> {
@@ -376,7 +380,7 @@ mod tests {
         assert!(calls.kept_bytes <= KEPT_BYTES_MAX);
         let kept = calls.under_way.values().filter(|call| call.line.is_some()).count();
         assert_eq!(calls.lost(true).len(), CALLS_IN_FLIGHT_MAX - kept);
-        assert_eq!(calls.unreachable("no").len(), kept);
+        assert_eq!(calls.unreachable("no", false).len(), kept);
         assert!(calls.is_idle() && calls.kept_bytes == 0);
     }
 

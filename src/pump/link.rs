@@ -18,13 +18,29 @@ pub struct Link {
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
+/// Why there is no link.
+#[derive(Debug)]
+pub struct Unreachable {
+    /// What is wrong, for the client.
+    pub reason: String,
+    /// Whether trying again is of no use until somebody mends it.
+    pub is_lasting: bool,
+}
+
+impl Unreachable {
+    /// Something that may pass.
+    pub fn now(reason: String) -> Self {
+        Self { reason, is_lasting: false }
+    }
+}
+
 /// A way to a server, which may be gone again and again.
 pub trait Dial: Send {
     /// Opens a link, on which the session is known that the client started earlier.
     ///
     /// # Errors
-    /// What to tell the client: what is wrong and what to do.
-    fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, String>> + Send;
+    /// What to tell the client.
+    fn dial(&mut self, session: Option<String>) -> impl Future<Output = Result<Link, Unreachable>> + Send;
 }
 
 /// The daemon of a home, started when none answers.
@@ -34,10 +50,11 @@ pub struct ToDaemon {
 }
 
 impl Dial for ToDaemon {
-    async fn dial(&mut self, session: Option<String>) -> Result<Link, String> {
+    async fn dial(&mut self, session: Option<String>) -> Result<Link, Unreachable> {
         let hello = Hello { bound_session: session, ..self.hello.clone() };
-        let connection =
-            client::connect(&self.home, &hello, Autostart::Yes).await.map_err(|e| e.to_string())?;
+        let connection = client::connect(&self.home, &hello, Autostart::Yes)
+            .await
+            .map_err(|error| Unreachable { reason: error.to_string(), is_lasting: error.is_lasting() })?;
         Ok(Link { reader: Box::new(connection.reader), writer: Box::new(connection.writer) })
     }
 }
@@ -49,7 +66,7 @@ pub struct ToServed<S> {
 }
 
 impl<S: Serve> Dial for ToServed<S> {
-    async fn dial(&mut self, session: Option<String>) -> Result<Link, String> {
+    async fn dial(&mut self, session: Option<String>) -> Result<Link, Unreachable> {
         let hello = Hello { bound_session: session, ..self.hello.clone() };
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let served = self.served.clone();

@@ -146,15 +146,15 @@ pub fn id_in_use(request: &Request) -> String {
     error_line(&request.id, INVALID_REQUEST, "a request with this id is under way")
 }
 
-/// The answer to a request that could not be done for a reason that may pass: a result with
-/// `isError` for a tool call, which the model sees, else an error.
-pub fn unavailable(request: &Request, text: &str) -> String {
+/// The answer to a request that could not be done: a result with `isError` for a tool call, which the model
+/// sees, else an error. `is_retryable` says whether the reason may pass by itself.
+pub fn unavailable(request: &Request, text: &str, is_retryable: bool) -> String {
     if request.tool.is_none() {
         return error_line(&request.id, UNAVAILABLE, text);
     }
     let mut result = json!({
         "content": [{"type": "text", "text": text}],
-        "structuredContent": {"error": text, "retryable": true},
+        "structuredContent": {"error": text, "retryable": is_retryable},
         "isError": true,
     });
     if request.stateless {

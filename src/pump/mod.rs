@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::calls::{Calls, Fate};
 use self::line::{Line, LineReader, repair};
-use self::link::{Dial, Link, ToDaemon, ToServed};
+use self::link::{Dial, Link, ToDaemon, ToServed, Unreachable};
 use self::message::{FromClient, FromDaemon, Key};
 use crate::daemon::hello::{FAREWELL_METHOD, Hello, Role};
 use crate::daemon::lock::{Lock, LockError, Use};
@@ -269,12 +269,13 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             if !self.shared.calls().is_linked() {
                 links += 1;
                 let opened = if links > LINKS_MAX {
-                    Err(format!("{LINKS_MAX} daemons in a row went away at once; see `cerebro daemon logs`"))
+                    let words = "daemons in a row went away at once; see `cerebro daemon logs`";
+                    Err(Unreachable::now(format!("{LINKS_MAX} {words}")))
                 } else {
                     self.open().await
                 };
-                if let Err(reason) = opened {
-                    let answers = self.shared.calls().unreachable(&reason);
+                if let Err(fault) = opened {
+                    let answers = self.shared.calls().unreachable(&fault.reason, fault.is_lasting);
                     return self.shared.answer_all(answers).await;
                 }
             }
@@ -313,7 +314,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
 
     /// Opens a link and tells the daemon what the one before it knew. A daemon that dies meanwhile
     /// leaves the requests waiting.
-    async fn open(&mut self) -> Result<(), String> {
+    async fn open(&mut self) -> Result<(), Unreachable> {
         self.close().await;
         let session = self.shared.calls().session();
         let Link { reader, mut writer } = self.dial.dial(session).await?;
@@ -329,7 +330,9 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
                 // Another attempt may do better.
                 Ok(Err(_)) => return Ok(()),
                 Err(_) => {
-                    return Err(format!("it did not answer the handshake within {} s", REPLAY_MAX.as_secs()));
+                    let seconds = REPLAY_MAX.as_secs();
+                    let reason = format!("it did not answer the handshake within {seconds} s");
+                    return Err(Unreachable::now(reason));
                 }
             }
         }
