@@ -204,6 +204,11 @@ impl Meanings {
         held.sum::<f32>() / total
     }
 
+    /// How many meanings have a share in coverage.
+    pub fn count(&self) -> usize {
+        self.shares.iter().filter(|share| **share > 0.0).count()
+    }
+
     pub fn is_full(&self, mask: u64) -> bool {
         self.shares.iter().enumerate().all(|(m, share)| *share == 0.0 || mask >> m & 1 == 1)
     }

@@ -41,6 +41,8 @@ const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Queued changes that are worth a commit: their segment in memory is built anew for a search after a save.
 const DUE: usize = 128;
+/// Events after which the place in the log is committed even if nothing is queued.
+const EVENTS_DUE: u64 = 1_024;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
 const ERASE_PAUSE: Duration = Duration::from_millis(20);
@@ -156,18 +158,15 @@ impl Index {
         })
     }
 
-    /// Queues a change, which event `seq` of `writer` brought about. Does no I/O unless
-    /// [`INDEX_PENDING_MAX`] memories wait already; then it flushes first.
+    /// Queues a change. Does no I/O unless [`INDEX_PENDING_MAX`] memories wait then; all are flushed if so.
     ///
     /// # Errors
     /// Those of [`Index::flush`]; the change is queued even then.
-    pub fn push(&self, change: Change, writer: &str, seq: u64) -> Result<()> {
+    pub fn push(&self, change: Change) -> Result<()> {
         let full = {
             let mut queue = lock(&self.queue);
             queue.pushes += 1;
             let pushes = queue.pushes;
-            let last = queue.checkpoint.0.entry(writer.to_owned()).or_default();
-            *last = seq.max(*last);
             let erased =
                 queue.changes.get(change.id()).is_some_and(|(_, c)| matches!(c.change, Change::Erase(_)));
             let change = match change {
@@ -181,10 +180,20 @@ impl Index {
         if full { self.flush() } else { Ok(()) }
     }
 
-    /// Whether so much is queued that it should be committed soon, or a text that must go.
+    /// Takes note that all is queued that the events of `writer` brought about, up to `seq`. Told after the
+    /// last change of a commit and not with each: a flush in between would else vouch for the rest.
+    pub fn reach(&self, writer: &str, seq: u64) {
+        let mut queue = lock(&self.queue);
+        let last = queue.checkpoint.0.entry(writer.to_owned()).or_default();
+        *last = seq.max(*last);
+    }
+
+    /// Whether so much is queued that it should be committed soon, or a text that must go; or so many
+    /// events have passed, though they changed nothing here, that a later opening would read for long.
     pub fn is_due(&self) -> bool {
         let queue = lock(&self.queue);
         queue.changes.len() >= DUE
+            || queue.checkpoint.is_beyond(&queue.committed, EVENTS_DUE)
             || queue.changes.values().any(|(_, queued)| matches!(queued.change, Change::Erase(_)))
     }
 
@@ -217,7 +226,7 @@ impl Index {
                 queue.changes.values().map(|(_, queued)| queued.clone()).collect();
             (changes, queue.checkpoint.clone(), queue.pushes)
         };
-        if changes.is_empty() {
+        if changes.is_empty() && checkpoint == lock(&self.queue).committed {
             return self.reload();
         }
         guarded(|| {

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// Raised whenever the schema or the tokenizer changes: an older index is built anew.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 const FILE: &str = "cerebro-index.json";
 
 /// What the mark says about an index that is about to be opened.

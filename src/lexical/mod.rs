@@ -90,6 +90,13 @@ impl Change {
 pub struct Checkpoint(pub BTreeMap<String, u64>);
 
 impl Checkpoint {
+    /// Whether it is at least so many events of one writer after another checkpoint.
+    fn is_beyond(&self, other: &Self, events: u64) -> bool {
+        let ahead =
+            |(writer, seq): (&String, &u64)| seq - other.0.get(writer).copied().unwrap_or(0).min(*seq);
+        self.0.iter().map(ahead).any(|ahead| ahead >= events)
+    }
+
     fn to_json(&self) -> String {
         let seqs = self.0.iter().map(|(writer, seq)| (writer.as_str(), *seq));
         seqs.collect::<Value>().to_string()

@@ -1,7 +1,9 @@
 //! Who speaks: the first words of a text, and the persons that a question is about.
 //!
 //! Notes and logs put the speaker or the subject first ("Ann: …", "I prefer …", "[api] …"). A name in the
-//! question, or its first person, that opens a memory tells whose memory it is.
+//! question, or its first person, that opens a memory tells whose memory it is. Behind a colon begins what is
+//! said: a name there is of someone spoken to ("Ann: Hey Bob!" is Ann's), and only the first person counts,
+//! because a colon may also stand behind a label ("Note: I prefer …").
 
 use super::{fold::fold, query::is_stop_word};
 
@@ -11,25 +13,43 @@ const WORDS: usize = 3;
 const BYTES_MAX: usize = 200;
 /// What a person says for themselves.
 const FIRST_PERSON: [&str; 3] = ["i", "me", "my"];
+/// What the logs of chats call the one who asks.
+const ASKER: [&str; 2] = ["user", "human"];
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.starts_with(char::is_alphabetic))
 }
 
-/// The words that open a text, folded.
+/// Where the head of a text ends: at the first colon behind a word and before a blank, which that of an hour,
+/// a date or a path is not; at the end if there is none.
+fn head_end(text: &str) -> usize {
+    let is_behind_word = |at: usize| {
+        let before = text[..at].trim_end_matches(|c: char| !c.is_alphanumeric());
+        let word = before.rsplit(|c: char| !c.is_alphanumeric()).next();
+        word.is_some_and(|word| word.starts_with(char::is_alphabetic))
+    };
+    let colons = text.match_indices(':').map(|(at, _)| at);
+    let mut ends = colons.filter(|at| text[at + 1..].starts_with(char::is_whitespace));
+    ends.find(|at| is_behind_word(*at)).unwrap_or(text.len())
+}
+
+/// The words that open a text, folded: those of its head, and behind it those of the first person.
 pub fn opening(text: &str) -> impl Iterator<Item = String> {
-    let end = super::passage::floor_char(text, BYTES_MAX);
-    words(&text[..end]).take(WORDS).map(fold)
+    let text = &text[..super::passage::floor_char(text, BYTES_MAX)];
+    let (head, said) = text.split_at(head_end(text));
+    let room = WORDS.saturating_sub(words(head).count());
+    let first_person = |word: &String| FIRST_PERSON.contains(&word.as_str());
+    words(head).take(WORDS).map(fold).chain(words(said).take(room).map(fold).filter(first_person))
 }
 
 /// The persons, and other names, of a question: what is written with a capital, and the first person as a
-/// whole.
+/// whole, which is the asker.
 pub fn persons(question: &str) -> Vec<String> {
     let mut persons: Vec<String> = Vec::new();
     for word in words(question) {
         let folded = fold(word);
         if FIRST_PERSON.contains(&folded.as_str()) {
-            persons.extend(FIRST_PERSON.map(str::to_owned));
+            persons.extend(FIRST_PERSON.into_iter().chain(ASKER).map(str::to_owned));
         } else if word.starts_with(char::is_uppercase) && !is_stop_word(word) {
             persons.push(folded);
         }
@@ -43,19 +63,34 @@ pub fn persons(question: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn opened(text: &str) -> String {
+        opening(text).collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
     fn the_opening_is_behind_dates_and_numbers() {
-        let words = |text| opening(text).collect::<Vec<_>>().join(" ");
-        assert_eq!(words("2023-05-08 13:56 Ann: Hey Bob! It is me"), "ann hey bob");
-        assert_eq!(words("[api] I'm for tabs"), "api i m");
-        assert_eq!(words("…"), "");
-        assert_eq!(words(&"é".repeat(300)), "e".repeat(BYTES_MAX / 2));
+        assert_eq!(opened("2023-05-08 13:56 Ann and Bob met"), "ann and bob");
+        assert_eq!(opened("[api] I'm for tabs"), "api i m");
+        assert_eq!(opened("…"), "");
+        assert_eq!(opened(&"é".repeat(300)), "e".repeat(BYTES_MAX / 2));
+    }
+
+    #[test]
+    fn behind_the_colon_only_the_first_person_counts() {
+        assert_eq!(opened("2023-05-08T13:56:00 Ann: Hey Bob! It is me"), "ann");
+        assert_eq!(opened("8:30: **Ann**: Bob says: no"), "ann");
+        assert_eq!(opened("Note: I told Bob"), "note i");
+        assert_eq!(opened("March-15-2024 user:\nMy plan is mine"), "march user my");
+        assert_eq!(opened("Ann and Bob agreed on this: I"), "ann and bob");
+        assert_eq!(opened("std::fs or C:\\tmp"), "std fs or");
+        assert_eq!(opened(": Ann:"), "ann");
     }
 
     #[test]
     fn persons_are_names_and_the_first_person() {
         assert_eq!(persons("When did Ann's brother meet Bob?"), ["ann", "bob"]);
-        assert_eq!(persons("what is my editor"), FIRST_PERSON);
+        assert_eq!(persons("what is my editor"), ["human", "i", "me", "my", "user"]);
+        assert_eq!(persons("where is a user kept"), [""; 0]);
         assert_eq!(persons("The quick fox"), [""; 0]);
     }
 }

@@ -144,6 +144,7 @@ fn signs(first: Option<&Ranked>, pool: &Pool, meanings: &Meanings) -> Signs {
     Signs {
         exact: pool.candidates[first.at].exact,
         coverage: meanings.coverage(pool.places[first.at].mask),
+        words: meanings.count(),
         meaning: pool.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
     }
 }

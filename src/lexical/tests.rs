@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use super::*;
+use crate::domain::limits;
 use crate::recall::{Match, Weights};
 
 fn doc(id: &str, title: &str, content: &str) -> Doc {
@@ -42,8 +43,13 @@ const A: &str = "aaaaaaaaaaaa";
 const B: &str = "bbbbbbbbbbbb";
 const C: &str = "cccccccccccc";
 
+fn push(index: &Index, change: Change, seq: u64) {
+    index.push(change).unwrap();
+    index.reach("w", seq);
+}
+
 fn put(index: &Index, doc: Doc, seq: u64) {
-    index.push(Change::Put(Box::new(doc)), "w", seq).unwrap();
+    push(index, Change::Put(Box::new(doc)), seq);
 }
 
 fn ids(index: &Index, query: &Query) -> Vec<String> {
@@ -65,7 +71,7 @@ fn a_search_sees_every_push_before_it() {
     put(&index, doc(A, "first", "giraffe"), 2);
     assert_eq!(ids(&index, &query("zebra")), [""; 0]);
     assert_eq!(ids(&index, &query("giraffe")), [A]);
-    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 3).unwrap();
+    push(&index, Change::Remove(MemoryId::parse(A).unwrap()), 3);
     assert_eq!(ids(&index, &query("giraffe")), [""; 0]);
     assert_eq!(index.len(), 0);
 }
@@ -95,7 +101,7 @@ fn a_change_in_the_queue_hides_what_is_committed() {
     put(&index, doc(B, "b", "walrus"), 2);
     index.flush().unwrap();
     put(&index, doc(A, "a", "giraffe"), 3);
-    index.push(Change::Remove(MemoryId::parse(B).unwrap()), "w", 4).unwrap();
+    push(&index, Change::Remove(MemoryId::parse(B).unwrap()), 4);
     assert_eq!(ids(&index, &query("walrus")), [""; 0]);
     assert_eq!(ids(&index, &query("giraffe")), [A]);
     assert_eq!(index.len(), 1);
@@ -114,8 +120,39 @@ fn many_changes_and_erasures_are_due() {
     put(&index, doc(A, "a", "walrus"), seq + 1);
     index.flush_if_due().unwrap();
     assert_eq!(index.checkpoint().0.get("w"), Some(&seq), "one more is not due");
-    index.push(Change::Erase(MemoryId::parse(A).unwrap()), "w", seq + 2).unwrap();
+    push(&index, Change::Erase(MemoryId::parse(A).unwrap()), seq + 2);
     assert!(index.is_due());
+}
+
+#[test]
+fn events_that_change_nothing_here_are_passed_over_for_good() {
+    let (dir, index) = new_index();
+    put(&index, doc(A, "a", "walrus"), 1);
+    index.flush().unwrap();
+    index.reach("w", 900);
+    assert!(!index.is_due());
+    index.reach("w", 1_100);
+    assert!(index.is_due());
+    index.flush_if_due().unwrap();
+    assert!(!index.is_due());
+    assert_eq!(index.checkpoint(), Checkpoint([("w".to_owned(), 1_100)].into()));
+    index.reach("w", 1_101);
+    index.close().unwrap();
+    drop(index);
+    let (index, checkpoint) = Index::open(dir.path()).unwrap();
+    assert_eq!(checkpoint, Some(Checkpoint([("w".to_owned(), 1_101)].into())));
+    assert_eq!(ids(&index, &query("walrus")), [A]);
+}
+
+#[test]
+fn a_flush_in_the_middle_of_a_commit_does_not_vouch_for_the_rest() {
+    let (_dir, index) = new_index();
+    put(&index, doc(A, "a", "walrus"), 1);
+    for _ in 0..limits::INDEX_PENDING_MAX {
+        index.push(Change::Put(Box::new(doc(MemoryId::random().as_str(), "n", "number")))).unwrap();
+    }
+    assert!(index.len() > limits::INDEX_PENDING_MAX as u64);
+    assert_eq!(index.checkpoint(), Checkpoint([("w".to_owned(), 1)].into()), "the commit is not all here");
 }
 
 #[test]
@@ -128,7 +165,7 @@ fn a_memory_may_change_leave_and_come_back_in_any_order() {
         let mut found = ids(&index, &query("walrus"));
         found.sort();
         assert_eq!(found, [A, B], "round {round}");
-        index.push(Change::Remove(MemoryId::parse(B).unwrap()), "w", round).unwrap();
+        push(&index, Change::Remove(MemoryId::parse(B).unwrap()), round);
         if round % 2 == 0 {
             assert_eq!(ids(&index, &query("walrus")), [A], "round {round}");
         }
@@ -242,7 +279,7 @@ fn near_looks_at_segments_and_at_the_queue() {
     assert_eq!(near("alpha", &[], 9), A);
     assert_eq!(near("alpha", &[5], 5), "");
     assert_eq!(near("beta", &[1], 9), "");
-    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 2).unwrap();
+    push(&index, Change::Remove(MemoryId::parse(A).unwrap()), 2);
     assert_eq!(near("alpha", &[1], 9), "");
 }
 
@@ -263,8 +300,8 @@ fn erased_text_is_gone_from_the_files() {
     put(&index, doc(A, "t", "qzxmarkerqzx"), 40);
     index.flush().unwrap();
     assert!(holds(dir.path(), "qzxmarkerqzx"));
-    index.push(Change::Erase(MemoryId::parse(A).unwrap()), "w", 41).unwrap();
-    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 42).unwrap();
+    push(&index, Change::Erase(MemoryId::parse(A).unwrap()), 41);
+    push(&index, Change::Remove(MemoryId::parse(A).unwrap()), 42);
     index.flush().unwrap();
     assert!(!holds(dir.path(), "qzxmarkerqzx"));
     assert_eq!(index.len(), 30);
@@ -368,7 +405,7 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
     let mut moments = index.moments(&Query { since: Some(at(15)), ..query("") }).unwrap();
     moments.sort();
     assert_eq!(moments, [at(20), at(30)], "one moment for a memory, however long it is");
-    index.push(Change::Remove(MemoryId::parse(A).unwrap()), "w", 2).unwrap();
+    push(&index, Change::Remove(MemoryId::parse(A).unwrap()), 2);
     put(&index, Doc { kind: Kind::parse("bugfix").unwrap(), date: at(40), ..doc(B, "title", "x") }, 3);
     assert_eq!(page(0, 9), (vec![B.to_owned(), C.to_owned()], 2));
     let bugs = Query { kind: Kind::parse("bugfix"), ..query("") };

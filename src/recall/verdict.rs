@@ -15,36 +15,48 @@ pub struct Signs {
     pub exact: bool,
     /// The share of the question's words, by rarity, that the first hit holds: 0 to 1.
     pub coverage: f32,
+    /// How many words of the question say something.
+    pub words: usize,
     /// How far the nearest meaning is on the way from the usual similarity to the same text: 0 to 1. `None`
     /// without a model.
     pub meaning: Option<f32>,
 }
 
 /// Shares of the question's words from which the first hit counts as a strong and a partial match, where
-/// words are all that is known.
-const STRONG_COVERAGE: f32 = 0.45;
-const PARTIAL_COVERAGE: f32 = 0.2;
+/// words are all that is known. They are those of a question of [`SHORT`] words.
+const STRONG_COVERAGE: f32 = 0.42;
+const PARTIAL_COVERAGE: f32 = 0.21;
+/// Words of a question up to which its length does not matter. Of a longer one no memory holds the whole, be
+/// it about the same matter or not: what a share of it is worth grows with the square root of the number, as
+/// the spread of a share of so many draws shrinks.
+const SHORT: usize = 6;
 /// The same for the nearest meaning. Words alone are strong beside it when nearly all are held, as are the
 /// names that a model does not know.
-const STRONG_MEANING: f32 = 0.36;
+const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;
 const SURE_COVERAGE: f32 = 0.9;
 
 impl Signs {
     /// The label; `None` too when nothing was found.
     pub fn label(&self) -> Match {
+        let held = self.held();
         let (strong, partial) = match self.meaning {
             Some(meaning) => (
                 meaning >= STRONG_MEANING || self.coverage >= SURE_COVERAGE,
-                meaning >= PARTIAL_MEANING || self.coverage >= STRONG_COVERAGE,
+                meaning >= PARTIAL_MEANING || held >= STRONG_COVERAGE,
             ),
-            None => (self.coverage >= STRONG_COVERAGE, self.coverage >= PARTIAL_COVERAGE),
+            None => (held >= STRONG_COVERAGE, held >= PARTIAL_COVERAGE),
         };
         match (self.exact || strong, partial) {
             (true, _) => Match::Strong,
             (false, true) => Match::Partial,
             (false, false) => Match::None,
         }
+    }
+
+    /// What is held of the question, as a share of one of [`SHORT`] words.
+    fn held(&self) -> f32 {
+        self.coverage * (self.words.max(SHORT) as f32 / SHORT as f32).sqrt()
     }
 }
 
@@ -54,14 +66,24 @@ mod tests {
 
     #[test]
     fn the_label_follows_the_signs() {
-        let label = |exact, coverage, meaning| Signs { exact, coverage, meaning }.label();
+        let label = |exact, coverage, meaning| Signs { exact, coverage, words: 6, meaning }.label();
         assert_eq!(label(true, 0.0, None), Match::Strong);
-        assert_eq!(label(false, 0.45, None), Match::Strong);
-        assert_eq!(label(false, 0.2, None), Match::Partial);
-        assert_eq!(label(false, 0.1, None), Match::None);
+        assert_eq!(label(false, 0.42, None), Match::Strong);
+        assert_eq!(label(false, 0.21, None), Match::Partial);
+        assert_eq!(label(false, 0.2, None), Match::None);
         assert_eq!(label(false, 0.1, Some(0.5)), Match::Strong);
         assert_eq!(label(false, 1.0, Some(0.1)), Match::Strong);
         assert_eq!(label(false, 0.6, Some(0.1)), Match::Partial);
         assert_eq!(label(false, 0.4, Some(0.1)), Match::None);
+    }
+
+    #[test]
+    fn a_smaller_share_of_a_long_question_says_as_much() {
+        let label = |coverage, words| Signs { coverage, words, ..Signs::default() }.label();
+        assert_eq!(label(0.3, 6), Match::Partial);
+        assert_eq!(label(0.3, 24), Match::Strong);
+        assert_eq!(label(0.12, 6), Match::None);
+        assert_eq!(label(0.12, 24), Match::Partial);
+        assert_eq!(label(0.3, 1), label(0.3, 6), "a short one is not held to more");
     }
 }

@@ -43,7 +43,7 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { words: 0.35, meaning: 0.65, neighbours: [0.3, 0.15], session: 0.3, name: 0.7 }
+        Self { words: 0.35, meaning: 0.65, neighbours: [0.25, 0.12], session: 0.3, name: 0.7 }
     }
 }
 
