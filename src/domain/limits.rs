@@ -42,8 +42,16 @@ pub const SIMILAR_JACCARD_MIN: f64 = 0.8;
 pub const CONTEXT_BYTES_DEFAULT: usize = 8_192;
 /// See [`CONTEXT_BYTES_DEFAULT`].
 pub const CONTEXT_BYTES_MAX: usize = 65_536;
-/// Default and largest piece of content that `mem_get_observation` returns at once.
+/// Most rows of a listing for people.
+pub const LISTING_MAX: usize = 500;
+/// Most rows of a statement's answer, for people.
+pub const SQL_ROWS_MAX: usize = 10_000;
+/// Most seconds that a query in the database's language may take.
+pub const SQL_SECONDS_MAX: usize = 60;
+/// Default, smallest and largest piece of content that `mem_get_observation` returns at once.
 pub const GET_BYTES_DEFAULT: usize = 32_768;
+/// See [`GET_BYTES_DEFAULT`].
+pub const GET_BYTES_MIN: usize = 256;
 /// See [`GET_BYTES_DEFAULT`].
 pub const GET_BYTES_MAX: usize = CONTENT_BYTES_MAX;
 /// Most neighbours on either side in `mem_timeline`.

@@ -14,7 +14,7 @@ pub use event::{Event, EventKind};
 pub use id::{IdError, MemoryId, PromptId, SessionId};
 pub use memory::{Kind, Memory, Revision, Scope, ScopeError};
 pub use project::Project;
-pub use session::{EndReason, Prompt, Session};
+pub use session::{EndReason, PERSON, Prompt, Session};
 
 /// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that the order
 /// of time is the order of commits even when the machine's clock goes back.

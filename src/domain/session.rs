@@ -2,6 +2,9 @@
 
 use super::{Project, PromptId, SessionId, Timestamp};
 
+/// The agent of what a person does at the command line.
+pub const PERSON: &str = "cerebro-cli";
+
 /// One sitting of one agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {

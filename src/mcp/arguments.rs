@@ -29,20 +29,38 @@ impl ArgumentError {
     }
 }
 
-/// Takes the secrets out of a text or a list of texts, and counts them.
+/// Takes control characters and secrets out of a text or a list of texts, and counts the secrets.
 fn redact_value(value: &mut Value) -> usize {
     match value {
         Value::String(text) => {
-            let redacted = redact::redact(text);
+            // First, for a secret with one of them in it is not known as one.
+            let cleaned = text::clean(text);
+            let redacted = redact::redact(&cleaned);
             let count = redacted.count;
-            if count > 0 {
+            if count > 0 || cleaned.len() < text.len() {
                 *text = redacted.text.into_owned();
             }
             count
         }
-        Value::Array(items) => items.iter_mut().map(redact_value).sum(),
+        Value::Array(items) => {
+            redact_across(items).unwrap_or_else(|| items.iter_mut().map(redact_value).sum())
+        }
         _ => 0,
     }
+}
+
+/// Redacts a list as the lines of one text, where what is private begins in one item and ends in another.
+fn redact_across(items: &mut Vec<Value>) -> Option<usize> {
+    let texts = items.iter().map(|item| item.as_str().map(text::clean)).collect::<Option<Vec<_>>>()?;
+    let whole = texts.join("\n");
+    let redacted = redact::redact(&whole);
+    let one_by_one: Vec<_> = texts.iter().map(|text| redact::redact(text).text).collect();
+    if redacted.count == 0 || redacted.text == one_by_one.join("\n") {
+        return None;
+    }
+    let count = redacted.count;
+    *items = redacted.text.lines().map(Value::from).collect();
+    Some(count)
 }
 
 /// The beginning of an offending value, without secrets.
@@ -52,6 +70,12 @@ fn echo(value: &str) -> String {
 }
 
 type Result<T> = std::result::Result<T, ArgumentError>;
+
+/// The largest count; what is larger is this one.
+const COUNT_MAX: usize = 1_000_000_000;
+
+/// The first day of which not every moment can be told.
+const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 
 /// The sections that are folded into a memory's content.
 const SECTIONS: [(&str, &str); 4] =
@@ -69,8 +93,9 @@ impl Arguments {
     /// Takes the arguments as they came and takes the secrets out of them: of texts, names and ids alike.
     #[tracing::instrument(name = "arguments", level = "debug", skip_all)]
     pub fn new(mut map: Map<String, Value>) -> Self {
-        let redacted = map.values_mut().map(redact_value).sum();
-        Self { map, read: BTreeSet::new(), redacted }
+        let names: usize = map.keys().map(|name| redact::redact(name).count).sum();
+        let values: usize = map.values_mut().map(redact_value).sum();
+        Self { map, read: BTreeSet::new(), redacted: names + values }
     }
 
     /// Takes the arguments of a person's operation, whose lines are no text of its own.
@@ -90,8 +115,13 @@ impl Arguments {
 
     /// The names that nobody read.
     pub fn ignored(&self) -> Vec<String> {
-        let unread = self.map.keys().filter(|name| !self.read.contains(*name));
-        unread.map(|name| echo(name)).collect()
+        self.strangers(|_| false)
+    }
+
+    /// The names that no tool of these arguments has, read or not: a call that failed may not have come to them.
+    pub fn strangers(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
+        let known = |name: &String| self.read.contains(name) || is_known(name);
+        self.map.keys().filter(|name| !known(name)).map(|name| echo(name)).collect()
     }
 
     /// The first of the names that is given and not null.
@@ -147,9 +177,20 @@ impl Arguments {
                 clippy::cast_sign_loss,
                 reason = "clamped to 0..=10^9"
             )]
-            Some(number) => Ok(Some(number.clamp(0.0, 1e9) as usize)),
+            Some(number) => Ok(Some(number.clamp(0.0, COUNT_MAX as f64) as usize)),
             None => Err(ArgumentError::new(name, Some(&shown(value)), "it must be a whole number")),
         }
+    }
+
+    /// The number of a revision, from 1.
+    pub fn revision(&mut self, name: &'static str) -> Result<Option<u32>> {
+        let Some(count) = self.count(name)? else { return Ok(None) };
+        // What a count is clamped to is no number that was given.
+        if let (1..COUNT_MAX, Ok(revision)) = (count, u32::try_from(count)) {
+            return Ok(Some(revision));
+        }
+        let given = self.any(&[name]).map(|(_, value)| shown(value));
+        Err(ArgumentError::new(name, given.as_deref(), "it must be the number of a revision, from 1"))
     }
 
     /// A count clamped to a range; `default` when it is not given.
@@ -297,6 +338,10 @@ fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
     if let Ok(moment) = given.parse::<Timestamp>() {
         return Some(moment);
     }
+    // The last days of the year 9999, by which people mean "for ever", are no moments in every zone.
+    if given.get(..10).and_then(|day| day.parse::<Date>().ok()).is_some_and(|day| day >= LAST_DAYS) {
+        return Some(Timestamp::MAX);
+    }
     if let Ok(date) = given.parse::<Date>() {
         let day = if end { date.tomorrow().ok()? } else { date };
         let instant = day.to_zoned(TimeZone::UTC).ok()?.timestamp();
@@ -359,6 +404,8 @@ mod tests {
         assert_eq!(given.memory_id().unwrap().as_str(), "abcdefghij27");
         assert_eq!(given.flag(&["hard", "hard_delete"]), Ok(true));
         assert_eq!(given.ignored(), ["odd"]);
+        let failed = arguments(json!({"titel": "x", "content": "y"}));
+        assert_eq!(failed.strangers(|name| name == "content"), ["titel"]);
     }
 
     #[test]
@@ -370,13 +417,47 @@ mod tests {
             ("2026-11-20", true, "2026-11-20T23:59:59.999999Z"),
             ("7d", false, "2026-11-14T12:00:00Z"),
             ("12h", true, "2026-11-21T00:00:00Z"),
+            ("9999-12-29", true, "9999-12-29T23:59:59.999999Z"),
         ] {
             assert_eq!(parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
+        }
+        for last in ["9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T00:00:00+00:00"] {
+            assert_eq!(parse_moment(last, now, true), Some(Timestamp::MAX), "{last}");
         }
         for bad in
             ["", "yesterday", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"]
         {
             assert_eq!(parse_moment(bad, now, false), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_found_across_items_and_under_control_characters() {
+        let key = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA", "-----END RSA PRIVATE KEY-----"];
+        let mut given = arguments(json!({
+            "key": key, "private": ["<private>one", "two</private>", "seen"], "each": ["<private>a</private>", "b"],
+            "split": "ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d", "plain": ["a\u{7}", "b"],
+            "mixed": ["-----BEGIN", 1],
+        }));
+        assert_eq!(given.texts("key").unwrap().unwrap(), ["[REDACTED:private-key]"]);
+        assert_eq!(given.texts("private").unwrap().unwrap(), ["[REDACTED:private]", "seen"]);
+        assert_eq!(given.texts("each").unwrap().unwrap(), ["[REDACTED:private]", "b"]);
+        assert_eq!(given.text("split").unwrap().unwrap(), "[REDACTED:github-token]");
+        assert_eq!(given.texts("plain").unwrap().unwrap(), ["a", "b"]);
+        assert_eq!(given.texts("mixed").unwrap().unwrap(), ["-----BEGIN", "1"]);
+        assert_eq!(given.redacted(), 4);
+    }
+
+    #[test]
+    fn a_revision_is_a_number_from_one_and_nothing_else() {
+        let mut given = arguments(json!({"a": 3, "b": "4", "c": -1, "d": 0, "e": 1e25, "f": "", "g": "5.0"}));
+        assert_eq!(given.revision("a"), Ok(Some(3)));
+        assert_eq!(given.revision("b"), Ok(Some(4)));
+        assert_eq!(given.revision("g"), Ok(Some(5)));
+        assert_eq!((given.revision("f"), given.revision("absent")), (Ok(None), Ok(None)));
+        for (name, value) in [("c", "-1"), ("d", "0"), ("e", "1e+25")] {
+            let error = given.revision(name).unwrap_err().to_string();
+            assert!(error.contains(value), "{error}");
         }
     }
 

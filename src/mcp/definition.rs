@@ -301,6 +301,20 @@ impl Definition {
     }
 }
 
+/// Other names of an argument, which no schema shows.
+const ALIASES: [(&str, &[&str]); 3] = [
+    ("id", &["observation_id", "memory_id"]),
+    ("hard", &["hard_delete"]),
+    ("content", &["what", "why", "where", "learned"]),
+];
+
+/// Whether a tool has an argument of this name; of a tool that is not one of the 13 nobody knows.
+pub fn is_known(tool: &str, argument: &str) -> bool {
+    let Some(definition) = DEFINITIONS.iter().find(|definition| definition.name == tool) else { return true };
+    let has = |name: &str| definition.arguments.iter().any(|known| known.name == name);
+    has(argument) || ALIASES.iter().any(|(name, others)| has(name) && others.contains(&argument))
+}
+
 /// The tools, in the order of the contract.
 pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| DEFINITIONS.iter().map(Definition::tool).collect());
 
@@ -315,5 +329,20 @@ mod tests {
         assert!(INSTRUCTIONS.len() < 2_000, "the instructions have {} bytes", INSTRUCTIONS.len());
         assert_eq!(TOOLS.len(), 13);
         assert_eq!(TOOLS.iter().filter(|tool| tool.meta.is_some()).count(), 3);
+    }
+
+    #[test]
+    fn arguments_are_known_by_all_their_names() {
+        for (tool, argument, known) in [
+            ("mem_save", "title", true),
+            ("mem_save", "why", true),
+            ("mem_save", "titel", false),
+            ("mem_get_observation", "observation_id", true),
+            ("mem_delete", "hard_delete", true),
+            ("mem_search", "hard_delete", false),
+            ("op_list", "anything", true),
+        ] {
+            assert_eq!(is_known(tool, argument), known, "{tool} {argument}");
+        }
     }
 }

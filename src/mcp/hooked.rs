@@ -81,7 +81,7 @@ async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
 
 /// Ends the session; one that never wrote anything was never begun, and that is no fault.
 async fn end(call: &mut Call) -> Answer {
-    match call.service.end_session(&call.session, EndReason::Ended).await {
+    match call.service.end_session(None, &call.session, EndReason::Ended).await {
         Ok(_) => Ok(Reply::saying("session ended")),
         Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
         Err(error) => Err(error.into()),

@@ -10,6 +10,7 @@ mod http;
 mod keep;
 mod live;
 mod metrics;
+mod observation;
 mod operator;
 mod reply;
 mod server;

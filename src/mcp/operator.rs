@@ -16,7 +16,10 @@ use super::{
     view, worker,
 };
 use crate::{
-    domain::{EndReason, Memory, Project, Prompt, Session, Timestamp, limits::LIMIT_MAX},
+    domain::{
+        EndReason, Memory, Project, Prompt, Session, Timestamp,
+        limits::{LIMIT_MAX, LISTING_MAX},
+    },
     service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated},
 };
 
@@ -26,8 +29,6 @@ pub(super) const PREFIX: &str = "op_";
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a part of an id that are named.
 const RESOLVED_MAX: usize = 10;
-/// Most memories that a listing shows at once.
-const LIST_MAX: usize = 500;
 
 /// Whether an operation only looks at how things are, again and again perhaps, as those do that draw progress.
 pub(super) fn watches(name: &str) -> bool {
@@ -131,7 +132,7 @@ async fn list(call: &mut Call) -> Answer {
     let all = arguments.flag(&["all_projects"])?;
     let deleted = arguments.flag(&["deleted"])?;
     let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
-    let limit = arguments.clamped("limit", 20, 1..=LIST_MAX)?;
+    let limit = arguments.clamped("limit", 20, 1..=LISTING_MAX)?;
     let before = arguments.moment("before", Timestamp::now(), false)?;
     let memories = call.service.list(all, &project, deleted, before, limit).await?;
     let rows = memories.iter().map(memory_row).collect();
@@ -220,7 +221,7 @@ fn prompt_row(prompt: &Prompt) -> Value {
 
 async fn events(call: &mut Call) -> Answer {
     let after = call.arguments.count("after")?.unwrap_or(0);
-    let limit = call.arguments.clamped("limit", 100, 1..=LIST_MAX)?;
+    let limit = call.arguments.clamped("limit", 100, 1..=LISTING_MAX)?;
     let events = call.service.events(after as u64, limit).await?;
     let rows = events
         .iter()

@@ -82,8 +82,7 @@ impl Reply {
         if ignored.is_empty() {
             return self;
         }
-        self.fact("ignored", json!(ignored))
-            .line(format!("ignored unknown arguments: {}", ignored.join(", ")))
+        self.fact("ignored", json!(ignored)).line(named(ignored))
     }
 
     /// The result as it goes to the client.
@@ -92,6 +91,15 @@ impl Reply {
         result.structured_content = Some(Value::Object(self.facts));
         result
     }
+}
+
+fn named(ignored: &[String]) -> String {
+    format!("ignored unknown arguments: {}", ignored.join(", "))
+}
+
+/// The words of an error, and the arguments that are unknown: one of them may be what was meant.
+pub fn with_ignored(message: String, ignored: &[String]) -> String {
+    if ignored.is_empty() { message } else { format!("{message}; {}", named(ignored)) }
 }
 
 /// An error that the agent can mend, in both halves.
@@ -177,7 +185,11 @@ impl<'a> HitParts<'a> {
     /// Its project, short enough to leave room for the rest.
     fn shown_project(&self) -> Option<std::borrow::Cow<'a, str>> {
         let chars = if self.claimed.is_some() { HIT_TITLE_CHARS_MAX / 4 } else { HIT_TITLE_CHARS_MAX };
-        self.project.map(|project| text::cut_chars(project, chars))
+        self.project.map(|project| {
+            // A letter has up to four bytes.
+            let fitting = text::cut_bytes(project, 2 * HIT_TITLE_CHARS_MAX).chars().count();
+            text::cut_chars(project, chars.min(fitting))
+        })
     }
 
     /// What is claimed against it, by the names under which it is told.
@@ -211,7 +223,8 @@ impl<'a> HitParts<'a> {
 
 /// A score as replies show it: to a thousandth.
 pub fn rounded(score: f32) -> f64 {
-    (f64::from(score) * 1_000.0).round() / 1_000.0
+    // A sum of nothing is -0.0, which nobody needs to see.
+    (f64::from(score) * 1_000.0).round() / 1_000.0 + 0.0
 }
 
 #[cfg(test)]
@@ -220,9 +233,15 @@ mod tests {
     use crate::domain::MemoryId;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_score_of_nothing_is_nothing() {
+        assert_eq!(json!(rounded(-0.0)).to_string(), "0.0");
+        assert_eq!(json!(rounded(1.299_6)).to_string(), "1.3");
+    }
+
     proptest! {
         #[test]
-        fn a_hit_fits_in_either_half(title in "\\PC{0,300}", preview in "\\PC{0,200}", project in proptest::option::of("\\PC{1,200}")) {
+        fn a_hit_fits_in_either_half(title in "\\PC{0,300}", preview in "\\PC{0,200}", project in proptest::option::of("(\\PC{1,200}|\u{10400}{200})"), is_claimed: bool) {
             let two = || vec![MemoryId::random(), MemoryId::random()];
             let claimed = Claimed { superseded_by: two(), conflicts_with: two() };
             let hit = HitParts {
@@ -234,7 +253,7 @@ mod tests {
                 preview: &preview,
                 score: 12.345_678,
                 project: project.as_deref(),
-                claimed: Some(&claimed),
+                claimed: is_claimed.then_some(&claimed),
             };
             prop_assert!(hit.line().len() <= HIT_BYTES_MAX, "{}", hit.line());
             prop_assert!(hit.json().to_string().len() <= HIT_BYTES_MAX, "{}", hit.json());

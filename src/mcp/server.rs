@@ -27,7 +27,7 @@ use tracing::Instrument as _;
 
 use super::{
     arguments::Arguments,
-    definition::{INSTRUCTIONS, TOOLS},
+    definition::{self, INSTRUCTIONS, TOOLS},
     hooked,
     http::{self, HttpOptions},
     live::{self, Live, Seen},
@@ -41,10 +41,10 @@ use crate::{
         Activity, Control, Serve,
         hello::{Hello, Role},
     },
-    domain::{Project, SessionId, Timestamp},
+    domain::{EndReason, PERSON, Project, SessionId, Timestamp, limits::ECHO_CHARS_MAX},
     home::{Home, user_home},
     project_dir, redact,
-    service::{Caller, Embedding, Service, Settings},
+    service::{Caller, Embedding, Service, ServiceError, Settings},
     store::{Lease, Remote},
     text,
 };
@@ -323,6 +323,8 @@ struct ConnectionState {
     client: Option<u64>,
     /// The last session that was started on this connection.
     bound: Mutex<Option<SessionId>>,
+    /// The session of calls that nothing names one for.
+    minted: Mutex<Option<SessionId>>,
     /// The sessions that calls of this connection belonged to.
     used: Mutex<BTreeSet<SessionId>>,
     /// The live endpoint that was opened on this connection.
@@ -333,7 +335,7 @@ struct ConnectionState {
 
 impl Connection {
     fn new(server: Server, hello: Hello) -> Self {
-        let named = hello.project.as_deref().and_then(Project::parse);
+        let named = hello.project.as_deref().and_then(|name| Project::parse(&redact::clean(name)));
         let project = named.unwrap_or_else(|| {
             let dir = hello.project_dir.as_ref().or(hello.cwd.as_ref());
             dir.map_or_else(Project::general, |dir| project_dir::project_of(dir, user_home().as_deref()))
@@ -346,6 +348,7 @@ impl Connection {
             project,
             client,
             bound: Mutex::new(bound),
+            minted: Mutex::default(),
             used: Mutex::default(),
             lease: Mutex::default(),
             listening: Mutex::default(),
@@ -357,15 +360,12 @@ impl Connection {
     fn session(&self, meta: &serde_json::Map<String, Value>) -> SessionId {
         let told = ["sessionId", "session_id", "threadId"]
             .iter()
-            .find_map(|key| meta.get(*key)?.as_str().and_then(|id| SessionId::parse(id).ok()));
-        let named = |id: &Option<String>| id.as_deref().and_then(|id| SessionId::parse(id).ok());
+            .find_map(|key| meta.get(*key)?.as_str().and_then(clean_session));
+        let named = |id: &Option<String>| id.as_deref().and_then(clean_session);
         told.or_else(|| lock(&self.0.bound).clone())
             .or_else(|| named(&self.0.hello.client_session))
             .or_else(|| named(&self.0.hello.minted_session))
-            .unwrap_or_else(|| {
-                let minted = SessionId::random();
-                lock(&self.0.bound).get_or_insert(minted).clone()
-            })
+            .unwrap_or_else(|| lock(&self.0.minted).get_or_insert_with(SessionId::random).clone())
     }
 
     /// Makes a session the one that later calls of this connection belong to.
@@ -452,9 +452,25 @@ impl Connection {
             Ok(reply) => {
                 reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored()).finish()
             }
-            Err(error) => reply::failure(&error.to_string()),
+            Err(error) => {
+                let strangers = call.arguments.strangers(|argument| definition::is_known(&name, argument));
+                reply::failure(&reply::with_ignored(error.to_string(), &strangers))
+            }
         }
     }
+}
+
+/// Ends a session; one of commands that only looked was never begun.
+async fn end(service: Service, session: SessionId) {
+    match service.end_session(None, &session, EndReason::Ended).await {
+        Ok(_) | Err(ServiceError::NoSession(_)) => {}
+        Err(error) => tracing::warn!(%error, "the session of a command could not be ended"),
+    }
+}
+
+/// A session's id that the client or its environment tells: like an argument, without secrets.
+fn clean_session(id: &str) -> Option<SessionId> {
+    SessionId::parse(&redact::clean(id)).ok()
 }
 
 impl ConnectionState {
@@ -472,9 +488,15 @@ impl ConnectionState {
             tokio::spawn(async move { studio::close_now(&server, &service, Some(lease)).await });
         }
         let now = Timestamp::now();
+        // Nobody comes back to the session that a person's command was.
+        let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
             service.disconnected(&session);
-            lock(&self.server.0.gone).insert(session, now);
+            if over.as_ref() == Some(&session) {
+                tokio::spawn(end(service.clone(), session));
+            } else {
+                lock(&self.server.0.gone).insert(session, now);
+            }
         }
     }
 }
@@ -515,10 +537,12 @@ impl ServerHandler for Connection {
         let known = self.get_tool(&request.name).is_some()
             || (self.is_person() && request.name.starts_with(operator::PREFIX));
         if !known {
-            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", request.name), None));
+            let name = redact::redact(&request.name);
+            let name = text::cut_chars(&name.text, ECHO_CHARS_MAX);
+            return Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None));
         }
         let agent = if self.is_person() {
-            "cerebro-cli".to_owned()
+            PERSON.to_owned()
         } else {
             context.client_info().map(|client| client_name(&client.name)).unwrap_or_default()
         };

@@ -16,20 +16,19 @@ use super::{
 };
 use crate::{
     daemon::platform,
+    domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX},
     service::Service,
     store::{self, Lease, Query, StudioAccess, StudioOptions},
 };
 
 /// Longest text of a query.
 const QUERY_BYTES_MAX: usize = 256 * 1024;
-/// Rows of one statement that are answered, by default and at most.
+/// Rows of one statement that are answered by default.
 const ROWS_DEFAULT: usize = 1_000;
-const ROWS_MAX: usize = 10_000;
 /// Bytes of all answers of one query together.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Seconds that a query may take, by default and at most.
+/// Seconds that a query may take by default.
 const SECONDS_DEFAULT: usize = 10;
-const SECONDS_MAX: usize = 60;
 /// Most origins that can be added.
 const ORIGINS_MAX: usize = 16;
 
@@ -52,8 +51,8 @@ async fn sql(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("query", None, problem).into());
     }
     let params = arguments.object("params")?;
-    let rows_max = arguments.clamped("rows", ROWS_DEFAULT, 1..=ROWS_MAX)?;
-    let seconds = arguments.clamped("seconds", SECONDS_DEFAULT, 1..=SECONDS_MAX)?;
+    let rows_max = arguments.clamped("rows", ROWS_DEFAULT, 1..=SQL_ROWS_MAX)?;
+    let seconds = arguments.clamped("seconds", SECONDS_DEFAULT, 1..=SQL_SECONDS_MAX)?;
     let timeout = Duration::from_secs(seconds as u64);
     let query = Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout };
     let answers = call.service.query(query).await?;

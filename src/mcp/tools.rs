@@ -1,31 +1,26 @@
 //! The 13 tools: arguments in, a use case, an answer out.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
+    observation,
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
 use crate::{
     domain::{
-        EndReason, Kind, MemoryId, Project, Revision, Scope, SessionId,
-        limits::{
-            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, GET_BYTES_DEFAULT, GET_BYTES_MAX, LIMIT_MAX,
-            SEARCH_DEPTH_MAX, TIMELINE_MAX,
-        },
+        EndReason, Kind, MemoryId, Project, Scope, SessionId,
+        limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX, TIMELINE_MAX},
     },
     recall::{Match, Signal, Weights},
     service::{
-        Caller, Claimed, ContextRequest, Entry, Found, Observation, ObservationRequest, Patch, SaveRequest,
-        Saved, SearchRequest, Service, ServiceError, StartRequest, TimelineRequest, Within,
+        Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
+        ServiceError, StartRequest, TimelineRequest, Within,
     },
 };
-
-/// The smallest piece of content or context that can be asked for.
-const PIECE_BYTES_MIN: usize = 256;
 
 /// One call under way.
 pub(super) struct Call {
@@ -61,7 +56,7 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
         "mem_delete" => delete(call).await,
         "mem_suggest_topic_key" => suggest_topic_key(call).await,
         "mem_search" => search(call).await,
-        "mem_get_observation" => get_observation(call).await,
+        "mem_get_observation" => observation::get(call).await,
         "mem_timeline" => timeline(call).await,
         "mem_save_prompt" => save_prompt(call).await,
         "mem_stats" => stats(call).await,
@@ -90,7 +85,7 @@ fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Rep
 }
 
 /// The project that a personal memory's reply names.
-fn shown_project(project: &Project) -> &str {
+pub(super) fn shown_project(project: &Project) -> &str {
     if project.is_none() { "personal" } else { project.as_str() }
 }
 
@@ -126,6 +121,7 @@ async fn session_start(call: &mut Call) -> Answer {
     if let Some(earlier) = &session.follows {
         reply = reply.fact("follows", earlier.as_str()).line(format!("follows session `{earlier}`"));
     }
+    let reply = new_project(reply, &session.project, started.new_project.as_deref());
     Ok(reply.line("next: mem_context for what is known"))
 }
 
@@ -133,10 +129,13 @@ async fn session_end(call: &mut Call) -> Answer {
     let id = call.session_argument()?;
     let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
     let summarised = match &summary {
-        Some(summary) => Some(call.service.summarise(&call.caller, &id, summary).await?),
+        Some(summary) => {
+            let done = call.service.summarise(&call.caller, &id, summary).await;
+            Some(done.map_err(|error| error.about("summary"))?)
+        }
         None => None,
     };
-    let session = call.service.end_session(&id, EndReason::Ended).await?;
+    let session = call.service.end_session(Some(&call.caller), &id, EndReason::Ended).await?;
     let ended_at = moment(session.ended_at.unwrap_or(session.seen_at));
     let mut reply = Reply::saying(format!("session `{id}` ended at {ended_at}"))
         .fact("session_id", id.as_str())
@@ -174,10 +173,12 @@ async fn session_summary(call: &mut Call) -> Answer {
     }
     let done = call.service.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
     Ok(Reply::saying(format!(
-        "summary of session `{id}` is memory `{}` ({})",
+        "summary of session `{id}` is memory `{}` ({}) in project {}",
         done.memory,
-        done.outcome.as_str()
+        done.outcome.as_str(),
+        done.project
     ))
+    .fact("project", done.project.as_str())
     .fact("session_id", id.as_str())
     .fact("memory_id", done.memory.as_str())
     .fact("outcome", done.outcome.as_str()))
@@ -188,11 +189,7 @@ async fn context(call: &mut Call) -> Answer {
         project: call.arguments.project()?,
         scope: call.arguments.scope()?,
         limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
-        max_bytes: call.arguments.clamped(
-            "max_bytes",
-            CONTEXT_BYTES_DEFAULT,
-            PIECE_BYTES_MIN..=CONTEXT_BYTES_MAX,
-        )?,
+        max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, 1..=CONTEXT_BYTES_MAX)?,
         session: call.session.clone(),
     };
     let context = call.service.context(&call.caller, &request).await?;
@@ -247,16 +244,25 @@ fn saved_reply(saved: &Saved) -> Reply {
     if let Some(replaced) = &saved.replaced {
         let (title, by, at) = (&replaced.title, agent(&replaced.agent), moment(replaced.at));
         reply = reply
-            .line(format!("replaced: {title} ({by}, {at}); it stays as revision {}", memory.revision - 1))
+            .line(format!(
+                "replaced: {title} ({by}, {at}); it stays as revision {}. {NOTES}",
+                memory.revision - 1
+            ))
             .fact("replaced", json!({ "title": title, "agent": by, "at": at }));
     }
     if !saved.similar.is_empty() {
-        let similar: Vec<Value> =
-            saved.similar.iter().map(|near| json!({ "id": near.id.as_str(), "title": near.title })).collect();
+        let similar = saved.similar.iter().map(|near| {
+            let (by, date) = (agent(&near.agent), day(near.at));
+            json!({ "id": near.id.as_str(), "title": near.title, "date": date, "agent": by })
+        });
         reply = reply
-            .fact("similar", similar)
-            .line("similar live memories (mem_update one of them if it is the same subject):")
-            .lines(saved.similar.iter().map(|near| format!("- `{}` {}", near.id, near.title)));
+            .list("similar", similar.collect())
+            .line(format!(
+                "similar live memories (mem_update one of them if it is the same subject). {NOTES}"
+            ))
+            .lines(saved.similar.iter().map(|near| {
+                format!("- `{}` {} ({}, {})", near.id, near.title, day(near.at), agent(&near.agent))
+            }));
     }
     new_project(reply, &memory.project, saved.new_project.as_deref())
 }
@@ -272,9 +278,7 @@ async fn update(call: &mut Call) -> Answer {
         scope: arguments.scope()?,
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?,
-        expected_revision: arguments
-            .count("expected_revision")?
-            .map(|revision| u32::try_from(revision).unwrap_or(u32::MAX)),
+        expected_revision: arguments.revision("expected_revision")?,
     };
     let empty = patch.title.is_none()
         && patch.content.is_none()
@@ -309,26 +313,29 @@ async fn delete(call: &mut Call) -> Answer {
 }
 
 async fn suggest_topic_key(call: &mut Call) -> Answer {
-    let kind = call.arguments.text("type")?;
+    let kind = call.arguments.kind()?;
     let title = call.arguments.text("title")?;
     let content = call.arguments.content()?;
-    let suggestion = call
-        .service
-        .suggest_topic(&call.caller, kind.as_deref(), title.as_deref(), content.as_deref())
-        .await?;
+    let kind = kind.as_ref().map(Kind::as_str);
+    let suggestion =
+        call.service.suggest_topic(&call.caller, kind, title.as_deref(), content.as_deref()).await?;
     let existing: Vec<Value> = suggestion
         .existing
         .iter()
-        .map(|(key, id, title)| json!({ "key": key, "id": id.as_str(), "title": title }))
+        .map(|near| json!({ "key": near.key, "id": near.memory.as_str(), "title": near.title }))
         .collect();
-    let mut reply = Reply::saying(format!("suggested topic_key: {}", suggestion.topic_key))
+    let (key, project) = (&suggestion.topic_key, &suggestion.project);
+    let mut reply = Reply::saying(format!("suggested topic_key: {key} (project {project})"))
         .fact("topic_key", suggestion.topic_key.as_str())
         .fact("project", suggestion.project.as_str())
         .list("existing", existing);
     if !suggestion.existing.is_empty() {
-        reply = reply
-            .line(format!("existing keys near it in {}:", suggestion.project))
-            .lines(suggestion.existing.iter().map(|(key, id, title)| format!("- {key} `{id}` {title}")));
+        reply = reply.line(format!("existing keys near it. {NOTES}")).lines(suggestion.existing.iter().map(
+            |near| {
+                let (date, by) = (day(near.at), agent(&near.agent));
+                format!("- {} `{}` {} ({date}, {by})", near.key, near.memory, near.title)
+            },
+        ));
     }
     Ok(reply)
 }
@@ -478,104 +485,6 @@ fn mark(query: &str) -> u32 {
     query.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-async fn get_observation(call: &mut Call) -> Answer {
-    let request = ObservationRequest {
-        id: call.arguments.memory_id()?,
-        history: call.arguments.flag(&["history"])?,
-        offset: call.arguments.count("offset")?.unwrap_or(0),
-        max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, PIECE_BYTES_MIN..=GET_BYTES_MAX)?,
-    };
-    let found = call.service.observation(&request, call.caller.person).await?;
-    Ok(observation_reply(&found))
-}
-
-fn observation_reply(found: &Observation) -> Reply {
-    let memory = &found.memory;
-    let project = shown_project(&memory.project);
-    let session = memory.session.as_ref().map(|id| id.as_str().to_owned());
-    let related: Vec<Value> = found
-        .related
-        .iter()
-        .map(|near| json!({ "id": near.id.as_str(), "title": near.title, "relation": near.kind }))
-        .collect();
-    let mut reply = Reply::saying(format!("# {}", memory.title))
-        .line(format!(
-            "`{}` · {} · {project} · revision {} · {} by {}. {NOTES}",
-            memory.id,
-            memory.kind,
-            memory.revision,
-            moment(memory.updated_at),
-            agent(&memory.agent)
-        ))
-        .fact("id", memory.id.as_str())
-        .fact("title", memory.title.as_str())
-        .fact("content", memory.content.as_str())
-        .fact("type", memory.kind.as_str())
-        .fact("project", project)
-        .fact("scope", memory.scope.as_str())
-        .fact("topic_key", memory.topic_key.clone())
-        .fact("tags", json!(memory.tags))
-        .fact("agent", agent(&memory.agent))
-        .fact("session_id", session.clone())
-        .fact("revision", memory.revision)
-        .fact("duplicate_count", memory.duplicate_count)
-        .fact("created_at", moment(memory.created_at))
-        .fact("updated_at", moment(memory.updated_at))
-        .fact("last_seen_at", moment(memory.last_seen_at))
-        .fact("content_bytes", found.content_bytes)
-        .fact("related", related);
-    let facts = [
-        ("scope", Some(memory.scope.as_str().to_owned())),
-        ("topic_key", memory.topic_key.clone()),
-        ("tags", (!memory.tags.is_empty()).then(|| memory.tags.join(", "))),
-        ("session", session),
-        ("created", Some(moment(memory.created_at))),
-        (
-            "seen again",
-            (memory.duplicate_count > 0)
-                .then(|| format!("{} times, last {}", memory.duplicate_count, moment(memory.last_seen_at))),
-        ),
-    ];
-    reply = reply.lines(facts.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))));
-    if memory.pinned {
-        reply = reply.fact("pinned", true).line("pinned");
-    }
-    if let Some(at) = memory.deleted_at {
-        reply = reply.fact("deleted_at", moment(at)).line(format!("deleted at {}", moment(at)));
-    }
-    reply = reply.line("").line(&memory.content);
-    if !found.related.is_empty() {
-        let lines = found.related.iter().map(|near| format!("- {} `{}` {}", near.kind, near.id, near.title));
-        reply = reply.line("").line("related:").lines(lines);
-    }
-    if let Some(revisions) = &found.revisions {
-        let list = revisions.iter().map(revision_json).collect();
-        reply = reply.list("revisions", list).lines(revisions.iter().map(revision_text));
-    }
-    match found.next_offset {
-        Some(next) => reply.fact("next_offset", next).line(format!("more follows: next_offset {next}")),
-        None => reply,
-    }
-}
-
-fn revision_json(revision: &Revision) -> Value {
-    json!({
-        "revision": revision.revision, "title": revision.title, "content": revision.content,
-        "type": revision.kind.as_str(), "agent": agent(&revision.agent), "at": moment(revision.at),
-    })
-}
-
-fn revision_text(revision: &Revision) -> String {
-    format!(
-        "\n## Revision {} ({}, {}): {}\n{}",
-        revision.revision,
-        moment(revision.at),
-        agent(&revision.agent),
-        revision.title,
-        revision.content
-    )
-}
-
 async fn timeline(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let request = TimelineRequest {
@@ -585,13 +494,14 @@ async fn timeline(call: &mut Call) -> Answer {
         within: within(arguments)?,
     };
     let timeline = call.service.timeline(&request).await?;
-    let heading = match &timeline.session {
-        Some(session) => format!(
-            "timeline of `{}` in session `{}` of {}. {NOTES}",
-            request.id, session.id, session.project
-        ),
-        None => format!("timeline of `{}` in {}. {NOTES}", request.id, shown_project(&timeline.project)),
-    };
+    let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.project));
+    if let Some(session) = &timeline.session {
+        let _ = write!(heading, ", session `{}`", session.id);
+        if session.project != timeline.project {
+            let _ = write!(heading, " of project {}", session.project);
+        }
+    }
+    let _ = write!(heading, ". {NOTES}");
     let session = timeline.session.as_ref().map(|session| {
         let mut facts = json!({
             "id": session.id.as_str(), "agent": agent(&session.agent), "project": session.project.as_str(),

@@ -8,6 +8,7 @@ use super::{
     tools::{Answer, Call},
 };
 use crate::{
+    domain::limits::LISTING_MAX,
     service::{Service, ServiceError},
     store::{JobState, ListedJob},
 };
@@ -15,8 +16,6 @@ use crate::{
 /// The operations answered here.
 pub(super) const NAMES: [&str; 6] =
     ["op_worker", "op_worker_pause", "op_worker_resume", "op_jobs", "op_jobs_retry", "op_reindex"];
-/// Most jobs that a listing shows.
-const LIST_MAX: usize = 500;
 
 pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
     match name {
@@ -44,7 +43,12 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
 }
 
 async fn status(call: &mut Call) -> Answer {
-    let facts = facts(&call.service).await?;
+    let mut facts = facts(&call.service).await?;
+    match call.service.claimant() {
+        Ok(Some(model)) => facts["relations"] = json!(model),
+        Ok(None) => {}
+        Err(fault) => facts["relations_fault"] = json!(fault),
+    }
     let line = facts["state"].as_str().unwrap_or_default().to_owned();
     Ok(Reply::saying(format!("worker: {line}")).fact("worker", facts))
 }
@@ -113,7 +117,7 @@ pub(super) fn line(facts: &Value) -> String {
 }
 
 async fn jobs(call: &mut Call) -> Answer {
-    let limit = call.arguments.clamped("limit", 50, 1..=LIST_MAX)?;
+    let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
     let state = match call.arguments.text("state")?.as_deref() {
         None | Some("dead") => JobState::Dead,
         Some("queued") => JobState::Queued,

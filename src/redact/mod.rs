@@ -12,6 +12,8 @@ use regex::Regex;
 
 use rules::{MATCHERS, Matcher};
 
+use crate::text;
+
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
@@ -58,6 +60,11 @@ pub fn redact(text: &str) -> Redacted<'_> {
         spans.extend(found);
     }
     replace(text, spans)
+}
+
+/// A text without control characters, then without secrets: one that has them in it is not known as a secret.
+pub fn clean(value: &str) -> String {
+    redact(&text::clean(value)).text.into_owned()
 }
 
 /// The secrets between the walls, which are put in order for it.
@@ -224,9 +231,14 @@ mod tests {
         add("vault-token", "hvs.", letters(24));
         add("grafana-token", "glsa_", letters(32) + "_" + hex(8).as_str());
         add("linear-key", "lin_api_", letters(40));
-        for prefix in ["dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_"] {
+        for prefix in [
+            "dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_", "nvapi-", "HRKU-",
+            "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_",
+            "sq0atp-",
+        ] {
             add("api-key", prefix, letters(48));
         }
+        add("terraform-token", "", format!("{}.atlasv1.{}", letters(14), letters(67)));
         add("jwt", "eyJ", format!("{}.eyJ{}.{}", letters(17), letters(40), letters(43)));
         all
     }
@@ -419,6 +431,11 @@ mod tests {
             "lin_api_…",
             "lin_api_key",
             "gsk_…",
+            "nvapi-your-key-here",
+            "rnd_generate_a_long_name_for_2_of_them",
+            "pul-request-number-1234567890-of-this-repository",
+            "x.atlasv1.short",
+            "https://host/nfp_abcdefghijklmnopqrstuvwxyz",
             "xai-org",
             "r8_short",
             "ntn_x",

@@ -292,14 +292,33 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "api-key",
-        gate: "dckr_|gsk_|xai-|pplx-|r8_|sbp_|sntry|figd_|tskey-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_|tvly-",
+        gate: "dckr_|gsk_|xai-|pplx-|r8_|sbp_|sntry|figd_|tskey-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_|tvly-|nvapi-|HRKU-|CCIPAT_|lsv2_",
         pattern: concat!(
             r"(?:^|[^A-Za-z0-9+/])(?<secret>(?:dckr_[po]at_|gsk_|xai-|pplx-|r8_|sbp_|sntry[su]_|figd_|",
-            r"tskey-(?:api|auth|client)-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_tkn_|tvly-)",
+            r"tskey-(?:api|auth|client)-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_tkn_|tvly-|nvapi-|HRKU-|CCIPAT_|",
+            r"lsv2_(?:pt|sk)_)",
             r"[A-Za-z0-9_=-]{24,})",
         ),
         guard: has_digit,
         form: "the prefixed keys of Docker, Groq, xAI, Perplexity, Replicate, Supabase, Sentry, Figma, …",
+    },
+    Rule {
+        kind: "api-key",
+        gate: r"ATBB|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|sq0(?:atp|csp)-",
+        // Letters only at first: what goes on with `_` or `-` is more often a name.
+        pattern: concat!(
+            r"(?:^|[^A-Za-z0-9+/])(?<secret>(?:ATBB|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|",
+            r"sq0(?:atp|csp)-)[A-Za-z0-9]{20,}[A-Za-z0-9+/_=-]*)",
+        ),
+        guard: has_digit,
+        form: "the prefixed keys of Bitbucket, Netlify, Pulumi, PostHog, Render, Buildkite, Doppler, Fly, Square",
+    },
+    Rule {
+        kind: "terraform-token",
+        gate: r"\.atlasv1\.",
+        pattern: r"(?:^|[^A-Za-z0-9])(?<secret>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{32,})",
+        guard: always,
+        form: "14 letters, .atlasv1. and 67 letters",
     },
     Rule {
         kind: "url-password",

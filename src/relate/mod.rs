@@ -126,20 +126,40 @@ fn evidence(mentions: &[&Mention]) -> String {
     if more == 0 { names } else { format!("{names} and {more} more") }
 }
 
+/// How like a memory is to the others of its project, or to a large sample of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Likeness {
+    /// With how many others it was compared.
+    pub count: usize,
+    /// The mean of its cosine similarity to them.
+    pub mean: f64,
+    /// The standard deviation of it.
+    pub deviation: f64,
+    /// Those that it is most like: [`DEGREE_MAX`] at least, if there are so many.
+    pub nearest: Vec<(MemoryId, f32)>,
+}
+
+impl Likeness {
+    /// To all of these others, each named once.
+    pub fn to(others: Vec<(MemoryId, f32)>) -> Self {
+        let count = others.len().max(1) as f64;
+        let mean = others.iter().map(|(_, value)| f64::from(*value)).sum::<f64>() / count;
+        let variance =
+            others.iter().map(|(_, value)| (f64::from(*value) - mean).powi(2)).sum::<f64>() / count;
+        Self { count: others.len(), mean, deviation: variance.sqrt(), nearest: others }
+    }
+}
+
 /// The memories that are unusually like a memory.
 ///
-/// `likeness` has its cosine similarity to every other memory of the project, or to a large sample of
-/// them. Models differ in what is usual (for some, any two texts have 0.8), so the threshold is taken
-/// from the sample itself: its mean and a number of its standard deviations.
-pub fn by_likeness(likeness: &[(MemoryId, f32)]) -> Vec<Relation> {
-    if likeness.len() < SAMPLE_MIN {
+/// Models differ in what is usual (for some, any two texts have 0.8), so the threshold is taken from the
+/// likeness itself: its mean and a number of its standard deviations.
+pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
+    if likeness.count < SAMPLE_MIN {
         return Vec::new();
     }
-    let count = likeness.len() as f64;
-    let mean = likeness.iter().map(|(_, value)| f64::from(*value)).sum::<f64>() / count;
-    let variance = likeness.iter().map(|(_, value)| (f64::from(*value) - mean).powi(2)).sum::<f64>() / count;
-    let least = (mean + SIMILAR_DEVIATIONS * variance.sqrt()).max(SIMILAR_MIN);
-    let near = likeness.iter().filter(|(_, value)| f64::from(*value) >= least);
+    let least = (likeness.mean + SIMILAR_DEVIATIONS * likeness.deviation).max(SIMILAR_MIN);
+    let near = likeness.nearest.iter().filter(|(_, value)| f64::from(*value) >= least);
     strongest(near.map(|(to, value)| Relation {
         to: to.clone(),
         kind: RelationKind::Similar,
@@ -200,9 +220,9 @@ mod tests {
         for usual in [0.1f32, 0.8] {
             let mut likeness: Vec<(MemoryId, f32)> =
                 (0..100).map(|n| (id(n), usual + (n % 7) as f32 / 200.0)).collect();
-            assert_eq!(by_likeness(&likeness), [], "{usual}");
+            assert_eq!(by_likeness(&Likeness::to(likeness.clone())), [], "{usual}");
             likeness[42].1 = 0.97;
-            let relations = by_likeness(&likeness);
+            let relations = by_likeness(&Likeness::to(likeness));
             assert_eq!(relations.len(), 1, "{usual}");
             assert_eq!((&relations[0].to, relations[0].weight), (&id(42), 0.97));
         }
@@ -210,7 +230,7 @@ mod tests {
 
     #[test]
     fn few_memories_say_nothing_about_what_is_usual() {
-        assert_eq!(by_likeness(&[(id(1), 0.99), (id(2), 0.1)]), []);
+        assert_eq!(by_likeness(&Likeness::to(vec![(id(1), 0.99), (id(2), 0.1)])), []);
     }
 
     #[test]

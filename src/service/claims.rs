@@ -84,6 +84,8 @@ impl Held {
 #[derive(Default)]
 pub(super) struct ClaimBook {
     held: Mutex<Held>,
+    /// Why the model could not be used when it was asked last.
+    fault: Mutex<Option<String>>,
     /// There is something to ask a model about.
     wanted: Notify,
 }
@@ -178,6 +180,7 @@ impl Claimer {
         let error = match done {
             Ok(()) => {
                 self.breaker.succeed();
+                *lock(&service.0.claims.fault) = None;
                 return Ok(store.end_job(&self.owner, job).await?);
             }
             Err(ClaimError::Service(error)) => return Err(error),
@@ -190,7 +193,8 @@ impl Claimer {
                 let wait = pace::backoff(job.attempts, rand::random());
                 (job.attempts < pace::ATTEMPTS_MAX).then(|| store.now() + wait)
             }
-            EmbedError::Unusable(_) => {
+            EmbedError::Unusable(why) => {
+                *lock(&service.0.claims.fault) = Some(why.clone());
                 self.breaker.fail(self.begun.elapsed(), Some(REST));
                 return Ok(store.release_jobs(&self.owner, std::slice::from_ref(job)).await?);
             }
@@ -223,6 +227,18 @@ impl Service {
                 }
             }
         });
+    }
+
+    /// The language model that says how memories stand to each other, if there is one.
+    ///
+    /// # Errors
+    /// Why the one of the settings cannot be used, in words for a person.
+    pub fn claimant(&self) -> Result<Option<String>, String> {
+        let llm = (self.0.vectors.embedding.claiming.open)().map_err(|error| error.to_string())?;
+        match (llm, lock(&self.0.claims.fault).clone()) {
+            (Some(_), Some(fault)) => Err(fault),
+            (llm, _) => Ok(llm.map(|llm| llm.name())),
+        }
     }
 
     /// Queues a memory for the language model, if there is one.

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use super::{Caller, Claimed, Service, ServiceError};
 use crate::{
-    domain::{EndReason, Kind, Memory, MemoryId, Project, Prompt, Scope, Session, SessionId, Timestamp},
+    domain::{
+        EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
+    },
     store::{Overview, OverviewLimits},
     text,
 };
@@ -69,12 +71,13 @@ impl Service {
     /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Context, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let limits = OverviewLimits { few: RECENT_MAX, pinned: PINNED_MAX, recent: request.limit };
+        // One more than is shown tells whether there are older ones.
+        let limits = OverviewLimits { few: RECENT_MAX, pinned: PINNED_MAX, recent: request.limit + 1 };
         let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;
+        let is_empty = sessions.iter().all(|session| session.summary.is_none());
         let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
-        let pinned = picked(pinned, request.scope, PINNED_MAX);
-        let mut recent = picked(recent, request.scope, request.limit);
-        recent.retain(|memory| !memory.pinned);
+        let (pinned, _) = picked(pinned, request.scope, PINNED_MAX);
+        let (recent, has_older) = picked(recent, request.scope, request.limit);
         let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id.clone()).collect();
         let claimed = self.claimed(&shown).await?;
         let lines = |memories: &[Memory]| -> Vec<String> {
@@ -95,7 +98,12 @@ impl Service {
                 until: 100,
             },
         ];
-        let packed = pack(&project, &sections, request.max_bytes);
+        let beyond = match (is_empty, has_older) {
+            (_, true) => Beyond::Older,
+            (true, false) => Beyond::Nothing,
+            (false, false) => Beyond::Sessions,
+        };
+        let packed = pack(&project, &sections, beyond, request.max_bytes);
         Ok(Context {
             project,
             text: packed.text,
@@ -106,8 +114,8 @@ impl Service {
         })
     }
 
-    /// The sessions but the asking one, other agents' live ones left out; and what the newest was doing, if it
-    /// is unfinished.
+    /// The sessions but the asking one, other agents' live ones left out; and apart from them what the last
+    /// unfinished one was doing.
     async fn earlier(
         &self,
         mut sessions: Vec<Session>,
@@ -115,11 +123,11 @@ impl Service {
     ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
         sessions.retain(|session| session.id != *own);
         sessions.retain(|session| session.ended_at.is_some() || !self.is_connected(&session.id));
-        let left_off = match sessions.first().filter(|session| self.is_unfinished(session)) {
-            Some(session) => vec![self.left_off(session).await?],
-            None => Vec::new(),
+        let Some(at) = unfinished(&sessions, |session| self.is_unfinished(session)) else {
+            return Ok((sessions, Vec::new()));
         };
-        Ok((sessions, left_off))
+        let left_off = self.left_off(&sessions.remove(at)).await?;
+        Ok((sessions, vec![left_off]))
     }
 
     fn is_unfinished(&self, session: &Session) -> bool {
@@ -147,14 +155,35 @@ impl Service {
     }
 }
 
-/// At most `limit` of the memories, of one scope if it is given, the newest first.
-fn picked(mut memories: Vec<Memory>, scope: Option<Scope>, limit: usize) -> Vec<Memory> {
-    // Summaries are shown with their sessions.
-    memories.retain(|memory| memory.kind != Kind::session_summary());
+/// Which of the sessions, the newest first, was left unfinished. What the same agent finished later took its
+/// place, but for what its own sub-agents did: a session that began while the one it follows was under way.
+fn unfinished(sessions: &[Session], is_unfinished: impl Fn(&Session) -> bool) -> Option<usize> {
+    let mut went_on: Vec<&str> = Vec::new();
+    for (at, session) in sessions.iter().enumerate() {
+        // A person's command is a session that nobody ends, and nothing to go on with.
+        if session.agent == PERSON || went_on.contains(&session.agent.as_str()) {
+            continue;
+        }
+        if is_unfinished(session) {
+            return Some(at);
+        }
+        let followed = sessions.iter().find(|other| session.follows.as_ref() == Some(&other.id));
+        let is_child =
+            followed.is_some_and(|other| other.ended_at.is_none_or(|ended| ended > session.started_at));
+        if !is_child {
+            went_on.push(&session.agent);
+        }
+    }
+    None
+}
+
+/// At most `limit` of the memories, of one scope if it is given, the newest first; and whether there are more.
+fn picked(mut memories: Vec<Memory>, scope: Option<Scope>, limit: usize) -> (Vec<Memory>, bool) {
     memories.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
     memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+    let has_more = memories.len() > limit;
     memories.truncate(limit);
-    memories
+    (memories, has_more)
 }
 
 fn agent(name: &str) -> &str {
@@ -200,6 +229,16 @@ fn prompt_line(prompt: &Prompt) -> String {
     format!("- {} ({}): {}", day(prompt.created_at), agent(&prompt.agent), cut(&prompt.content, MEMORY_CHARS))
 }
 
+/// What there is that was not gathered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    Nothing,
+    /// Sessions that are under way or have no place here.
+    Sessions,
+    /// Older memories.
+    Older,
+}
+
 struct Packed {
     text: String,
     shown: Vec<usize>,
@@ -208,11 +247,16 @@ struct Packed {
 
 /// Writes the sections into `max_bytes`, each item whole or not at all. A section may use what is left of
 /// its share and of those before it, so that many memories do not push out the sessions.
-fn pack(project: &Project, sections: &[Section], max_bytes: usize) -> Packed {
+fn pack(project: &Project, sections: &[Section], beyond: Beyond, max_bytes: usize) -> Packed {
     let total: usize = sections.iter().map(|section| section.items.len()).sum();
     let mut text = format!("# Memory of {project}\n");
     if total == 0 {
-        text.push_str("\nNothing is stored for this project yet. Save what you learn with mem_save.\n");
+        text.push_str(match beyond {
+            Beyond::Nothing => {
+                "\nNothing is stored for this project yet. Save what you learn with mem_save.\n"
+            }
+            _ => "\nNothing to go on with; mem_search finds what is stored.\n",
+        });
         return Packed {
             text: text::cut_bytes(&text, max_bytes).to_owned(),
             shown: vec![0; sections.len()],
@@ -245,6 +289,10 @@ fn pack(project: &Project, sections: &[Section], max_bytes: usize) -> Packed {
             text,
             "\n{left_out} more left out: ask with a larger max_bytes, or mem_search for what you need.\n"
         );
+    } else if beyond == Beyond::Older {
+        text.push_str(
+            "\nOlder memories: a larger limit, or mem_search. Read one whole with mem_get_observation.\n",
+        );
     } else {
         text.push_str("\nRead one whole with mem_get_observation.\n");
     }
@@ -265,7 +313,7 @@ mod tests {
     fn every_size_is_kept_and_items_stay_whole() {
         let item = format!("- {}", "é".repeat(60));
         for max_bytes in [0, 1, 50, 200, 500, 1_000, 4_000, 60_000] {
-            let packed = pack(&Project::general(), &sections(9, &item), max_bytes);
+            let packed = pack(&Project::general(), &sections(9, &item), Beyond::Older, max_bytes);
             assert!(packed.text.len() <= max_bytes, "{max_bytes}: {}", packed.text.len());
             let whole = packed.text.lines().filter(|line| *line == item).count();
             assert_eq!(whole, packed.shown.iter().sum::<usize>(), "{max_bytes}");
@@ -275,13 +323,47 @@ mod tests {
 
     #[test]
     fn no_section_takes_the_room_of_the_later_ones() {
-        let packed = pack(&Project::general(), &sections(50, &"- x".repeat(20)), 3_000);
+        let packed = pack(&Project::general(), &sections(50, &"- x".repeat(20)), Beyond::Nothing, 3_000);
         assert!(packed.shown.iter().all(|count| *count > 0), "{:?}", packed.shown);
     }
 
     #[test]
     fn an_empty_store_says_so() {
-        let packed = pack(&Project::general(), &sections(0, ""), 8_192);
-        assert!(packed.text.contains("Nothing is stored"), "{}", packed.text);
+        let text = |beyond| pack(&Project::general(), &sections(0, ""), beyond, 8_192).text;
+        assert!(text(Beyond::Nothing).contains("Nothing is stored"));
+        assert!(!text(Beyond::Sessions).contains("Nothing is stored"));
+    }
+
+    #[test]
+    fn a_session_is_unfinished_until_its_agent_went_on() {
+        let at = |minute: i64| Timestamp::from_second(minute * 60).unwrap();
+        let session =
+            |id: &str, agent: &str, began: i64, ended: Option<i64>, follows: Option<&str>| Session {
+                id: SessionId::parse(id).unwrap(),
+                project: Project::general(),
+                agent: agent.to_owned(),
+                directory: None,
+                started_at: at(began),
+                seen_at: at(began),
+                ended_at: ended.map(at),
+                end_reason: None,
+                summary: None,
+                follows: follows.map(|id| SessionId::parse(id).unwrap()),
+            };
+        let left = |sessions: &[Session]| {
+            unfinished(sessions, |session| session.ended_at.is_none())
+                .map(|at| sessions[at].id.as_str().to_owned())
+        };
+        let main = session("main", "a", 1, None, None);
+        let sub = session("sub", "a", 2, Some(3), Some("main"));
+        let other = session("other", "b", 4, Some(5), None);
+        assert_eq!(left(&[other.clone(), sub.clone(), main.clone()]).as_deref(), Some("main"));
+        let next = session("next", "a", 6, Some(7), Some("sub"));
+        assert_eq!(left(&[next, other.clone(), sub, main.clone()]), None);
+        let mine = session("mine", "b", 8, None, Some("other"));
+        assert_eq!(left(&[mine, other, main.clone()]).as_deref(), Some("mine"));
+        let command = session("command", PERSON, 9, None, Some("main"));
+        assert_eq!(left(&[command, main]).as_deref(), Some("main"));
+        assert_eq!(left(&[]), None);
     }
 }

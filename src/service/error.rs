@@ -30,7 +30,9 @@ pub enum ServiceError {
     )]
     Deleted(MemoryId),
     /// The memory's text is gone for good.
-    #[error("memory `{0}` was purged: its text is gone for good and cannot come back")]
+    #[error(
+        "memory `{0}` was purged: its text is gone for good and cannot come back; search with mem_search"
+    )]
     Purged(MemoryId),
     /// Somebody revised the memory in between.
     #[error(
@@ -46,7 +48,7 @@ pub enum ServiceError {
     },
     /// Another live memory has the topic key.
     #[error(
-        "topic_key `{key}` is held by memory `{holder}` ({title}); update that one with mem_update, or choose another key"
+        "topic_key `{key}` is held by memory `{holder}`, a stored note titled \"{title}\"; update that one with mem_update, or choose another key"
     )]
     TopicTaken {
         /// The key.
@@ -81,6 +83,20 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// Why a memory that is not live is not shown or changed.
+    pub(super) fn gone(memory: &crate::domain::Memory) -> Self {
+        if memory.purged { Self::Purged(memory.id.clone()) } else { Self::Deleted(memory.id.clone()) }
+    }
+
+    /// The same error about a field that has another published name in this call.
+    #[must_use]
+    pub fn about(self, name: &'static str) -> Self {
+        match self {
+            Self::Invalid { value, problem, .. } => Self::Invalid { field: name, value, problem },
+            other => other,
+        }
+    }
+
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
         let line = text::one_line(&redact::redact(value).text);

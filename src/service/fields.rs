@@ -5,12 +5,10 @@ use crate::{
     domain::limits::{
         CONTENT_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
     },
-    hygiene, redact, text,
+    hygiene,
+    redact::clean,
+    text,
 };
-
-fn clean(value: &str) -> String {
-    redact::redact(&text::clean(value)).text.into_owned()
-}
 
 /// A title: one line, 1 to 300 characters.
 ///

@@ -37,7 +37,16 @@ pub struct Observation {
     /// Its neighbours in the graph.
     pub related: Vec<Near>,
     /// Earlier revisions, newest first, when asked for.
-    pub revisions: Option<Vec<Revision>>,
+    pub revisions: Option<Vec<Earlier>>,
+}
+
+/// An earlier revision.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// The revision; of one that is too long for the answer, the beginning of its content.
+    pub revision: Revision,
+    /// The size of its whole content.
+    pub content_bytes: usize,
 }
 
 impl Service {
@@ -53,7 +62,7 @@ impl Service {
         let found = self.store().observation(&request.id, RELATED_MAX).await?;
         let (mut memory, related) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
         if !memory.is_live() && !person {
-            return Err(ServiceError::Deleted(memory.id));
+            return Err(ServiceError::gone(&memory));
         }
         let content_bytes = memory.content.len();
         let content_offset = if request.history { 0 } else { request.offset };
@@ -74,7 +83,7 @@ impl Service {
         &self,
         memory: &Memory,
         request: &ObservationRequest,
-    ) -> Result<(Vec<Revision>, Option<usize>), ServiceError> {
+    ) -> Result<(Vec<Earlier>, Option<usize>), ServiceError> {
         let skipped = u32::try_from(request.offset).unwrap_or(u32::MAX);
         let before = memory.revision.saturating_sub(skipped);
         let mut page = self.store().revisions(&memory.id, before, REVISIONS_PAGE + 1).await?;
@@ -89,11 +98,13 @@ impl Service {
         }
         let more = page.len() > fitting;
         page.truncate(fitting);
-        if let Some(first) = page.first_mut() {
-            first.content = text::cut_bytes(&first.content, request.max_bytes).to_owned();
-        }
         let next = page.last().filter(|_| more).map(|last| (memory.revision - last.revision) as usize);
-        Ok((page, next))
+        let earlier = |mut revision: Revision| {
+            let content_bytes = revision.content.len();
+            revision.content = text::cut_bytes(&revision.content, request.max_bytes).to_owned();
+            Earlier { revision, content_bytes }
+        };
+        Ok((page.into_iter().map(earlier).collect(), next))
     }
 
     /// Ids and titles of the memories whose id begins with a part of one.

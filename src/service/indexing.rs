@@ -64,12 +64,13 @@ impl Follower {
         let erased = erased(&committed.events);
         let index = self.index();
         for memory in &committed.memories {
-            if let Err(error) = index.push(change(memory, &erased), &last.writer, last.seq) {
+            if let Err(error) = index.push(change(memory, &erased)) {
                 tracing::warn!(%error, "the lexical index missed a commit and will catch up from the log");
                 self.behind.store(true, Ordering::SeqCst);
                 return;
             }
         }
+        index.reach(&last.writer, last.seq);
         if index.is_due() {
             // Nobody waits for it: a search sees what is queued, too.
             let follower = Arc::clone(self);
@@ -201,8 +202,9 @@ impl Service {
             ids.dedup();
             let erased = erased(&events);
             for memory in self.store().memories_by_id(&ids).await? {
-                index.push(change(&memory, &erased), writer, seq)?;
+                index.push(change(&memory, &erased))?;
             }
+            index.reach(writer, seq);
         }
     }
 
@@ -211,27 +213,22 @@ impl Service {
         let places = self.store().places().await?;
         let mut after: Option<String> = None;
         let mut count = 0;
-        let mut newest = None;
+        // A fill that is cut off goes on from the log's beginning.
+        index.reach(self.store().writer(), 0);
         loop {
             let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             count += page.len();
             for (_, memory) in page.iter().filter(|(_, memory)| memory.is_live()) {
-                // Filed under number 0, so that a fill that is cut off goes on from the log's beginning.
-                index.push(change(memory, &[]), self.store().writer(), 0)?;
-                newest = Some(memory.clone());
+                index.push(change(memory, &[]))?;
             }
             if count % (PAGE * 10) == 0 {
                 tracing::info!(count, "building the lexical index anew");
             }
         }
-        if let Some(memory) = newest {
-            for (writer, seq) in &places.0 {
-                index.push(change(&memory, &[]), writer, *seq)?;
-            }
-        }
         for (writer, seq) in &places.0 {
+            index.reach(writer, *seq);
             self.follow_log(index, writer, *seq).await?;
         }
         Ok(index.flush()?)

@@ -45,11 +45,7 @@ impl Service {
                         jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
                     let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
                     let recent = write.store().prompts_in(session, Timestamp::MAX, false, RECENT_MAX).await?;
-                    let same = |prompt: &Prompt| {
-                        prompt.last_seen_at >= since
-                            && prompt.project == *project
-                            && prompt.content == *content
-                    };
+                    let same = |prompt: &Prompt| prompt.last_seen_at >= since && prompt.content == *content;
                     if let Some(prompt) = recent.into_iter().find(same) {
                         return Ok::<_, ServiceError>((prompt, false));
                     }

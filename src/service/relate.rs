@@ -25,8 +25,9 @@ impl Service {
     ) -> Result<(), ServiceError> {
         self.relate_by_mentions(memory).await?;
         let likeness = self.likeness(memory, model, vectors).await?;
+        let similar = likeness.as_ref().map(relate::by_likeness).unwrap_or_default();
         let by = Provenance { method: "vectors", model: Some(&model.name) };
-        self.put_relations(memory, by, &relate::by_likeness(&likeness)).await
+        self.put_relations(memory, by, &similar).await
     }
 
     async fn relate_by_mentions(&self, memory: &Memory) -> Result<(), ServiceError> {

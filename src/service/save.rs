@@ -81,6 +81,10 @@ pub struct Similar {
     pub id: MemoryId,
     /// Its title.
     pub title: String,
+    /// Who wrote it.
+    pub agent: String,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What a draft became.
@@ -132,6 +136,7 @@ impl Service {
         let Written { memory, outcome, replaced, near } = written?;
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
+        let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
     }
 
@@ -275,7 +280,13 @@ impl Service {
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.updated_at.cmp(&a.1.updated_at)));
         near.truncate(SIMILAR_MAX);
-        Ok(near.into_iter().map(|(_, other)| Similar { id: other.id, title: other.title }).collect())
+        let similar = |(_, other): (f64, Memory)| Similar {
+            id: other.id,
+            title: other.title,
+            agent: other.agent,
+            at: other.updated_at,
+        };
+        Ok(near.into_iter().map(similar).collect())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
 use crate::{
     domain::{
-        EndReason, EventKind, Kind, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+        EndReason, EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
         limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
     },
     hygiene::Draft,
@@ -38,6 +38,8 @@ pub struct Started {
     pub session: Session,
     /// It had ended and goes on.
     pub resumed: bool,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
 }
 
 /// The answer to a summary.
@@ -47,6 +49,8 @@ pub struct Summarised {
     pub memory: MemoryId,
     /// What became of it.
     pub outcome: SaveOutcome,
+    /// The project of the session.
+    pub project: Project,
 }
 
 impl Service {
@@ -59,31 +63,49 @@ impl Service {
         caller: &Caller,
         request: StartRequest,
     ) -> Result<Started, ServiceError> {
+        let elsewhere = request.project.as_ref().is_some_and(|project| *project != caller.project);
+        if elsewhere {
+            // What is known is read before the session makes it so.
+            self.known_projects().await?;
+        }
         let job = Arc::new((caller.clone(), request));
-        let started = self
+        let (session, resumed) = self
             .store()
             .transact(move |write| {
                 let job = Arc::clone(&job);
                 Box::pin(async move { start(write, &job.0, &job.1).await })
             })
             .await?;
-        self.remember_live(&started.session.id);
-        Ok(started)
+        self.remember_live(&session.id);
+        let new_project = if elsewhere { self.meet_project(&session.project, caller).await? } else { None };
+        Ok(Started { session, resumed, new_project })
     }
 
-    /// Ends a session; ending an ended one changes nothing.
+    /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
+    /// ends at once.
     ///
     /// # Errors
-    /// [`ServiceError::NoSession`]
-    pub async fn end_session(&self, id: &SessionId, reason: EndReason) -> Result<Session, ServiceError> {
-        let id = id.clone();
-        lock(&self.0.live).remove(&id);
+    /// [`ServiceError::NoSession`] when it is unknown and no caller is named.
+    pub async fn end_session(
+        &self,
+        caller: Option<&Caller>,
+        id: &SessionId,
+        reason: EndReason,
+    ) -> Result<Session, ServiceError> {
+        lock(&self.0.live).remove(id);
+        let job = Arc::new((caller.cloned(), id.clone()));
         self.store()
             .transact(move |write| {
-                let id = id.clone();
+                let job = Arc::clone(&job);
                 Box::pin(async move {
-                    let found = write.store().session(&id).await?;
-                    let mut session = found.ok_or_else(|| ServiceError::NoSession(id.to_string()))?;
+                    let (caller, id) = &*job;
+                    let mut session = match (write.store().session(id).await?, caller) {
+                        (Some(session), _) => session,
+                        (None, Some(caller)) => {
+                            fresh(write, id, &caller.project, &caller.agent, None).await?
+                        }
+                        (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+                    };
                     if session.ended_at.is_none() {
                         session.ended_at = Some(write.at());
                         session.end_reason = Some(reason);
@@ -108,8 +130,7 @@ impl Service {
     ) -> Result<Summarised, ServiceError> {
         let summary = fields::content(summary)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
-        let (memory, outcome) = self
-            .store()
+        self.store()
             .transact(move |write| {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
@@ -117,8 +138,7 @@ impl Service {
                     service.put_summary(write, caller, id, summary, Vec::new()).await
                 })
             })
-            .await?;
-        Ok(Summarised { memory, outcome })
+            .await
     }
 
     /// Puts a summary on the session and into its one memory, within a write's transaction.
@@ -129,7 +149,7 @@ impl Service {
         id: &SessionId,
         summary: &str,
         tags: Vec<String>,
-    ) -> Result<(MemoryId, SaveOutcome), ServiceError> {
+    ) -> Result<Summarised, ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
             None => fresh(write, id, &caller.project, &caller.agent, None).await?,
@@ -145,15 +165,30 @@ impl Service {
             agent: caller.agent.clone(),
             session: id.clone(),
         };
-        if session.summary.as_deref() != Some(summary) {
+        let before = session.summary.clone();
+        if before.as_deref() != Some(summary) {
             session.summary = Some(summary.to_owned());
             session.seen_at = write.at();
             write.tell_session(EventKind::SessionSummarised, &session);
             write.changes.sessions.push(session.clone());
         }
-        let home = session.project.clone();
-        let written = self.put_draft(write, caller, &draft, &home).await?;
-        Ok((written.memory.id, written.outcome))
+        let project = session.project;
+        let done = |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone() });
+        if let Some(moved) = moved_summary(write, &draft, before.as_deref()).await? {
+            if moved.content == draft.content {
+                return done(moved.id, SaveOutcome::Unchanged);
+            }
+            self.ensure_session(write, id, &project, caller).await?;
+            let memory = self.revise(write, moved, |memory| {
+                memory.title.clone_from(&draft.title);
+                memory.content.clone_from(&draft.content);
+                memory.agent.clone_from(&draft.agent);
+                memory.session = Some(id.clone());
+            });
+            return done(memory.id, SaveOutcome::Updated);
+        }
+        let written = self.put_draft(write, caller, &draft, &project).await?;
+        done(written.memory.id, written.outcome)
     }
 
     /// Sees to it that a write's session exists and is live, within the write's transaction.
@@ -220,7 +255,7 @@ impl Service {
         for session in self.store().live_sessions(PAGE).await? {
             let gone = gone_since(&session.id).max(session.seen_at);
             if !self.is_connected(&session.id) && self.store().now().duration_since(gone) >= grace {
-                self.end_session(&session.id, EndReason::Disconnected).await?;
+                self.end_session(None, &session.id, EndReason::Disconnected).await?;
             }
         }
         Ok(())
@@ -240,29 +275,69 @@ impl Service {
     }
 }
 
+/// The memory of a session's summary, where somebody gave it another topic key, project or scope.
+async fn moved_summary(
+    write: &Write<'_>,
+    draft: &Draft,
+    summary: Option<&str>,
+) -> Result<Option<Memory>, ServiceError> {
+    let (Some(summary), Some(key)) = (summary, &draft.topic_key) else { return Ok(None) };
+    if write.store().topic_holder(&draft.project, draft.scope, key).await?.is_some() {
+        return Ok(None);
+    }
+    Ok(write.store().memory_with_content(&draft.session, summary).await?)
+}
+
+/// What a session says of itself goes with the memory that holds its summary: changed, taken back, brought
+/// back or destroyed with it.
+pub(super) async fn carry_summary(
+    write: &mut Write<'_>,
+    before: &Memory,
+    now: &Memory,
+) -> Result<(), ServiceError> {
+    let comes_back = now.is_live() && !before.is_live();
+    let summary = now.is_live().then(|| now.content.clone());
+    if !comes_back && summary.as_deref() == Some(&before.content) {
+        return Ok(());
+    }
+    let had = (!comes_back).then_some(before.content.as_str());
+    for session in write.store().sessions_with_summary(&now.id, had).await? {
+        if comes_back && now.topic_key.as_deref() != Some(&summary_key(&session.id)) {
+            continue;
+        }
+        // The write may have changed it for another reason.
+        let changed = write.changes.sessions.iter().rfind(|changed| changed.id == session.id);
+        let mut session = changed.cloned().unwrap_or(session);
+        session.summary.clone_from(&summary);
+        write.tell_session(EventKind::SessionSummarised, &session);
+        write.changes.sessions.push(session);
+    }
+    Ok(())
+}
+
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,
     request: &StartRequest,
-) -> Result<Started, ServiceError> {
+) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
     let agent = request.agent.as_ref().unwrap_or(&caller.agent);
     let Some(mut session) = write.store().session(&request.id).await? else {
         let mut session = fresh(write, &request.id, project, agent, request.parent.as_ref()).await?;
         session.directory.clone_from(&request.directory);
         write.changes.sessions.push(session.clone());
-        return Ok(Started { session, resumed: false });
+        return Ok((session, false));
     };
     let filled = fill_blanks(write, &mut session, agent, request).await?;
     if session.ended_at.is_some() {
         resume(write, &mut session);
-        return Ok(Started { session, resumed: true });
+        return Ok((session, true));
     }
     if filled {
         write.tell_session(EventKind::SessionStarted, &session);
         write.changes.sessions.push(session.clone());
     }
-    Ok(Started { session, resumed: false })
+    Ok((session, false))
 }
 
 /// Fills what is not known of a session yet; what is known stays.
@@ -281,11 +356,17 @@ async fn fill_blanks(
     }
     if let (None, Some(parent)) = (&session.follows, &request.parent)
         && *parent != session.id
-        && write.store().session(parent).await?.is_some()
     {
-        session.follows = Some(parent.clone());
-        let at = write.at();
-        write.changes.follows.push((session.id.clone(), parent.clone(), at));
+        let known = write.store().session(parent).await?;
+        // Two sessions that follow each other would have no beginning.
+        if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
+            if known.is_none() {
+                begin(write, parent, &session.project, "", None);
+            }
+            session.follows = Some(parent.clone());
+            let at = write.at();
+            write.changes.follows.push((session.id.clone(), parent.clone(), at));
+        }
     }
     Ok(*session != before)
 }
@@ -298,7 +379,8 @@ fn resume(write: &mut Write<'_>, session: &mut Session) {
     write.changes.sessions.push(session.clone());
 }
 
-/// Makes a session that follows the parent, or else the last one of the same project and agent.
+/// Makes a session that follows the parent, or else the last one of the same project and agent. A parent that
+/// nobody began is begun, for its agent to be known later.
 async fn fresh(
     write: &mut Write<'_>,
     id: &SessionId,
@@ -307,8 +389,13 @@ async fn fresh(
     parent: Option<&SessionId>,
 ) -> Result<Session, ServiceError> {
     const LOOK_BACK: usize = 20;
-    let follows = match parent {
-        Some(parent) => write.store().session(parent).await?.map(|session| session.id),
+    let follows = match parent.filter(|parent| *parent != id) {
+        Some(parent) => {
+            if write.store().session(parent).await?.is_none() {
+                begin(write, parent, project, "", None);
+            }
+            Some(parent.clone())
+        }
         None => write
             .store()
             .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
@@ -317,6 +404,16 @@ async fn fresh(
             .find(|session| session.agent == agent && session.id != *id)
             .map(|session| session.id),
     };
+    Ok(begin(write, id, project, agent, follows))
+}
+
+fn begin(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    project: &Project,
+    agent: &str,
+    follows: Option<SessionId>,
+) -> Session {
     let at = write.at();
     let session = Session {
         id: id.clone(),
@@ -335,7 +432,7 @@ async fn fresh(
     }
     write.tell_session(EventKind::SessionStarted, &session);
     write.changes.sessions.push(session.clone());
-    Ok(session)
+    session
 }
 
 /// The topic key of a session's summary, which makes a second summary a revision of the first.

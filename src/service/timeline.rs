@@ -101,7 +101,7 @@ impl Service {
         let found = self.store().memory_in_session(&request.id).await?;
         let (memory, session) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
         if !memory.is_live() {
-            return Err(ServiceError::Deleted(memory.id));
+            return Err(ServiceError::gone(&memory));
         }
         let (mut before, focus, mut after) = match (request.within, &session) {
             (Within::Session, Some(session)) => self.around_in_session(&memory, session, request).await?,
@@ -145,7 +145,7 @@ impl Service {
             store.made_since(project, at, request.after),
             store.prompts_since(project, at, request.after),
             store.latest_sessions(Some(project), at, BORDERS_MAX),
-            store.sessions_since(project, at, BORDERS_MAX.min(request.after + 1)),
+            store.sessions_since(project, at, BORDERS_MAX.min(request.after + 2)),
         )?;
         before.extend(made_before.iter().map(|memory| memory_entry(memory, memory.created_at)));
         before.extend(asked_before.iter().map(prompt_entry));
@@ -161,8 +161,9 @@ impl Service {
 
 /// Keeps the `count` entries nearest to `focus` on one side of it, in order of time.
 fn order(entries: &mut Vec<Entry>, focus: Timestamp, forward: bool, count: usize) {
-    entries.retain(|entry| if forward { entry.at > focus } else { entry.at < focus });
     // What is saved in the call that begins a session has the session's moment.
+    let begins = |entry: &Entry| entry.at == focus && entry.kind == EntryKind::SessionStart;
+    entries.retain(|entry| if forward { entry.at > focus } else { entry.at < focus || begins(entry) });
     let rank = |entry: &Entry| match entry.kind {
         EntryKind::SessionStart => 0,
         EntryKind::Memory | EntryKind::Prompt => 1,

@@ -1,10 +1,7 @@
 //! Suggesting a stable key for a subject that will be saved again.
 
 use super::{Caller, Service, ServiceError, fields};
-use crate::{
-    domain::{MemoryId, Project},
-    hygiene,
-};
+use crate::{domain::Project, hygiene, store::Topic};
 
 /// How many of the project's newest keys are looked at.
 const TOPICS_MAX: usize = 2_000;
@@ -16,8 +13,8 @@ const EXISTING_MAX: usize = 5;
 pub struct Suggestion {
     /// The suggested key.
     pub topic_key: String,
-    /// Keys in use with the memory that holds each and its title, the nearest first.
-    pub existing: Vec<(String, MemoryId, String)>,
+    /// Keys in use, each with the memory that holds it, the nearest first.
+    pub existing: Vec<Topic>,
     /// Whose keys were looked at.
     pub project: Project,
 }
@@ -50,10 +47,10 @@ impl Service {
             .topics(&caller.project, TOPICS_MAX)
             .await?
             .into_iter()
-            .map(|topic| (hygiene::nearness(&topic_key, &topic.0), topic))
+            .map(|topic| (hygiene::nearness(&topic_key, &topic.key), topic))
             .filter(|(nearness, _)| *nearness >= hygiene::NEAR_MIN)
             .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.0.cmp(&b.1.0)));
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.key.cmp(&b.1.key)));
         let existing = near.into_iter().take(EXISTING_MAX).map(|(_, topic)| topic).collect();
         Ok(Suggestion { topic_key, existing, project: caller.project.clone() })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields, session::carry_summary};
 use crate::{
     domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId},
     store::Write,
@@ -90,13 +90,13 @@ impl Service {
         patch.tags = patch.tags.map(|tags| fields::tags(&tags)).transpose()?;
         patch.topic_key =
             patch.topic_key.map(|key| fields::topic_key(&key)).transpose()?.map(Option::unwrap_or_default);
-        let new_project = match &patch.project {
-            Some(project) if patch.scope != Some(Scope::Personal) => {
-                self.meet_project(project, caller).await?
-            }
-            _ => None,
-        };
+        let elsewhere = patch.project.as_ref().is_some_and(|project| *project != caller.project);
+        if elsewhere {
+            // What is known is read before the update makes it so.
+            self.known_projects().await?;
+        }
         let (memory, changed) = self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
+        let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
         Ok(Updated { memory, changed, new_project })
     }
 
@@ -177,13 +177,18 @@ impl Service {
                     let (service, caller, session, id, edit) = &*job;
                     let memory =
                         write.store().memory(id).await?.ok_or_else(|| ServiceError::NoMemory(id.clone()))?;
-                    match edit {
-                        Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await,
-                        Edit::Delete => Ok(delete(write, session, memory)),
-                        Edit::Purge => Ok(purge(write, session, memory)),
-                        Edit::Restore => restore(write, session, memory).await,
-                        Edit::Pin(pinned) => pin(write, session, memory, *pinned),
+                    let before = memory.clone();
+                    let (memory, changed) = match edit {
+                        Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
+                        Edit::Delete => delete(write, session, memory),
+                        Edit::Purge => purge(write, session, memory),
+                        Edit::Restore => restore(write, session, memory).await?,
+                        Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
+                    };
+                    if changed {
+                        carry_summary(write, &before, &memory).await?;
                     }
+                    Ok::<_, ServiceError>((memory, changed))
                 })
             })
             .await
@@ -254,7 +259,7 @@ fn patched(old: &Memory, patch: &Patch, own: &Project) -> Memory {
 }
 
 fn live(memory: &Memory) -> Result<(), ServiceError> {
-    if memory.is_live() { Ok(()) } else { Err(ServiceError::Deleted(memory.id.clone())) }
+    if memory.is_live() { Ok(()) } else { Err(ServiceError::gone(memory)) }
 }
 
 async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), ServiceError> {

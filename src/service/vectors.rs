@@ -19,6 +19,7 @@ use crate::{
     embed::{EmbedError, Embedder, Purpose},
     lexical::Projects,
     pace::{Breaker, Budget, Spent},
+    relate::{self, Likeness},
     store::{Committed, ModelState, StoredModel},
     vector::{Near, Packed, Space},
 };
@@ -419,7 +420,7 @@ impl Service {
         Ok(true)
     }
 
-    /// How like a memory is to the others of its project, of all of them. Empty where they are too many to be
+    /// How like a memory is to the others of its project, of all of them. `None` where they are too many to be
     /// compared one by one, or where the model is not the one that searches ask.
     ///
     /// # Errors
@@ -429,32 +430,31 @@ impl Service {
         memory: &Memory,
         model: &StoredModel,
         vectors: &[Vec<f32>],
-    ) -> Result<Vec<(MemoryId, f32)>, ServiceError> {
-        let Some(ready) = self.ready().await? else { return Ok(Vec::new()) };
-        let places = [memory.project.clone()];
+    ) -> Result<Option<Likeness>, ServiceError> {
+        let Some(ready) = self.ready().await? else { return Ok(None) };
         if ready.model.table != model.table {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let shared = self.store().is_shared();
-        if !shared && !self.load(&ready, &places).await? {
-            return Ok(Vec::new());
+        let places = [memory.project.clone()];
+        let vectors = vectors.iter().take(LIKENESS_PASSAGES_MAX);
+        if !self.store().is_shared() {
+            if !self.load(&ready, &places).await? {
+                return Ok(None);
+            }
+            let packed: Vec<Packed> = vectors.map(|vector| Packed::new(vector)).collect();
+            let likeness =
+                |space: &Space| space.likeness(&memory.project, &packed, &memory.id, relate::DEGREE_MAX);
+            return Ok(self.0.vectors.read(likeness).flatten());
         }
-        let mut likeness: BTreeMap<MemoryId, f32> = BTreeMap::new();
-        for vector in vectors.iter().take(LIKENESS_PASSAGES_MAX) {
-            let packed = Packed::new(vector);
-            let keep = |other: &MemoryId| *other != memory.id;
-            let near = if shared {
-                self.by_graph(&ready, Some(&places), vector, usize::MAX, &keep).await?.hits
-            } else {
-                let near = self.0.vectors.read(|space| space.nearest(&places, &packed, usize::MAX, &keep));
-                near.flatten().unwrap_or_default()
-            };
-            for near in near {
-                let best = likeness.entry(near.memory).or_insert(near.similarity);
+        let mut sample: BTreeMap<MemoryId, f32> = BTreeMap::new();
+        let keep = |other: &MemoryId| *other != memory.id;
+        for vector in vectors {
+            for near in self.by_graph(&ready, Some(&places), vector, usize::MAX, &keep).await?.hits {
+                let best = sample.entry(near.memory).or_insert(near.similarity);
                 *best = best.max(near.similarity);
             }
         }
-        Ok(likeness.into_iter().collect())
+        Ok(Some(Likeness::to(sample.into_iter().collect())))
     }
 
     /// Candidates by the database's graph index.

@@ -41,6 +41,8 @@ pub(super) const LOOK: Duration = Duration::from_secs(20);
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// How long its own model stays in memory without work, at most.
 const REST_AFTER: Duration = Duration::from_secs(60);
+/// How long a pause waits until the worker has heard of it.
+const HEAR_MAX: Duration = Duration::from_secs(2);
 /// How many memories of a page are looked through for missing vectors.
 const FILL_PAGE: usize = 500;
 /// Samples of the lag that are kept.
@@ -311,13 +313,19 @@ impl Service {
         Ok(self.store().spent(&today()).await?)
     }
 
-    /// Tells the worker to pause, or to go on; it holds over restarts.
+    /// Tells the worker to pause, or to go on; it holds over restarts. Comes back when the worker has heard of
+    /// it, unless that is in the middle of something long.
     ///
     /// # Errors
     /// A failing store.
     pub async fn pause_worker(&self, paused: bool) -> Result<(), ServiceError> {
         self.store().pause_worker(paused).await?;
         self.0.worker.poke();
+        let begun = Instant::now();
+        let has_heard = || (lock(&self.0.worker.told).state == WorkerState::Paused) == paused;
+        while !has_heard() && begun.elapsed() < HEAR_MAX {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         Ok(())
     }
 }

@@ -26,8 +26,8 @@ pub(super) const DATABASE: &str = "main";
 /// The longest that one statement or transaction may take.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long closing waits for the engine's own tasks to let go of the folder.
-const RELEASE_MAX: Duration = Duration::from_secs(5);
+/// How long closing waits for the engine's own tasks to shut down and let go of the folder.
+const RELEASE_MAX: Duration = Duration::from_secs(10);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -223,14 +223,19 @@ impl Engine {
 
 impl Embedded {
     async fn close(self) -> Result<(), StoreError> {
-        let closed = self.datastore.shutdown().await;
-        // Only now: dropping the handle begins a shutdown of its own in the background, which holds the
-        // folder's lock until it is done.
+        // The last handle that goes makes the engine's own task shut the datastore down, and then let go of it and
+        // of the folder's lock. A shutdown of ours before that would only make the engine's second one fail loudly.
         drop(self.db);
-        let begun = std::time::Instant::now();
-        while Arc::strong_count(&self.datastore) > 1 && begun.elapsed() < RELEASE_MAX {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        let released = async {
+            while Arc::strong_count(&self.datastore) > 1 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(RELEASE_MAX, released).await.is_ok() {
+            return Ok(());
         }
+        // Somebody keeps a handle.
+        let closed = self.datastore.shutdown().await;
         closed.map_err(|error| StoreError::Query { statement: "shutdown", reason: format!("{error:#}") })
     }
 }

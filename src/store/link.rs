@@ -171,6 +171,8 @@ impl Link {
     async fn connect(&self) -> Result<Surreal<Any>, StoreError> {
         let Remote { namespace, database, .. } = &self.remote;
         let failed = |error: surrealdb::Error| self.unreachable(error.to_string());
+        // A provider that is installed already, by an earlier connection, stays.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let asked = async {
             let db = any::connect(self.remote.url.as_str()).await?;
             let version = db.version().await?;

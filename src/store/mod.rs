@@ -23,8 +23,10 @@ mod row;
 mod space;
 mod statement;
 mod studio;
+mod summary;
 #[cfg(test)]
 mod tests;
+mod topic;
 mod vector;
 mod viewer;
 mod write;
@@ -45,6 +47,7 @@ pub use relation::{Provenance, StoredRelation};
 pub use remote::{Remote, Secret};
 pub use studio::{Lease, StudioAccess, StudioOptions};
 use surrealdb::types::Variables;
+pub use topic::Topic;
 pub use vector::{ModelState, StoredModel, StoredVector};
 pub use viewer::{Answer, Query};
 pub use write::{Changes, Committed, Happened, Step, Write};

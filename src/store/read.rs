@@ -11,12 +11,12 @@ use super::{
     Store, StoreError,
     row::{
         EdgeRow, EventRow, MemoryRow, PromptRow, RawEdge, RevisionRow, SessionRow, datetime, edge_id,
-        memory_id, memory_record, parse, prompt_record, session_record, signed, timestamp, topic_slot,
+        memory_id, memory_record, parse, prompt_record, session_record, signed, timestamp,
     },
     statement::{self, Statement},
 };
 use crate::domain::{
-    Event, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId, Timestamp,
+    Event, Memory, MemoryId, Project, Prompt, PromptId, Revision, Session, SessionId, Timestamp,
 };
 
 /// Most pages that are read to find live memories of a session among deleted ones.
@@ -170,11 +170,15 @@ impl Store {
         rows(table, &mut results, 0)
     }
 
-    async fn memories(&self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
+    pub(super) async fn memories(&self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
         parse::<MemoryRow, _>("memory", self.rows("memory", statement, vars).await?)
     }
 
-    async fn sessions(&self, statement: Statement, vars: Vars) -> Result<Vec<Session>, StoreError> {
+    pub(super) async fn sessions(
+        &self,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<Session>, StoreError> {
         parse::<SessionRow, _>("session", self.rows("session", statement, vars).await?)
     }
 
@@ -213,36 +217,6 @@ impl Store {
         let mut results = self.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
         let named: Vec<Named> = take("memory", &mut results, 0)?;
         named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
-    }
-
-    /// The live memory that holds a topic key.
-    pub async fn topic_holder(
-        &self,
-        project: &Project,
-        scope: Scope,
-        key: &str,
-    ) -> Result<Option<Memory>, StoreError> {
-        let vars = Vars::new().with("topic", topic_slot(project, scope, key));
-        Ok(one(self.memories(statement::MEMORY_TOPIC_HOLDER, vars).await?))
-    }
-
-    /// The topic keys in use in a project, with the memories that hold them, newest first.
-    pub async fn topics(
-        &self,
-        project: &Project,
-        limit: usize,
-    ) -> Result<Vec<(String, MemoryId, String)>, StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Row {
-            id: RecordId,
-            title: String,
-            topic_key: String,
-        }
-        let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        let mut results = self.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
-        let topics: Vec<Row> = take("memory", &mut results, 0)?;
-        topics.into_iter().map(|row| Ok((row.topic_key, memory_id("memory", row.id)?, row.title))).collect()
     }
 
     /// Live memories of one identity seen since a moment, newest first.
