@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-pub use remote::RemoteConfig;
+pub use remote::{RemoteConfig, asked_database};
 use serde::Deserialize;
 
 use crate::{
@@ -106,6 +106,14 @@ pub enum ConfigError {
         path: std::path::PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// What the command line or the environment asks for is not what it should be.
+    #[error("{given} cannot be used: {reason}")]
+    Asked {
+        /// The option or variable.
+        given: &'static str,
+        /// Why.
+        reason: String,
     },
     /// It is not what it should be.
     #[error("{} is not a valid configuration: {reason}", .path.display())]

@@ -116,7 +116,10 @@ impl From<HomeError> for Error {
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
-        Self::user(error).hint("mend the file, or remove it for the defaults")
+        match error {
+            ConfigError::Asked { .. } => Self::user(error),
+            _ => Self::user(error).hint("mend the file, or remove it for the defaults"),
+        }
     }
 }
 
@@ -138,6 +141,7 @@ impl From<ConnectError> for Error {
             ConnectError::NotRunning
             | ConnectError::Standalone(_)
             | ConnectError::OtherProtocol { .. }
+            | ConnectError::Misconfigured { .. }
             | ConnectError::Held { .. } => Self::user(error),
             ConnectError::Spawn(_) | ConnectError::Ended { .. } | ConnectError::NotReady { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")

@@ -2,15 +2,17 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::{EnvFilter, fmt::format::FmtSpan};
+use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt::format::FmtSpan};
 
 /// The environment's variable for what is logged: a level, or directives such as `cerebro=debug`.
 const VARIABLE: &str = "CEREBRO_LOG";
-/// The libraries are heard from warnings on; a directive of the user comes after, and wins.
-const QUIET: &str = "warn";
+/// The libraries are heard from warnings on, but for rmcp, whose warnings repeat what clients sent; a directive of
+/// the user comes after, and wins.
+const QUIET: &str = "warn,rmcp=error";
 
-/// Begins to log from `level` on, or as the environment says.
-pub fn begin(level: &str, plain: bool) {
+/// Begins to log from `level` on, or as the environment says; gives what is to be told of a variable that makes
+/// no sense.
+pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
     let wanted = std::env::var(VARIABLE).ok().filter(|wanted| !wanted.trim().is_empty());
     let (filter, fault) = filter(wanted.as_deref(), level);
     let begun = tracing_subscriber::fmt()
@@ -19,27 +21,47 @@ pub fn begin(level: &str, plain: bool) {
         // of the whole program.
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(io::stderr)
-        .with_ansi(!plain && io::stderr().is_terminal())
+        .with_ansi(!is_daemon && io::stderr().is_terminal())
         .try_init();
-    if let (Ok(()), Some(fault)) = (begun, fault) {
-        tracing::warn!("{VARIABLE} is not understood and left aside: {fault}");
+    let told = fault.map(|fault| format!("{VARIABLE} is left aside: {fault}")).filter(|_| begun.is_ok())?;
+    if is_daemon {
+        // Its standard error is the log.
+        tracing::warn!("{told}");
+        return None;
     }
+    Some(told)
 }
 
 /// The filter, and what was wrong with the wanted one.
 fn filter(wanted: Option<&str>, level: &str) -> (EnvFilter, Option<String>) {
-    // A bare level is meant for this program.
-    let ours = |directives: &str| match directives.parse::<tracing::Level>() {
-        Ok(level) => format!("cerebro={level}"),
-        Err(_) => directives.to_owned(),
+    let parse = |directives: &str| {
+        let directives = directives_of(directives)?;
+        EnvFilter::try_new(format!("{QUIET},{directives}")).map_err(|error| error.to_string())
     };
-    let parse = |directives: &str| EnvFilter::try_new(format!("{QUIET},{}", ours(directives)));
     let fault = match wanted.map(parse) {
         Some(Ok(filter)) => return (filter, None),
-        Some(Err(error)) => Some(error.to_string()),
+        Some(Err(fault)) => Some(fault),
         None => None,
     };
     (parse(level).unwrap_or_default(), fault)
+}
+
+/// What the filter is told. It takes any word for a part of the program, to be heard at `trace`, and complains in
+/// colours that there is no `trace`: so words are looked at here, and what would be `trace` is `debug`.
+fn directives_of(wanted: &str) -> Result<String, String> {
+    let level = |word: &str| Some(word.trim().parse::<LevelFilter>().ok()?.min(LevelFilter::DEBUG));
+    // A bare level is meant for this program.
+    if let Some(level) = level(wanted) {
+        return Ok(format!("cerebro={level}"));
+    }
+    let directive = |part: &str| {
+        let (target, word) = part.rsplit_once('=').map_or(("", part), |(target, word)| (target, word));
+        let level = level(word).filter(|_| !word.trim().is_empty()).ok_or_else(|| {
+            format!("`{}` is neither a level (error, warn, info, debug, off) nor `target=level`", part.trim())
+        })?;
+        Ok(if target.is_empty() { level.to_string() } else { format!("{}={level}", target.trim()) })
+    };
+    wanted.split(',').map(directive).collect::<Result<Vec<_>, String>>().map(|all| all.join(","))
 }
 
 #[cfg(test)]
@@ -53,13 +75,20 @@ mod tests {
             (None, "info", "cerebro=info", "debug"),
             (Some("debug"), "info", "debug", "info"),
             (Some("debug"), "info", "warn", "tantivy"),
-            (Some("warn,tantivy=trace"), "info", "tantivy=trace", "tantivy=warn"),
+            (Some("warn,tantivy=trace"), "info", "tantivy=debug", "trace"),
+            (Some("trace"), "info", "cerebro=debug", "trace"),
+            (Some("nonsense"), "info", "cerebro=info", "nonsense"),
+            (None, "cerebro=warn,surrealdb=off", "surrealdb=off", "info"),
             (Some("cerebro=nonsense"), "info", "info", "nonsense"),
         ] {
             let filter = text(wanted, level);
             assert!(filter.contains(has) && !filter.contains(lacks), "{wanted:?}: {filter}");
         }
-        assert!(filter(Some("cerebro=nonsense"), "warn").1.is_some());
+        for bad in
+            ["cerebro=nonsense", "nonsense", "warn,oops", "cerebro=", "a=b=c", ",", "a=filter=like=none"]
+        {
+            assert!(filter(Some(bad), "warn").1.is_some(), "{bad}");
+        }
         assert!(filter(Some("debug"), "warn").1.is_none());
     }
 }

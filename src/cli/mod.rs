@@ -41,7 +41,7 @@ struct Global {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     home: Option<PathBuf>,
     /// Database on a server, in place of the home's own: ws://, wss://, http:// or https:// (user and password come
-    /// from [remote] in config.toml or CEREBRO_DB_USER and CEREBRO_DB_PASSWORD; a running daemon keeps its own)
+    /// from [remote] in config.toml or CEREBRO_DB_USER and CEREBRO_DB_PASSWORD; a running daemon must have the same)
     #[arg(long, global = true, value_name = "URL", help_heading = "Global options")]
     db: Option<String>,
     /// Print the answer as JSON
@@ -83,6 +83,7 @@ impl Desk {
 /// Does what the command line says. The exit code is 0, or 1 for what the user can mend, 2 for a
 /// command line that makes no sense, 3 for a fault of the program.
 pub fn main() -> ExitCode {
+    crate::daemon::platform::keep_private();
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(words) => {
@@ -92,10 +93,12 @@ pub fn main() -> ExitCode {
         }
     };
     // A line on a terminal full of screens would stand in them, and move them.
-    if !(command.has_screens() && io::stderr().is_terminal()) {
-        logging::begin(command.log_level(), command.is_daemon());
-    }
+    let is_told = !(command.has_screens() && io::stderr().is_terminal());
+    let fault = is_told.then(|| logging::begin(command.log_level(), command.is_daemon())).flatten();
     let desk = Desk { home: global.home, db: global.db, output: Output::new(global.json) };
+    if let Some(fault) = fault.filter(|_| command.log_level() != "off") {
+        desk.output.warn(&fault);
+    }
     let code = match command.run(&desk) {
         Ok(outcome) => outcome.exit_code(),
         Err(error) => {

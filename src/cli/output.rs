@@ -107,6 +107,11 @@ impl Output {
         }
     }
 
+    /// Says that something was not as meant, on standard error, whatever form the result has.
+    pub fn warn(&self, words: &str) {
+        say(&format!("warning: {}\n", text::clean(words)));
+    }
+
     /// Says why the command failed, on standard error.
     pub fn error(&self, error: &Error) {
         if let Some(lines) = error.lines() {
@@ -114,14 +119,14 @@ impl Output {
         }
     }
 
-    /// Asks for a yes. Where nobody can answer, because no terminal is there, the command line was
-    /// the answer.
+    /// Asks for a yes.
     ///
     /// # Errors
-    /// When the terminal cannot be read.
+    /// When nobody can answer, because no terminal is there, or the terminal cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool> {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-            return Ok(true);
+            return Err(Error::usage(format!("{question} There is no terminal to answer on"))
+                .hint("add `--yes` if that is meant"));
         }
         say(&format!("{} [y/N] ", text::clean(question)));
         let mut answer = String::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
-use crate::config::Config;
+use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::domain::MemoryId;
@@ -71,9 +71,38 @@ impl Daemon {
     async fn reach_within(home: &Home, timeout: Duration) -> Result<Self> {
         // A daemon could only say in its log that it does not understand the file.
         Config::read(&home.config_file())?;
+        let wanted = asked_database(home)?;
         let hello = Hello::of_this_process(Role::Operator);
         let connection = client::connect(home, &hello, Autostart::Yes).await?;
-        Ok(Self { client: Client::new(connection, timeout).await? })
+        let daemon = Self { client: Client::new(connection, timeout).await? };
+        daemon.check_database(wanted.as_deref()).await?;
+        Ok(daemon)
+    }
+
+    /// Makes sure that a daemon that runs already has its memory where `--db` says.
+    ///
+    /// # Errors
+    /// When it has it elsewhere, or the option makes no sense.
+    pub async fn agrees(home: &Home) -> Result<()> {
+        let Some(wanted) = asked_database(home)? else { return Ok(()) };
+        if let Some(daemon) = Self::running(home).await? {
+            daemon.check_database(Some(&wanted)).await?;
+            daemon.close().await;
+        }
+        Ok(())
+    }
+
+    async fn check_database(&self, wanted: Option<&str>) -> Result<()> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        let status = self.ask(Request::new("op_status")).await?;
+        let place = status["database"].as_str();
+        // What the daemon says of it begins with the address.
+        if place.and_then(|place| place.strip_prefix(wanted)).is_some_and(|rest| rest.starts_with(", ")) {
+            return Ok(());
+        }
+        let place = place.or(status["home"].as_str()).unwrap_or_default();
+        let words = format!("the daemon that runs has its memory in {place}, and `--db` says {wanted}");
+        Err(Error::user(words).hint("`cerebro daemon stop` lets the next one have it there"))
     }
 
     /// Connects to the daemon that runs already; `None` when none does.

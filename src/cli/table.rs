@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::domain::Timestamp;
 use crate::text;
 
+/// The width of a terminal that says it has none: some that programs make were never given a size.
+const WIDTH_UNKNOWN: u16 = 80;
+
 /// How a column is laid out on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
@@ -74,7 +77,7 @@ impl Table {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_truncation_indicator("…");
-        if let Some(width) = width {
+        if let Some(width) = width.or_else(|| (table.width() == Some(0)).then_some(WIDTH_UNKNOWN)) {
             table.set_width(width);
         }
         table.set_header(places.iter().map(|at| &self.columns[*at].0));

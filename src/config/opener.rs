@@ -56,11 +56,18 @@ impl Config {
 }
 
 /// The settings with the model of a stored name, `provider/model`. What else they say is of the provider that
-/// they name, so it is kept for that one only.
+/// they name, so it is kept for that one only. Where they say that nobody makes vectors, nobody does.
 fn naming(settings: &Settings, stored: &str) -> Settings {
     let (provider, model) = stored.split_once('/').unwrap_or(("", stored));
-    let provider = Provider::named(provider).unwrap_or(Provider::None);
-    let base = if provider == settings.provider { settings.clone() } else { Settings::default() };
+    let of_settings = match settings.provider {
+        Provider::Auto => Provider::Local,
+        named => named,
+    };
+    let provider = match of_settings {
+        Provider::None => Provider::None,
+        _ => Provider::named(provider).unwrap_or(Provider::None),
+    };
+    let base = if provider == of_settings { settings.clone() } else { Settings::default() };
     Settings { provider, model: model.to_owned(), ..base }
 }
 
@@ -81,6 +88,14 @@ mod tests {
         assert_eq!(old.base_url, settings.base_url, "of the same provider");
         let local = naming(&settings, "local/all-minilm-l6-v2");
         assert_eq!((local.provider, local.base_url.as_str()), (Provider::Local, ""));
+        let threads = Settings { threads: 3, ..Settings::default() };
+        assert_eq!(
+            naming(&threads, "local/all-minilm-l6-v2").threads,
+            3,
+            "`auto` is a model of this machine"
+        );
+        let off = Settings { provider: Provider::None, ..Settings::default() };
+        assert_eq!(naming(&off, "local/all-minilm-l6-v2").provider, Provider::None);
         assert_eq!(naming(&settings, "nonsense").provider, Provider::None);
     }
 }

@@ -25,6 +25,10 @@ const WRITER_CHARS: usize = 12;
 /// Longest name of a namespace or database.
 const NAME_CHARS_MAX: usize = 64;
 
+/// Who may name the server before the file does.
+const OPTION: &str = "--db";
+const VARIABLE: &str = "CEREBRO_DB";
+
 /// `[remote]`: a database on a server in place of the one in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -69,6 +73,15 @@ impl Config {
     }
 }
 
+/// The address that was given with `--db`, as it is used.
+///
+/// # Errors
+/// [`ConfigError::Asked`] when it is none.
+pub fn asked_database(home: &Home) -> Result<Option<String>, ConfigError> {
+    let blame = |reason| ConfigError::Asked { given: OPTION, reason };
+    home.database().map(address).transpose().map_err(blame)
+}
+
 impl RemoteConfig {
     /// The server of a home, if it has one. `variable` reads the environment.
     fn of(
@@ -78,12 +91,21 @@ impl RemoteConfig {
     ) -> Result<Option<Remote>, ConfigError> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let or = |name: &str, own: &str| set(name).unwrap_or_else(|| own.to_owned());
-        let url = home.database().map_or_else(|| or("CEREBRO_DB", &self.url), str::to_owned);
+        let (given, url) = match (home.database(), set(VARIABLE)) {
+            (Some(url), _) => (Some(OPTION), url.to_owned()),
+            (None, Some(url)) => (Some(VARIABLE), url),
+            (None, None) => (None, self.url.clone()),
+        };
         if url.is_empty() {
             return Ok(None);
         }
         let invalid = |reason: String| ConfigError::Invalid { path: home.config_file(), reason };
-        let url = address(&url).map_err(invalid)?;
+        // Who named the server is told what is wrong with it.
+        let blame = |reason: String| match given {
+            Some(given) => ConfigError::Asked { given, reason },
+            None => invalid(reason),
+        };
+        let url = address(&url).map_err(blame)?;
         let namespace = name(or("CEREBRO_DB_NAMESPACE", &self.namespace)).map_err(invalid)?;
         let database = name(or("CEREBRO_DB_DATABASE", &self.database)).map_err(invalid)?;
         let password = match (set(&self.password_env), &self.password_file) {
@@ -91,7 +113,7 @@ impl RemoteConfig {
             (None, Some(file)) => embed::key_of_file(file)
                 .map_err(|error| invalid(format!("[remote] password_file: {error}")))?,
             (None, None) => {
-                return Err(invalid(format!(
+                return Err(blame(format!(
                     "a database on a server ({url}) wants a password: set {} where the daemon starts, or name a \
                      file that holds it as `password_file` in [remote]",
                     self.password_env
@@ -114,9 +136,10 @@ impl RemoteConfig {
 
 /// An address of a known kind and without credentials, which would be shown and logged with it.
 fn address(url: &str) -> Result<String, String> {
-    let parsed = reqwest::Url::parse(url).map_err(|error| format!("the database's address: {error}"))?;
+    const BEGINNINGS: &str = "the database's address must begin with ws://, wss://, http:// or https://";
+    let parsed = reqwest::Url::parse(url).map_err(|error| format!("{BEGINNINGS} ({error})"))?;
     if !matches!(parsed.scheme(), "ws" | "wss" | "http" | "https") || !parsed.has_host() {
-        return Err("the database's address must begin with ws://, wss://, http:// or https://".to_owned());
+        return Err(BEGINNINGS.to_owned());
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(

@@ -40,8 +40,8 @@ pub struct Agent {
     /// The folder that shows that it is installed.
     folder: fn(&Places) -> PathBuf,
     targets: fn(&Places, &Invocation) -> Vec<Target>,
-    /// What the user must know or do after it is set up.
-    pub notes: &'static [&'static str],
+    /// What the user must know or do after a part of it is set up.
+    pub notes: &'static [(Part, &'static str)],
 }
 
 /// All agents, in the order in which they are listed.
@@ -60,7 +60,10 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("codex"),
         folder: |places| places.named("CODEX_HOME", ".codex"),
         targets: codex,
-        notes: &["Codex runs new hooks only after you trust them: start `codex` and open `/hooks`"],
+        notes: &[(
+            Part::Hooks,
+            "Codex runs new hooks only after you trust them: start `codex` and open `/hooks`",
+        )],
     },
     Agent {
         name: "gemini-cli",
@@ -68,7 +71,7 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("gemini"),
         folder: |places| places.home(".gemini"),
         targets: gemini_cli,
-        notes: &["Gemini CLI starts MCP servers only in folders that you trust"],
+        notes: &[(Part::Server, "Gemini CLI starts MCP servers only in folders that you trust")],
     },
     Agent {
         name: "opencode",
@@ -76,10 +79,11 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("opencode"),
         folder: |places| places.config().join("opencode"),
         targets: opencode,
-        notes: &[
+        notes: &[(
+            Part::Hooks,
             "with a plugin (our hooks are one), OpenCode fetches its plugin package from npm when it starts; \
              where there is no network that makes it wait, and --no-hooks avoids it",
-        ],
+        )],
     },
     Agent {
         name: "cursor",
@@ -87,9 +91,10 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("cursor"),
         folder: |places| places.home(".cursor"),
         targets: cursor,
-        notes: &[
+        notes: &[(
+            Part::Instructions,
             "Cursor keeps its user rules outside of files: paste what `cerebro prompt` prints into Settings, Rules",
-        ],
+        )],
     },
     Agent {
         name: "vscode",
@@ -97,7 +102,7 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("code"),
         folder: |places| places.application().join("Code"),
         targets: vscode,
-        notes: &["VS Code asks once whether you trust the server"],
+        notes: &[(Part::Server, "VS Code asks once whether you trust the server")],
     },
     Agent {
         name: "windsurf",
@@ -105,7 +110,7 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("windsurf"),
         folder: |places| places.home(".codeium/windsurf"),
         targets: windsurf,
-        notes: &["Windsurf reads at most 6,000 characters of its global rules"],
+        notes: &[(Part::Instructions, "Windsurf reads at most 6,000 characters of its global rules")],
     },
     Agent {
         name: "zed",
@@ -113,9 +118,10 @@ pub static AGENTS: [Agent; 8] = [
         program: Some("zed"),
         folder: |places| places.config().join("zed"),
         targets: zed,
-        notes: &[
+        notes: &[(
+            Part::Instructions,
             "Zed keeps its rules outside of files: paste what `cerebro prompt` prints into its Rules Library",
-        ],
+        )],
     },
 ];
 

@@ -135,6 +135,11 @@ impl Target {
         self.pieces.iter().filter(|piece| wanted(piece.part)).collect()
     }
 
+    /// Why a text cannot be read as what the file should be.
+    pub fn fault(&self, text: &str) -> Option<Fault> {
+        self.format.put(text, &[]).err()
+    }
+
     /// Whether all pieces of a part are in a text as they should be; `None` when the target has no such part.
     pub fn holds(&self, text: &str, part: Part) -> Option<bool> {
         let pieces = self.pieces_of(|each| each == part);

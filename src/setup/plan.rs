@@ -164,7 +164,7 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
         let existed = change.base.is_some();
         record.note(Filed { path: change.path.clone(), existed, digest: digest(after), folders });
     }
-    remove_folders(changes);
+    record.sweep(folders_of_gone(changes));
     Ok(())
 }
 
@@ -189,7 +189,8 @@ pub fn apply_unsetup(changes: &[Change], record: &mut Record) -> Result<Vec<Path
         }
         record.files.retain(|filed| filed.path != change.path);
     }
-    remove_folders(changes);
+    record.parts.clear();
+    record.sweep(folders_of_gone(changes));
     Ok(kept)
 }
 
@@ -197,8 +198,7 @@ fn remove(change: &Change) -> Result<(), SetupError> {
     file::remove(&change.path, change.before.as_deref().unwrap_or_default())
 }
 
-/// Removes the folders that were made for files that are gone now.
-fn remove_folders(changes: &[Change]) {
-    let gone = changes.iter().filter(|change| change.after.is_none());
-    file::remove_empty(gone.flat_map(|change| change.folders.clone()).collect());
+/// The folders that were made for files that are gone now.
+fn folders_of_gone(changes: &[Change]) -> impl Iterator<Item = PathBuf> {
+    changes.iter().filter(|change| change.after.is_none()).flat_map(|change| change.folders.clone())
 }

@@ -26,6 +26,9 @@ pub struct Record {
     /// The parts that were put in last.
     pub parts: Vec<String>,
     pub files: Vec<Filed>,
+    /// Folders that were made for files that are gone, and that something else is in: other agents share them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
 }
 
 impl Record {
@@ -40,19 +43,28 @@ impl Record {
         serde_json::from_str(&text).map(Some).map_err(malformed)
     }
 
-    /// Writes it; one without files is removed.
+    /// Writes it; one of nothing is removed.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, folder: &Path, agent: &str) -> Result<(), SetupError> {
         let path = path(folder, agent);
         let before = file::read(&path)?;
-        if self.files.is_empty() {
+        if self.files.is_empty() && self.folders.is_empty() {
             return before.map_or(Ok(()), |before| file::remove(&path, &before));
         }
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| SetupError::Unwritable { path: path.clone(), source: error.into() })?;
         file::write(&path, &text, before.as_deref()).map(drop)
+    }
+
+    /// Removes what was made for files that are gone, as far as it is empty by now, and keeps the rest in mind.
+    pub fn sweep(&mut self, more: impl IntoIterator<Item = PathBuf>) {
+        self.folders.extend(more);
+        file::remove_empty(self.folders.clone());
+        self.folders.retain(|folder| folder.is_dir());
+        self.folders.sort();
+        self.folders.dedup();
     }
 
     /// What is known of a file.

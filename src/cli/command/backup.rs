@@ -1,5 +1,6 @@
 //! `cerebro backup` and `cerebro restore`: everything of one moment in one file, and the way back.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -208,6 +209,8 @@ pub async fn restore(desk: &Desk, file: PathBuf) -> (Result<Outcome>, Leftover) 
 }
 
 async fn restore_file(desk: &Desk, file: &Path) -> Result<Outcome> {
+    // Before the home, of which nothing need be said when there is nothing to restore.
+    drop(File::open(file).map_err(|error| Error::file("read", file, &error))?);
     let home = desk.home()?;
     // A daemon with nothing to do may serve an empty home; it makes way.
     if let Some(daemon) = Daemon::running(&home).await? {

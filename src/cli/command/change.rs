@@ -43,7 +43,7 @@ pub struct DeleteArgs {
     /// Remove its text and all its revisions for good
     #[arg(long)]
     hard: bool,
-    /// Do not ask before removing for good
+    /// Do not ask before removing for good; needed where no terminal is
     #[arg(long)]
     yes: bool,
 }

@@ -13,7 +13,8 @@ use super::{Desk, Leftover, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{duration, shown};
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
+use crate::daemon::spawn::MISCONFIGURED;
 use crate::daemon::{self, Options, RunError, lock, platform};
 use crate::home::Home;
 use crate::mcp::Server;
@@ -77,12 +78,18 @@ pub async fn serve(desk: &Desk, args: RunArgs) -> (Result<Outcome>, Leftover) {
 
 async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let home = desk.home()?;
-    if args.detached && !args.orphan {
+    let is_starter = args.detached && !args.orphan;
+    let misconfigured = |error: ConfigError| {
+        let error = Error::from(error);
+        if is_starter { error.with_exit_code(MISCONFIGURED) } else { error }
+    };
+    let config = Config::read(&home.config_file()).map_err(misconfigured)?;
+    let settings = config.settings_in(&home).map_err(misconfigured)?;
+    // Only now, so that whoever waits for the daemon hears of settings that it cannot use.
+    if is_starter {
         return daemon::spawn::orphan(&home).map_err(Error::user);
     }
-    let config = Config::read(&home.config_file())?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
-    let settings = config.settings_in(&home)?;
     let own = home.clone();
     let embedding = config.embedding(&home);
     let serve = |control| {

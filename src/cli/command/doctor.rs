@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -186,7 +187,8 @@ fn left_behind(home: &Home, fix: bool) -> Check {
     }
     let socket = home.socket_path();
     let is_socket = fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket());
-    if is_socket && !lock::is_held(home) {
+    // A daemon whose lock file was removed still listens.
+    if is_socket && !lock::is_held(home) && UnixStream::connect(&socket).is_err() {
         left.push(socket);
     }
     let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };
@@ -222,6 +224,8 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
             checks.extend(told["checks"].as_array().into_iter().flatten().filter_map(read_check));
             let stats = daemon.ask(Request::new("mem_stats")).await.unwrap_or_default();
             checks.push(worker(&stats["worker"]));
+            let told = daemon.ask(Request::new("op_worker")).await.unwrap_or_default();
+            checks.push(relations(&told["worker"]));
         }
         Err(error) => {
             checks.push(Check::fault("store", error.to_string()));
@@ -260,6 +264,14 @@ fn worker(worker: &Value) -> Check {
     }
     let model = if model.is_empty() { "no model".to_owned() } else { model };
     Check::sound("model", format!("{model}; the worker is {state}"))
+}
+
+fn relations(worker: &Value) -> Check {
+    match (worker["relations_fault"].as_str(), worker["relations"].as_str()) {
+        (Some(fault), _) => Check::fault("relations", format!("no language model can be asked: {fault}")),
+        (None, Some(model)) => Check::sound("relations", format!("{model} is asked")),
+        (None, None) => Check::sound("relations", "no language model is to be asked"),
+    }
 }
 
 fn read_check(row: &Value) -> Option<Check> {

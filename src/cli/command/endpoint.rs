@@ -1,6 +1,5 @@
 //! What is open while a command runs: an endpoint of the daemon's, held by the command's connection.
 
-use std::future::Future;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,8 +20,8 @@ pub struct Endpoint {
     pub close: &'static str,
     /// Said while it is open.
     pub open: &'static str,
-    /// Said when somebody else closed it.
-    pub lost: &'static str,
+    /// Said when another command closed it.
+    pub ended: &'static str,
     /// Said when it was closed on demand.
     pub closed: &'static str,
     /// Said when there was nothing to close.
@@ -45,32 +44,29 @@ impl Endpoint {
             desk.output.facts(&facts(&access))?;
             desk.output.note(self.open);
         }
-        let outcome = self.wait(desk, &daemon, end).await;
-        if outcome == Outcome::Done {
-            // It ends with the connection anyway; so it is gone when the command is.
-            daemon.ask(Request::new(self.close)).await?;
-        }
+        let outcome = tokio::select! {
+            () = end => {
+                // It ends with the connection anyway; so it is gone when the command is.
+                daemon.ask(Request::new(self.close)).await?;
+                Outcome::Done
+            }
+            is_meant = self.gone(&daemon) => {
+                desk.output.note(if is_meant { self.ended } else { "it is closed: the daemon has left" });
+                if is_meant { Outcome::Done } else { Outcome::Short }
+            }
+        };
         daemon.close().await;
         Ok(outcome)
     }
 
-    async fn wait(&self, desk: &Desk, daemon: &Daemon, end: impl Future<Output = ()>) -> Outcome {
-        tokio::select! {
-            () = end => Outcome::Done,
-            () = self.gone(daemon) => {
-                desk.output.note(self.lost);
-                Outcome::Short
-            }
-        }
-    }
-
-    /// Waits until it is not open any more. That it asks keeps the daemon from leaving as idle.
-    async fn gone(&self, daemon: &Daemon) {
+    /// Waits until it is not open any more, and says whether somebody closed it; else the daemon is gone. That
+    /// it asks keeps the daemon from leaving as idle.
+    async fn gone(&self, daemon: &Daemon) -> bool {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             match daemon.ask(Request::new(self.status)).await {
                 Ok(status) if status["open"] == json!(true) => {}
-                _ => return,
+                answer => return answer.is_ok(),
             }
         }
     }

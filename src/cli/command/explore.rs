@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
-use crate::domain::limits::GET_BYTES_MAX;
+use crate::domain::limits::{CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX};
 
 /// Find memories by words, names or questions
 ///
@@ -40,7 +40,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
     /// How many hits, 1 to 50 [default: 10]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
     /// Go on where an earlier answer ended
     #[arg(long, value_name = "CURSOR")]
@@ -64,8 +64,8 @@ pub struct GetArgs {
     /// Begin at this byte of the content; with --history, leave out this many revisions
     #[arg(long, value_name = "N")]
     offset: Option<usize>,
-    /// At most this many bytes of text [default: all]
-    #[arg(long, value_name = "N")]
+    /// At most this many bytes of text, from 256 on [default: all]
+    #[arg(long, value_name = "N", value_parser = within(GET_BYTES_MIN..=GET_BYTES_MAX))]
     max_bytes: Option<usize>,
 }
 
@@ -74,11 +74,11 @@ pub struct GetArgs {
 pub struct TimelineArgs {
     /// The memory's id, or a beginning that no other has
     id: String,
-    /// How many entries before it [default: 5]
-    #[arg(long, value_name = "N")]
+    /// How many entries before it, up to 50 [default: 5]
+    #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
     before: Option<usize>,
-    /// How many entries after it [default: 5]
-    #[arg(long, value_name = "N")]
+    /// How many entries after it, up to 50 [default: 5]
+    #[arg(long, value_name = "N", value_parser = within(0..=TIMELINE_MAX))]
     after: Option<usize>,
     /// Where to look for them
     #[arg(long, value_name = "WHERE", default_value = "session")]
@@ -104,10 +104,10 @@ pub struct ContextArgs {
     #[arg(long, value_name = "SCOPE")]
     scope: Option<String>,
     /// How many memories, 1 to 50 [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
-    /// At most this many bytes [default: 8192]
-    #[arg(long, value_name = "N")]
+    /// At most this many bytes, up to 65536 [default: 8192]
+    #[arg(long, value_name = "N", value_parser = within(1..=CONTEXT_BYTES_MAX))]
     max_bytes: Option<usize>,
 }
 
@@ -130,7 +130,7 @@ const ENTRIES: &[(&str, Layout)] = &[
 ];
 
 /// What a score is made of, in shares that add up to it, and how much of the question's words is held.
-const EXPLAINED: &[(&str, Layout)] = &[
+const EXPLAINED: [(&str, Layout); 10] = [
     ("id", Layout::Fixed),
     ("score", Layout::Count),
     ("words", Layout::Count),
@@ -140,6 +140,7 @@ const EXPLAINED: &[(&str, Layout)] = &[
     ("opening", Layout::Count),
     ("coverage", Layout::Count),
     ("exact", Layout::Fixed),
+    ("title", Layout::Flexible),
 ];
 
 pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
@@ -164,9 +165,7 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if args.explain {
-        let fields =
-            ["id", "score", "words", "meaning", "neighbours", "session", "opening", "coverage", "exact"];
-        let table = Table::of(EXPLAINED, &fields, &found["explained"]);
+        let table = Table::of(&EXPLAINED, &EXPLAINED.map(|(name, _)| name), &titled(&found));
         desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
         desk.output.note(&format!("match: {}", shown(&found["match"])));
         return Ok(Outcome::Done);
@@ -175,6 +174,16 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
     desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
     tell_more(desk, &found);
     Ok(Outcome::Done)
+}
+
+/// What the scores are made of, with the titles of the hits.
+fn titled(found: &Value) -> Value {
+    let mut rows = found["explained"].clone();
+    for row in rows.as_array_mut().into_iter().flatten() {
+        let hit = found["hits"].as_array().into_iter().flatten().find(|hit| hit["id"] == row["id"]);
+        row["title"] = hit.map(|hit| hit["title"].clone()).unwrap_or_default();
+    }
+    rows
 }
 
 fn place(found: &Value) -> String {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
+use crate::service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 use crate::text;
 
 /// Longest title in a drawing, in characters.
@@ -31,11 +32,11 @@ pub struct GraphArgs {
     /// The memory's id, or a beginning that no other has
     id: String,
     /// How many relations away
-    #[arg(long, default_value_t = 2, value_name = "N")]
-    depth: u8,
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = within(1..=GRAPH_DEPTH_MAX))]
+    depth: usize,
     /// Most memories
-    #[arg(long, default_value_t = 50, value_name = "N")]
-    limit: u16,
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
+    limit: usize,
     /// Form of the drawing
     #[arg(long, value_enum, default_value_t = Drawing::Tree)]
     format: Drawing,

@@ -3,10 +3,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table};
+use crate::domain::limits::{LIMIT_MAX, LISTING_MAX};
 
 /// List memories, the newest first
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub struct ListArgs {
     #[arg(long, conflicts_with = "all_projects")]
     deleted: bool,
     /// How many, 1 to 500 [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=LISTING_MAX))]
     limit: Option<usize>,
 }
 
@@ -35,7 +36,7 @@ pub struct SessionsArgs {
     #[arg(long)]
     all_projects: bool,
     /// How many, 1 to 50 [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
 }
 
@@ -46,7 +47,7 @@ pub struct PromptsArgs {
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// How many, 1 to 50 [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
 }
 
@@ -56,8 +57,8 @@ pub struct EventsArgs {
     /// Begin after this number [default: 0]
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
-    /// How many, 1 to 500 [default: 100]
-    #[arg(long, value_name = "N")]
+    /// How many, 1 to 500 [default: all]
+    #[arg(long, value_name = "N", value_parser = within(1..=LISTING_MAX))]
     limit: Option<usize>,
 }
 
@@ -163,14 +164,14 @@ pub async fn events(desk: &Desk, args: EventsArgs) -> Result<Outcome> {
 
 /// Reads the log to its end, page by page.
 async fn whole_log(desk: &Desk, after: Option<u64>) -> Result<Value> {
-    const PAGE: usize = 500;
     let daemon = Daemon::reach(&desk.home()?).await?;
     let (mut after, mut events) = (after, Vec::new());
     loop {
-        let answer = daemon.ask(Request::new("op_events").with("after", after).with("limit", PAGE)).await?;
+        let answer =
+            daemon.ask(Request::new("op_events").with("after", after).with("limit", LISTING_MAX)).await?;
         let page = answer["events"].as_array().cloned().unwrap_or_default();
         after = page.last().and_then(|event| event["seq"].as_u64()).or(after);
-        let is_last = page.len() < PAGE;
+        let is_last = page.len() < LISTING_MAX;
         events.extend(page);
         if is_last {
             break;

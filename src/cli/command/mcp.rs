@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{Desk, Leftover, Outcome};
 use crate::cli::error::{Error, Result};
+use crate::cli::request::Daemon;
 use crate::config::Config;
 use crate::mcp::Server;
 use crate::pump::{self, PumpError, PumpOptions};
@@ -36,6 +37,7 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
         let embedding = config.embedding(&home);
         pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await
     } else {
+        Daemon::agrees(&home).await?;
         pump::run(&home, options).await
     };
     ended.map_err(|error| match error {

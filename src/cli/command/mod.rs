@@ -27,9 +27,11 @@ mod tui;
 mod worker;
 
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use clap::Subcommand;
+use clap::builder::RangedU64ValueParser;
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::{Error, Result};
@@ -164,6 +166,13 @@ impl Command {
             Self::Serve(args) => asking(serve::run(desk, args)),
         }
     }
+}
+
+/// Reads a number within bounds. One beyond them is refused: the daemon, made for agents, would take the nearest
+/// without a word.
+fn within(bounds: RangeInclusive<usize>) -> RangedU64ValueParser<usize> {
+    let (least, most) = bounds.into_inner();
+    RangedU64ValueParser::new().range(least as u64..=most as u64)
 }
 
 /// Runs a client of the daemon.

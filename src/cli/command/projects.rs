@@ -27,7 +27,7 @@ struct MergeArgs {
     from: String,
     /// The project that takes its memories, sessions and prompts
     into: String,
-    /// Do not ask first
+    /// Do not ask first; needed where no terminal is
     #[arg(long)]
     yes: bool,
 }

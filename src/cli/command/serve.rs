@@ -72,7 +72,7 @@ const HTTP: Endpoint = Endpoint {
     status: "op_http_status",
     close: "op_http_close",
     open: "open until this command is interrupted (Ctrl-C)",
-    lost: "it was closed by `cerebro serve --stop`, or the daemon has left",
+    ended: "it was closed by `cerebro serve --stop`",
     closed: "HTTP is no longer served",
     none: "HTTP was not served",
 };

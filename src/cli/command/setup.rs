@@ -22,8 +22,7 @@ const PARTS: [Part; 4] = [Part::Server, Part::Permissions, Part::Hooks, Part::In
 ///
 /// Puts the server, hooks and a text on when to save into the agent's own files, for this user. Nothing
 /// else in them changes, a backup stays beside each, and `cerebro unsetup` takes it out again. Doing it
-/// twice is doing it once; doing it with other options makes it as they say. Without an agent, all are
-/// listed.
+/// twice is doing it once; what `--allow` let through stays let through. Without an agent, all are listed.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SetupArgs {
@@ -112,6 +111,17 @@ impl Site {
         Ok(states)
     }
 
+    /// Whether the agent has a place for a part.
+    fn has_place_for(&self, part: Part) -> bool {
+        self.targets.iter().any(|target| !target.pieces_of(|each| each == part).is_empty())
+    }
+
+    /// What keeps a file from being read as what it should be.
+    fn fault(&self, target: &Target) -> Result<Option<String>> {
+        let fault = target.fault(&text_of(target)?.unwrap_or_default());
+        Ok(fault.map(|fault| format!("{} is malformed: {fault}", self.short(&target.path))))
+    }
+
     /// Whether a part was put in last time.
     fn was_put(&self, part: Part) -> bool {
         self.record.as_ref().is_some_and(|record| record.parts.iter().any(|name| name == part.name()))
@@ -171,19 +181,25 @@ pub async fn setup(desk: &Desk, args: SetupArgs) -> Result<Outcome> {
     if args.check {
         return check(desk, &site).await;
     }
+    let stays_allowed = !args.allow && site.was_put(Part::Permissions);
     let wanted = |part| match part {
         Part::Server => true,
-        Part::Permissions => args.allow,
+        Part::Permissions => args.allow || stays_allowed,
         Part::Hooks => !args.no_hooks,
         Part::Instructions => !args.no_instructions,
     };
     let changes = setup::setup(&site.targets, wanted, site.record.as_ref())?;
-    let mut notes: Vec<String> = site.agent.notes.iter().map(|note| (*note).to_owned()).collect();
+    let notes = site.agent.notes.iter().filter(|(part, _)| wanted(*part));
+    let mut notes: Vec<String> = notes.map(|(_, note)| (*note).to_owned()).collect();
+    if stays_allowed {
+        let name = site.agent.name;
+        notes.push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
+    }
     if !args.dry_run {
         let home = desk.home()?;
         let mut record = site.record.clone().unwrap_or_default();
-        record.parts =
-            PARTS.iter().filter(|part| wanted(**part)).map(|part| part.name().to_owned()).collect();
+        let put = PARTS.iter().filter(|part| wanted(**part) && site.has_place_for(**part));
+        record.parts = put.map(|part| part.name().to_owned()).collect();
         let applied = setup::apply_setup(&changes, &mut record);
         record.write(home.root(), site.agent.name)?;
         applied?;
@@ -202,6 +218,14 @@ pub fn unsetup(desk: &Desk, args: &UnsetupArgs) -> Result<Outcome> {
         let applied = setup::apply_unsetup(&changes, &mut record);
         record.write(&site.folder, site.agent.name)?;
         let kept = applied?;
+        for other in AGENTS.iter().filter(|other| other.name != site.agent.name) {
+            if let Some(mut record) = Record::read(&site.folder, other.name)?
+                && !record.folders.is_empty()
+            {
+                record.sweep([]);
+                record.write(&site.folder, other.name)?;
+            }
+        }
         let kept = kept.iter().map(|path| format!("the backup stays: {}", site.short(path)));
         notes.extend(kept);
     }
@@ -252,8 +276,15 @@ async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
     let is_missing = |state: &State| !state.held && (state.part == Part::Server || site.was_put(state.part));
     let mut table = Table::new(STATES);
     let mut parts = Vec::new();
+    let mut faults = Vec::new();
+    for target in &site.targets {
+        faults.extend(site.fault(target)?.map(|fault| (&target.path, fault)));
+    }
     for state in &states {
-        let word = if state.held {
+        let is_malformed = faults.iter().any(|(path, _)| *path == &state.target.path);
+        let word = if is_malformed {
+            "malformed"
+        } else if state.held {
             "set up"
         } else if is_missing(state) {
             "missing"
@@ -265,7 +296,7 @@ async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
         table.add(vec![state.part.name().to_owned(), word.to_owned(), site.short(path)]);
     }
     let connected = connect(site).await?;
-    let is_short = connected.is_err() || states.iter().any(is_missing);
+    let is_short = connected.is_err() || !faults.is_empty() || states.iter().any(is_missing);
     let (tools, problem) = match connected {
         Ok(tools) => (Some(tools), None),
         Err(problem) => (None, Some(problem)),
@@ -280,6 +311,9 @@ async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
             None => format!("{} connects: {} tools", site.agent.title, tools.unwrap_or_default()),
             Some(problem) => format!("{} does not connect: {problem}", site.agent.title),
         });
+        for (_, fault) in faults.iter().filter(|(_, fault)| problem.as_ref() != Some(fault)) {
+            desk.output.note(fault);
+        }
     }
     Ok(if is_short { Outcome::Short } else { Outcome::Done })
 }
@@ -287,6 +321,9 @@ async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
 /// Starts what the agent's file says, and counts the tools.
 async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
     let Some(target) = site.targets.first() else { return Ok(Err("it has no configuration".to_owned())) };
+    if let Some(fault) = site.fault(target)? {
+        return Ok(Err(fault));
+    }
     let text = text_of(target)?.unwrap_or_default();
     let Some(command) = command_in(target, &text) else {
         let hint =

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, within};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
+use crate::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 
 /// Longest query that is read.
 const QUERY_BYTES_MAX: u64 = 256 * 1024;
@@ -30,10 +31,10 @@ pub struct SqlArgs {
     #[arg(long = "set", value_name = "NAME=VALUE")]
     params: Vec<String>,
     /// Most rows of each statement, 1 to 10000 [default: 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(1..=SQL_ROWS_MAX))]
     limit: Option<usize>,
     /// Most seconds that the query may take, 1 to 60 [default: 10]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = within(1..=SQL_SECONDS_MAX))]
     timeout: Option<usize>,
 }
 
@@ -115,6 +116,8 @@ fn show(desk: &Desk, result: &Value, number: usize, of: usize) -> Result<()> {
         return Ok(());
     }
     match &result["result"] {
+        // Of several statements, some are only there for the others.
+        Value::Null if of == 1 => desk.output.note("NONE: the query has no value"),
         Value::Null => {}
         Value::Array(rows) if rows.is_empty() => {
             let nothing = if result["wrote_nothing"].is_null() { "no rows" } else { READ_ONLY };

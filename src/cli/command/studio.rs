@@ -31,7 +31,7 @@ const STUDIO: Endpoint = Endpoint {
     status: "op_studio_status",
     close: "op_studio_close",
     open: "read-only; open until this command is interrupted (Ctrl-C)",
-    lost: "the endpoint was closed by `cerebro studio --stop`, or the daemon has left",
+    ended: "the endpoint was closed by `cerebro studio --stop`",
     closed: "the endpoint is closed",
     none: "no endpoint was open",
 };

@@ -5,13 +5,16 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{Desk, Outcome, within};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
+use crate::domain::limits::LISTING_MAX;
 
 /// How often the progress is looked at.
 const GLANCE: Duration = Duration::from_millis(500);
+/// How many jobs are listed.
+const JOBS_DEFAULT: usize = 50;
 
 /// Look at the worker that gives memories their vectors, or pause it
 #[derive(Debug, Args)]
@@ -37,7 +40,7 @@ struct WaitArgs {
     wait: bool,
 }
 
-/// List what waits for the worker or was given up, or try it again
+/// List what waits for the worker or was given up, or try that again
 #[derive(Debug, Args)]
 pub struct JobsArgs {
     #[command(subcommand)]
@@ -54,11 +57,11 @@ enum JobsAction {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Which ones
-    #[arg(long, value_enum, default_value_t = State::Dead)]
-    state: State,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    /// Which ones [default: all, those that were given up first]
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// At most so many, 1 to 500
+    #[arg(long, value_name = "N", default_value_t = JOBS_DEFAULT, value_parser = within(1..=LISTING_MAX))]
     limit: usize,
 }
 
@@ -84,6 +87,7 @@ pub struct ReindexArgs {
 
 const JOBS: &[(&str, Layout)] = &[
     ("memory", Layout::Fixed),
+    ("state", Layout::Fixed),
     ("attempts", Layout::Count),
     ("due", Layout::Moment),
     ("title", Layout::Flexible),
@@ -104,6 +108,9 @@ pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
     }
     daemon.close().await;
     show(desk, &facts)?;
+    if request == "op_worker_pause" && facts["state"] != "paused" {
+        desk.output.note("it pauses as soon as what it is at is done");
+    }
     Ok(if wait && !is_done(&facts) { Outcome::Short } else { Outcome::Done })
 }
 
@@ -125,6 +132,8 @@ fn show(desk: &Desk, facts: &Value) -> Result<()> {
         ("tokens today", shown(&facts["tokens_today"])),
         ("requests today", shown(&facts["requests_today"])),
         ("note", shown(&facts["detail"])),
+        ("relations ask", shown(&facts["relations"])),
+        ("relations fault", shown(&facts["relations_fault"])),
     ])
 }
 
@@ -171,20 +180,41 @@ pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
             return Ok(Outcome::Done);
         }
         Some(JobsAction::List(list)) => list,
-        None => ListArgs { state: State::Dead, limit: 50 },
+        None => ListArgs { state: None, limit: JOBS_DEFAULT },
     };
-    let state = list.state.to_possible_value().map(|value| value.get_name().to_owned());
-    let request = Request::new("op_jobs").with("state", state).with("limit", list.limit);
-    let answer = daemon.ask(request).await?;
+    let answer = match list.state {
+        Some(state) => daemon.ask(jobs_in(state, list.limit)).await?,
+        None => all_jobs(&daemon, list.limit).await?,
+    };
     daemon.close().await;
     if desk.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     let (queued, leased, dead) = (&answer["queued"], &answer["leased"], &answer["dead"]);
     desk.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
-    let fields = ["memory", "attempts", "due_at", "title", "error"];
-    desk.output.table(&Table::of(JOBS, &fields, &answer["jobs"]), "none to list")?;
+    let fields = ["memory", "state", "attempts", "due_at", "title", "error"];
+    let rows = ["jobs", "under_way", "waiting"].into_iter().filter_map(|name| answer[name].as_array());
+    let rows = Value::Array(rows.flatten().cloned().collect());
+    desk.output.table(&Table::of(JOBS, &fields, &rows), "none to list")?;
     Ok(Outcome::Done)
+}
+
+fn jobs_in(state: State, limit: usize) -> Request {
+    let state = state.to_possible_value().map(|value| value.get_name().to_owned());
+    Request::new("op_jobs").with("state", state).with("limit", limit)
+}
+
+/// Jobs of every state, together at most so many. `jobs` are those that were given up: what scripts look for.
+async fn all_jobs(daemon: &Daemon, limit: usize) -> Result<Value> {
+    let count = |rows: &Value| rows.as_array().map_or(0, Vec::len);
+    let mut answer = daemon.ask(jobs_in(State::Dead, limit)).await?;
+    let mut room = limit - count(&answer["jobs"]).min(limit);
+    for (name, state) in [("under_way", State::Leased), ("waiting", State::Queued)] {
+        let rows = if room == 0 { json!([]) } else { daemon.ask(jobs_in(state, room)).await?["jobs"].take() };
+        room -= count(&rows).min(room);
+        answer[name] = rows;
+    }
+    Ok(answer)
 }
 
 pub async fn reindex(desk: &Desk, args: ReindexArgs) -> Result<Outcome> {
