@@ -36,7 +36,7 @@ install: build ## put the program into BINDIR (~/.cargo/bin)
 bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
 	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
 
-bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000)
+bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000 WHOLE=1)
 	@$(CARGO) bench --locked --bench drain
 
 profile: deps ## where a save spends its time, by stage (SIZES=1000)

@@ -1,8 +1,11 @@
 //! What a caller notices of the worker: searches and saves with a long queue draining, beside the same with
-//! the worker paused. `make bench-worker`; `JOBS` (default 10,000) is the length of the queue.
+//! the worker paused. `make bench-worker`; `JOBS` (default 10,000) is the length of the queue. With `WHOLE=1` it
+//! waits until the queue is empty (some 0.1 s a memory on two cores, for the made-up words are many
+//! tokens), and measures searches among all those vectors.
 //!
 //! It runs the real model of `make model`. Calls are a tenth of a second apart, so that the worker does work
 //! between them, and then back to back. Linux only.
+#![expect(clippy::cast_precision_loss, reason = "bytes far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
 #[path = "harness/client.rs"]
@@ -10,6 +13,8 @@ mod client;
 #[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/corpus.rs"]
 mod corpus;
+#[path = "harness/resident.rs"]
+mod resident;
 #[path = "harness/stats.rs"]
 mod stats;
 #[expect(dead_code, reason = "shared with another report")]
@@ -23,6 +28,7 @@ use serde_json::json;
 
 use client::{Client, Home};
 use corpus::Corpus;
+use resident::resident_bytes;
 use stats::{median, percentile};
 use table::{Row, Target};
 
@@ -30,6 +36,10 @@ const JOBS: usize = 10_000;
 const SEARCHES: usize = 200;
 const SAVES: usize = 100;
 const APART: Duration = Duration::from_millis(100);
+/// The bounds with vectors, at 20,000 memories: milliseconds, and megabytes with the model loaded.
+const VECTORS_P50_MAX: f64 = 8.0;
+const VECTORS_P99_MAX: f64 = 30.0;
+const VECTORS_RESIDENT_MAX: f64 = 450.0;
 /// How much slower the slowest of a hundred searches may be with the queue draining.
 const SLOWER_MAX: f64 = 2.0;
 
@@ -73,8 +83,68 @@ fn queue(client: &mut Client) -> Result<u64> {
     stats["worker"]["queue_depth"].as_u64().context("no queue in mem_stats")
 }
 
-fn row(name: &'static str, jobs: usize, measured: f64, idle: f64, target: Target) -> Row {
-    Row { name, size: jobs, measured, unit: "ms", reference: Some(("paused", idle)), target }
+/// Waits until the queue is empty, with a line every half minute.
+fn drain(client: &mut Client) -> Result<()> {
+    for beat in 0_u32.. {
+        let left = queue(client)?;
+        if left == 0 {
+            break;
+        }
+        if beat % 15 == 0 {
+            eprintln!("{left} memories wait for their vectors");
+        }
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    Ok(())
+}
+
+/// Searches among the vectors of all memories, beside those with nearly none.
+fn with_vectors(
+    home: &Home,
+    client: &mut Client,
+    corpus: &mut Corpus,
+    jobs: usize,
+    before: &Times,
+) -> Result<Vec<Row>> {
+    // The first ones read the vectors into memory.
+    searches(client, corpus, Duration::ZERO)?;
+    let times = searches(client, corpus, Duration::ZERO)?;
+    let resident = resident_bytes(home)? as f64 / 1e6;
+    let few = |value: f64| ("without vectors", value);
+    Ok(vec![
+        row(
+            "search p50, all have vectors",
+            jobs,
+            median(&times),
+            few(median(&before.dense)),
+            Target::AtMost(VECTORS_P50_MAX),
+        ),
+        row(
+            "search p99, all have vectors",
+            jobs,
+            percentile(&times, 99.0),
+            few(percentile(&before.dense, 99.0)),
+            Target::AtMost(VECTORS_P99_MAX),
+        ),
+        Row {
+            name: "resident memory of the daemon",
+            size: jobs,
+            measured: resident,
+            unit: "MB",
+            reference: None,
+            target: Target::AtMost(VECTORS_RESIDENT_MAX),
+        },
+    ])
+}
+
+fn row(
+    name: &'static str,
+    size: usize,
+    measured: f64,
+    reference: (&'static str, f64),
+    target: Target,
+) -> Row {
+    Row { name, size, measured, unit: "ms", reference: Some(reference), target }
 }
 
 fn main() -> Result<()> {
@@ -104,14 +174,20 @@ fn main() -> Result<()> {
 
     let p99 = |times: &[f64]| percentile(times, 99.0);
     let bound = |idle: f64| Target::AtMost(idle * SLOWER_MAX);
-    let rows = [
-        row("search p50, 100 ms apart", jobs, median(&busy.paced), median(&idle.paced), Target::None),
-        row("search p99, 100 ms apart", jobs, p99(&busy.paced), p99(&idle.paced), bound(p99(&idle.paced))),
-        row("search p50, back to back", jobs, median(&busy.dense), median(&idle.dense), Target::None),
-        row("search p99, back to back", jobs, p99(&busy.dense), p99(&idle.dense), bound(p99(&idle.dense))),
-        row("save p50", jobs, median(&busy.saves), median(&idle.saves), Target::None),
-        row("save p99", jobs, p99(&busy.saves), p99(&idle.saves), bound(p99(&idle.saves))),
+    let beside = |name, busy: f64, idle: f64, target| row(name, jobs, busy, ("paused", idle), target);
+    let mut rows = vec![
+        beside("search p50, 100 ms apart", median(&busy.paced), median(&idle.paced), Target::None),
+        beside("search p99, 100 ms apart", p99(&busy.paced), p99(&idle.paced), bound(p99(&idle.paced))),
+        beside("search p50, back to back", median(&busy.dense), median(&idle.dense), Target::None),
+        beside("search p99, back to back", p99(&busy.dense), p99(&idle.dense), bound(p99(&idle.dense))),
+        beside("save p50", median(&busy.saves), median(&idle.saves), Target::None),
+        beside("save p99", p99(&busy.saves), p99(&idle.saves), bound(p99(&idle.saves))),
     ];
+    let whole = std::env::var("WHOLE").is_ok_and(|value| value == "1");
+    if whole {
+        drain(&mut client)?;
+        rows.extend(with_vectors(&home, &mut client, &mut corpus, jobs, &idle)?);
+    }
     println!();
     table::print(&rows);
     let drained = (before + SAVES as u64).saturating_sub(after);

@@ -12,6 +12,8 @@ mod client;
 mod corpus;
 #[path = "harness/reference.rs"]
 mod reference;
+#[path = "harness/resident.rs"]
+mod resident;
 #[path = "harness/stages.rs"]
 mod stages;
 #[path = "harness/stats.rs"]
@@ -29,6 +31,7 @@ use serde_json::json;
 use client::{Client, Home};
 use corpus::{Corpus, Note};
 use reference::{BareLog, FullText};
+use resident::resident_bytes;
 use stats::{mean, median, percentile};
 use table::{Row, Target};
 
@@ -97,15 +100,6 @@ impl Report {
         eprintln!("{}", row.markdown());
         self.rows.push(row);
     }
-}
-
-/// Resident memory of the daemon, in bytes.
-fn resident_bytes(home: &Home) -> Result<u64> {
-    let pid = home.daemon_pid()?.context("no daemon runs")?;
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS line")?;
-    let kib: u64 = line.split_whitespace().nth(1).context("VmRSS without a number")?.parse()?;
-    Ok(kib * 1_024)
 }
 
 /// Bytes that everything below the home takes on disk: allocated blocks, not lengths.

@@ -54,7 +54,7 @@ fn what_a_person_does_an_agent_sees() {
     assert_eq!(agent.search("gannet"), Vec::<String>::new());
     home.json(&["restore", &id]);
     assert_eq!(agent.search("gannet"), [id.clone()]);
-    let purged = home.json(&["delete", &id, "--hard"]);
+    let purged = home.json(&["delete", &id, "--hard", "--yes"]);
     assert_eq!(purged["outcome"], "purged", "{purged}");
     assert!(!home.export_text().contains("gannet"));
 }

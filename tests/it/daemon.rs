@@ -3,10 +3,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use crate::support::{Agent, Finished, Home, Pump, json, wait_for};
+use cerebro::daemon::hello::{Hello, Role};
+
+use crate::support::{Agent, Finished, Home, Pump, json, skip, wait_for};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).permissions().mode() & 0o777
@@ -75,6 +79,18 @@ fn start_and_stop_can_be_said_twice() {
 }
 
 #[test]
+fn a_daemon_that_is_told_to_stop_has_nothing_to_complain_of() {
+    let home = Home::new();
+    home.agent().save("Before the end", "Kept.");
+    home.run(&["daemon", "stop"]).success();
+    let log = home.run(&["daemon", "logs"]).success();
+    assert!(log.contains("leaving"), "{log}");
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
+    assert_eq!(complaints, [""; 0]);
+}
+
+#[test]
 fn start_and_stop_speak_json() {
     let home = Home::new();
     let started = home.json(&["daemon", "start"]);
@@ -93,6 +109,43 @@ fn folders_and_socket_are_the_users_alone() {
     assert_eq!(mode(&home.data().join("run/daemon.sock")), 0o600);
     for file in ["daemon.log", "daemon.lock"] {
         assert_eq!(mode(&home.data().join(file)) & 0o077, 0, "{file}");
+    }
+}
+
+/// Only root can become somebody else; for any other user this looks at its own connection alone.
+#[test]
+fn another_user_is_not_served_even_where_the_folders_are_open() {
+    const NOBODY: u32 = 65_534;
+    // It may be cut off before it has said a word, so that the write of it must not kill it.
+    const GREET: &str = "use Socket; $SIG{PIPE} = 'IGNORE'; socket(S, PF_UNIX, SOCK_STREAM, 0) or die \"socket: $!\";\
+        connect(S, sockaddr_un($ARGV[0])) or die \"connect: $!\"; syswrite(S, $ARGV[1] . chr(10));\
+        alarm 30; my $answer = <S>; print defined $answer ? $answer : 'cut off'";
+    let home = Home::new();
+    home.run(&["daemon", "start"]).success();
+    let socket = home.data().join("run/daemon.sock");
+    for path in [home.data().parent().unwrap(), home.data(), &home.data().join("run"), &socket] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let hello = serde_json::to_string(&Hello::of_this_process(Role::Operator)).unwrap();
+    let greet = |user: Option<u32>| {
+        let mut perl = Command::new("perl");
+        perl.args(["-e", GREET]).arg(&socket).arg(&hello).current_dir("/");
+        if let Some(user) = user {
+            perl.uid(user);
+        }
+        let done = perl.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    assert!(greet(None).contains("served"));
+    let is_open = socket.ancestors().skip(1).all(|folder| mode(folder) & 0o001 != 0);
+    if !rustix::process::getuid().is_root() {
+        skip("only root can become another user");
+    } else if !is_open {
+        skip("another user cannot come to the folder for temporary files");
+    } else {
+        assert_eq!(greet(Some(NOBODY)), "cut off");
+        assert!(home.run(&["daemon", "logs"]).success().contains("another user"));
     }
 }
 

@@ -60,7 +60,7 @@ fn a_sound_home_has_no_findings() {
     assert_eq!((code, &told["ok"]), (0, &json!(true)), "{told:#}");
     for name in [
         "home", "config", "permissions", "disk", "leftovers", "daemon", "versions", "rows", "events",
-        "edges", "links", "revisions", "jobs", "vectors", "index", "model", "backup",
+        "edges", "links", "revisions", "jobs", "vectors", "index", "model", "relations", "backup",
     ] {
         assert_eq!(check(&told, name).0, "ok", "{told:#}");
     }
@@ -69,6 +69,15 @@ fn a_sound_home_has_no_findings() {
     let nothing = Home::new();
     assert_eq!(examined(&nothing, &[]).0, 0);
     assert!(!nothing.data().exists(), "looking made a home");
+}
+
+#[test]
+fn what_setup_makes_is_for_its_owner_alone() {
+    let home = Home::new();
+    home.agent().save("First", "Of a new home.");
+    home.run(&["setup", "cursor"]).success();
+    let (_, told) = examined(&home, &[]);
+    assert_eq!(check(&told, "permissions").0, "ok", "{told}");
 }
 
 #[test]
@@ -288,6 +297,33 @@ fn a_home_that_another_process_holds_is_named() {
     assert!(!words.contains("cerebro daemon"), "the daemon that was there before does not hold it: {words}");
     drop(held);
     assert_eq!(examined(&home, &[]).0, 0);
+}
+
+#[test]
+fn a_daemon_without_the_lock_is_seen() {
+    let home = furnished();
+    home.json(&["daemon", "start"]);
+    // As when the file is removed under it: it holds the lock of a file that is no longer there.
+    let lock = home.data().join("daemon.lock");
+    let text = fs::read(&lock).unwrap();
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, text).unwrap();
+    fs::set_permissions(&lock, Permissions::from_mode(0o600)).unwrap();
+    assert_seen(&home, "daemon", "does not hold daemon.lock");
+    assert_kept(&home, "daemon");
+    assert!(home.data().join("run/daemon.sock").exists(), "the socket of a living daemon was taken away");
+    home.run(&["daemon", "stop"]).success();
+    assert_eq!(examined(&home, &[]).0, 0);
+}
+
+#[test]
+fn relations_that_nobody_can_draw_are_a_finding() {
+    let home = Home::with_config("[relations]\nprovider = \"openai\"\n");
+    home.agent().save("One", "First text.");
+    assert_seen(&home, "relations", "names no `model`");
+    let shown = home.json(&["worker", "status"]);
+    assert!(shown["relations_fault"].as_str().unwrap().contains("names no `model`"), "{shown}");
+    assert!(home.run(&["worker", "status"]).success().contains("names no `model`"));
 }
 
 #[test]

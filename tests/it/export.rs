@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::{Home, json};
+use crate::support::{Home, Value, json};
 
 /// A home with something of every kind.
 fn furnished() -> Home {
@@ -104,6 +104,28 @@ fn what_was_imported_is_served() {
         agent.ok("mem_save", json!({"title": "Kept", "content": "Third text.", "topic_key": "config/kept"}));
     assert_eq!(again["revision"], 4, "the topic key holds: {again:?}");
     assert_eq!(agent.get(&own)["content"], "Before the import.");
+}
+
+#[test]
+fn what_was_imported_need_not_be_read_again_by_the_index() {
+    let home = furnished();
+    let text = home.export_text();
+    let other = Home::new();
+    // A large file comes in several parts, the edges last: their events change nothing that is searched.
+    let (edges, rest): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.contains(r#""kind":"edge""#));
+    assert!(!edges.is_empty());
+    for (name, lines) in [("rest", rest.join("\n")), ("edges", [rest[0], &edges.join("\n")].join("\n"))] {
+        let file = home.work().join(name);
+        fs::write(&file, lines).unwrap();
+        other.run(&["import", file.to_str().unwrap()]).success();
+    }
+    let last = other.events().iter().filter_map(|event| event["seq"].as_u64()).max();
+    other.run(&["daemon", "stop"]).success();
+    let meta = fs::read(other.data().join("index/meta.json")).unwrap();
+    let index: Value = serde_json::from_slice(&meta).unwrap();
+    let reached: Value = serde_json::from_str(index["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(reached["local"].as_u64(), last, "{reached}");
 }
 
 #[test]

@@ -325,7 +325,7 @@ fn it_closes_with_the_command_and_with_the_daemon() {
 
     let mut served = Served::open(&home, &[]);
     assert_eq!(home.json(&["serve", "--stop"])["closed"], json!(true));
-    assert_eq!(served.ended(), 1);
+    assert_eq!(served.ended(), 0, "closed on request");
 
     let mut served = Served::open(&home, &[]);
     finish(home.command().args(["daemon", "stop"])).success();

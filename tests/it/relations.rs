@@ -241,3 +241,16 @@ fn relations_are_looked_up_by_index() {
     let around = found.iter().filter(|one| one["from"] == ids[0].as_str() || one["to"] == ids[0].as_str());
     assert_eq!(around.count(), 98, "{graph}");
 }
+
+#[test]
+fn a_key_that_is_not_accepted_is_shown_where_the_worker_is() {
+    let embedder = Fickle::start();
+    let refusal = json!({ "error": { "message": "no such key" } }).to_string();
+    let llm = Provider::start(vec![Scene::Answer(401, "", refusal); 4]);
+    let home = with_model(&embedder, &llm);
+    pair(&mut home.agent());
+    let fault = wait_for("the refusal to be shown", || {
+        home.json(&["worker", "status"])["relations_fault"].as_str().map(str::to_owned)
+    });
+    assert!(fault.contains("no such key") && fault.contains("[relations]"), "{fault}");
+}

@@ -2,6 +2,7 @@
 //! save; also when the server dies in the middle.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{
@@ -103,6 +104,21 @@ fn insist(agent: &mut Agent, title: &str, content: &str) -> (String, usize) {
     panic!("never answered");
 }
 
+/// The certificate of a server in these tests nobody trusts; that it speaks no TLS at all shows as much of the program.
+#[test]
+fn a_server_that_cannot_be_reached_safely_is_told() {
+    let server = Surreal::start();
+    for scheme in ["wss", "https"] {
+        let home = server.home(scheme, "");
+        let done = home.run(&["save", "Title", "Text."]);
+        let said = &done.stderr;
+        assert_ne!(done.code(), 0);
+        assert!(said.contains(&server.url(scheme)) && said.contains("cannot be reached"), "{scheme}: {said}");
+        let log = std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
+        assert!(!log.contains("panicked"), "{scheme}: {log}");
+    }
+}
+
 #[test]
 fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
     let mut server = Surreal::start();
@@ -111,15 +127,19 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
         home.agent().save("First", "Both are connected.");
     }
     let count = scaled(100).max(20);
-    let (mut saved, mut errors) = (BTreeSet::new(), 0);
+    let (mut saved, mut total, mut errors) = (BTreeSet::new(), 0, 0);
+    // They save at least so often, and until the last outage is over, however fast the machine is.
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = homes
             .iter()
             .enumerate()
             .map(|(n, home)| {
+                let over = &over;
                 scope.spawn(move || {
                     let mut agent = home.agent();
-                    (0..count)
+                    (0..)
+                        .take_while(|i| *i < count || !over.load(Ordering::SeqCst))
                         .map(|i| insist(&mut agent, &format!("Home {n} save {i}"), &word(i)))
                         .collect::<Vec<_>>()
                 })
@@ -131,15 +151,18 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
             std::thread::sleep(Duration::from_millis(700));
             server.begin();
         }
+        over.store(true, Ordering::SeqCst);
         for writer in writers {
             for (id, refused) in writer.join().unwrap() {
                 saved.insert(id);
+                total += 1;
                 errors += refused;
             }
         }
     });
     assert!(errors > 0, "no call met the outage");
-    assert_eq!(saved.len(), 2 * count, "an id was given twice");
+    assert!(total >= 2 * count, "{total}");
+    assert_eq!(saved.len(), total, "an id was given twice");
     let held = memories(&homes[1]);
     let ids: BTreeSet<String> = held.iter().map(|memory| memory["id"].as_str().unwrap().to_owned()).collect();
     assert!(saved.is_subset(&ids), "acknowledged saves are gone");
@@ -247,4 +270,15 @@ fn each_memory_is_embedded_once() {
     let texts: Vec<String> = provider.texts().into_iter().filter(|text| text.contains("Once")).collect();
     let distinct: BTreeSet<&String> = texts.iter().collect();
     assert_eq!((texts.len(), distinct.len()), (2 * count, 2 * count));
+}
+
+#[test]
+fn the_database_that_the_daemon_has_may_be_named() {
+    let server = Surreal::start();
+    let home = server.home("ws", "");
+    home.run(&["save", "Title", "Text."]).success();
+    home.run(&["list", "--db", &server.url("ws")]).success();
+    home.run(&["list", "--db", &format!("{}/rpc", server.url("ws"))]).success();
+    let refused = home.run(&["list", "--db", "ws://127.0.0.1:9"]);
+    assert!(refused.code() == 1 && refused.stderr.contains(&server.url("ws")), "{refused:?}");
 }

@@ -123,13 +123,68 @@ fn twice_is_once_and_other_options_replace_the_first() {
         let once = tree(&home.user());
         setup(&home, &[agent]).success();
         assert_eq!(tree(&home.user()), once, "{agent}");
-        setup(&home, &[agent, "--allow", "--no-hooks"]).success();
+        setup(&home, &[agent, "--no-hooks", "--no-instructions"]).success();
         setup(&home, &[agent]).success();
         assert_eq!(tree(&home.user()), once, "{agent}: options of an earlier time are left");
         let second = setup(&home, &[agent, "--json"]).json();
         let outcomes = second["files"].as_array().unwrap().iter().all(|file| file["outcome"] == "unchanged");
         assert!(outcomes, "{second}");
     }
+}
+
+#[test]
+fn permissions_stay_until_unsetup_takes_them_out() {
+    for (agent, file, keys) in AGENTS {
+        let home = Home::new();
+        write(&home, file, &existing(file, keys));
+        setup(&home, &[agent]).success();
+        let without = tree(&home.user());
+        setup(&home, &[agent, "--allow"]).success();
+        let allowed = tree(&home.user());
+        let again = setup(&home, &[agent]);
+        assert_eq!(again.stderr.contains("--allow"), allowed != without, "{agent}: {again:?}");
+        again.success();
+        assert_eq!(tree(&home.user()), allowed, "{agent}: a setup without --allow took the permissions out");
+        home.run(&["unsetup", agent]).success();
+        setup(&home, &[agent]).success();
+        assert_eq!(tree(&home.user()), without, "{agent}");
+    }
+}
+
+#[test]
+fn notes_are_of_what_was_put_in() {
+    for (agent, option, word) in [
+        ("codex", "--no-hooks", "hooks"),
+        ("opencode", "--no-hooks", "plugin"),
+        ("cursor", "--no-instructions", "rules"),
+        ("windsurf", "--no-instructions", "rules"),
+        ("zed", "--no-instructions", "rules"),
+    ] {
+        let home = Home::new();
+        let said = setup(&home, &[agent, "--dry-run"]).stderr;
+        assert!(said.contains(word), "{agent}: {said}");
+        let said = setup(&home, &[agent, option]).stderr;
+        assert!(!said.contains(word), "{agent} {option}: {said}");
+    }
+}
+
+#[test]
+fn folders_that_several_agents_share_go_with_the_last_one() {
+    let home = Home::new();
+    let before = tree(&home.user());
+    for agent in ["opencode", "zed", "vscode"] {
+        setup(&home, &[agent]).success();
+    }
+    for agent in ["opencode", "vscode", "zed"] {
+        home.run(&["unsetup", agent]).success();
+    }
+    assert_eq!(tree(&home.user()), before);
+    assert!(!home.data().join("setup/opencode.json").exists(), "a record of nothing is left");
+    // A folder that the user put something into since stays.
+    setup(&home, &["opencode"]).success();
+    write(&home, ".config/mine", "text");
+    home.run(&["unsetup", "opencode"]).success();
+    assert_eq!(tree(&home.user()).len(), before.len() + 2, "{:?}", tree(&home.user()).keys());
 }
 
 #[test]
@@ -163,6 +218,12 @@ fn a_malformed_file_is_left_alone_and_so_are_the_others() {
         assert!(refused.stderr.contains(file), "{agent}: {refused:?}");
         assert!(refused.stderr.contains("line 2") || refused.stderr.contains("line 3"), "{refused:?}");
         assert_eq!(tree(&home.user()), before, "{agent}");
+        let checked = setup(&home, &[agent, "--check"]);
+        assert_eq!(checked.code(), 1, "{agent}: {checked:?}");
+        assert!(checked.stdout.contains("malformed"), "{agent}: {checked:?}");
+        let said = &checked.stderr;
+        assert!(said.contains("line 2") || said.contains("line 3"), "{agent}: {said}");
+        assert!(!said.contains("no entry"), "{agent}: {said}");
     }
     let home = Home::new();
     write(&home, ".cursor/mcp.json", "{ \"mcpServers\": [] }");

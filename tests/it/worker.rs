@@ -223,3 +223,13 @@ fn jobs_that_cannot_run_do_not_keep_the_daemon() {
     drop(agent);
     wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
 }
+
+#[test]
+fn pausing_and_resuming_say_how_it_is_then() {
+    let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
+    state(&home, "off");
+    for _ in 0..3 {
+        assert_eq!(home.json(&["worker", "pause"])["state"], "paused");
+        assert_eq!(home.json(&["worker", "resume"])["state"], "off");
+    }
+}

@@ -288,7 +288,9 @@ fn kill(pid: u32) {
 }
 
 fn is_running(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists() && !is_zombie(pid)
+    // The first thread of a killed process may be gone while others still hold its locks and sockets.
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    threads > 1 || (threads == 1 && !is_zombie(pid))
 }
 
 fn is_zombie(pid: u32) -> bool {
