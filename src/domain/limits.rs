@@ -77,7 +77,9 @@ pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 /// Most writes that wait for the writer; further callers wait for a place.
 pub const WRITE_QUEUE_MAX: usize = 1_024;
 /// Most attempts of a write that meets a transaction conflict.
-pub const WRITE_ATTEMPTS_MAX: u32 = 8;
+pub const WRITE_ATTEMPTS_MAX: u32 = 32;
+/// The longest pause between two of them.
+pub const WRITE_PAUSE_MAX: Duration = Duration::from_millis(64);
 /// Most homes that ever wrote to one database, this one among them.
 pub const WRITERS_MAX: usize = 256;
 /// Most memories that wait for the lexical index before a save waits for it to catch up.

@@ -7,11 +7,12 @@ use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, StoredModel,
+    attempts::Attempts,
     read::{Vars, one, take},
     row::{JobRow, datetime, memory_id, memory_record, timestamp},
     statement::{self, Statement},
 };
-use crate::domain::{MemoryId, Project, Timestamp, limits::WRITE_ATTEMPTS_MAX};
+use crate::domain::{MemoryId, Project, Timestamp};
 
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
@@ -157,15 +158,13 @@ impl Store {
         statement: Statement,
         vars: Vars,
     ) -> Result<surrealdb::IndexedResults, StoreError> {
-        for attempt in 0..WRITE_ATTEMPTS_MAX {
+        let mut attempts = Attempts::default();
+        loop {
             match self.engine()?.run(statement, vars.0.clone()).await {
-                Err(error) if error.is_retryable() => {
-                    tokio::time::sleep(std::time::Duration::from_millis(2 << attempt)).await;
-                }
+                Err(error) if error.is_retryable() => attempts.again().await?,
                 done => return done,
             }
         }
-        Err(StoreError::Conflict)
     }
 
     /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that work

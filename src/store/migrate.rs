@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use surrealdb::types::{SurrealValue, Value, Variables};
 
-use super::{StoreError, engine::Engine, statement};
+use super::{StoreError, attempts::Attempts, engine::Engine, statement};
 
 struct Migration {
     version: u32,
@@ -35,27 +35,19 @@ fn checksum(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How often migrating begins anew when others migrate the same store.
-const ATTEMPTS_MAX: u32 = 10;
-/// How long it waits before, at first; each time twice as long, up to 16 times.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
-
 /// Applies what is missing, each migration in a transaction of its own together with its record. Of several
 /// processes that come at once, one applies it; the others look again.
 ///
 /// # Errors
 /// [`StoreError::SchemaTooNew`] and [`StoreError::MigrationChanged`] leave the store untouched.
 pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
-    for attempt in 0..ATTEMPTS_MAX {
+    let mut attempts = Attempts::default();
+    loop {
         match migrate_once(engine).await {
-            Err(error) if error.is_retryable() => {
-                tracing::debug!(attempt, "another process migrates the store");
-                tokio::time::sleep(PAUSE * (1 << attempt.min(4))).await;
-            }
+            Err(error) if error.is_retryable() => attempts.again().await?,
             done => return done,
         }
     }
-    Err(StoreError::Conflict)
 }
 
 async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
 mod access;
+mod attempts;
 mod browse;
 mod dump;
 mod engine;

@@ -7,6 +7,7 @@ use tokio::sync::MutexGuard;
 
 use super::{
     JobKind, Store, StoreError,
+    attempts::Attempts,
     row::{
         EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
@@ -15,7 +16,6 @@ use super::{
 };
 use crate::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Revision, Session, SessionId, Timestamp,
-    limits::WRITE_ATTEMPTS_MAX,
 };
 
 /// What one call changes. Everything in it is committed together or not at all.
@@ -113,19 +113,16 @@ impl Store {
         E: From<StoreError>,
         F: for<'w> Fn(&'w mut Write<'_>) -> Step<'w, T, E>,
     {
-        for attempt in 0..WRITE_ATTEMPTS_MAX {
+        let mut attempts = Attempts::default();
+        loop {
             let mut write = self.begin().await?;
             let output = decide(&mut write).await?;
             match write.commit().await {
                 Ok(()) => return Ok(output),
-                Err(error) if error.is_retryable() => {
-                    tracing::debug!(attempt, "a write met another one");
-                    tokio::time::sleep(std::time::Duration::from_millis(1 << attempt)).await;
-                }
+                Err(error) if error.is_retryable() => attempts.again().await?,
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(StoreError::Conflict.into())
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {
