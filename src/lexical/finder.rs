@@ -217,6 +217,8 @@ impl Meanings {
 /// A memory that holds a word of the query, or is called by it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
+    /// Its place in the roster of its segment.
+    pub entry: usize,
     /// Its best passage.
     pub best: DocAddress,
     pub score: f32,
@@ -249,7 +251,7 @@ impl Finder<'_> {
         for doc in &exact {
             scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
         }
-        for entry in roster.entries() {
+        for (at, entry) in roster.entries().iter().enumerate() {
             let passages = entry.first..entry.first + entry.passages;
             let (mut best, mut mask) = (entry.first, 0);
             for doc in passages {
@@ -263,7 +265,7 @@ impl Finder<'_> {
                 let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
                 let score = recall::of_best(top * lift, entry.passages);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
-                out.push(Candidate { best, score, mask, exact: exact.contains(&entry.first) });
+                out.push(Candidate { entry: at, best, score, mask, exact: exact.contains(&entry.first) });
             }
         }
         Ok(())

@@ -5,7 +5,6 @@ use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 use tantivy::DocAddress;
 
 use super::{
-    LexicalError, Result,
     finder::{Candidate as Found, Finder},
     roster::{Entry, Roster, Seat},
     schema::id_to_number,
@@ -53,12 +52,7 @@ struct Gathering<'a> {
 
 /// Gathers the memories that hold words of the query, at most [`SEARCH_DEPTH_MAX`], and those that are `near`
 /// in meaning and meet the query's conditions.
-pub fn gather(
-    finder: &Finder<'_>,
-    rosters: &[Arc<Roster>],
-    found: Vec<Found>,
-    near: &[Near],
-) -> Result<Pool> {
+pub fn gather(finder: &Finder<'_>, rosters: &[Arc<Roster>], found: Vec<Found>, near: &[Near]) -> Pool {
     let found = deepest(found, SEARCH_DEPTH_MAX);
     let room = found.len() + near.len();
     let pool = Pool {
@@ -76,7 +70,7 @@ pub fn gather(
         sizes: HashMap::new(),
     };
     for candidate in &found {
-        gathering.add_found(candidate)?;
+        gathering.add_found(candidate);
     }
     let mut lenders: Vec<usize> = (0..found.len().min(LENDERS_MAX)).collect();
     for (rank, near) in near.iter().enumerate() {
@@ -90,7 +84,7 @@ pub fn gather(
     for from in lenders {
         gathering.link(from);
     }
-    Ok(gathering.pool)
+    gathering.pool
 }
 
 /// The best `depth` by words, the best first; ties at the end are cut by place.
@@ -127,13 +121,12 @@ impl Gathering<'_> {
         at
     }
 
-    fn add_found(&mut self, found: &Found) -> Result<()> {
-        let entry = self.rosters[found.best.segment_ord as usize].of(found.best.doc_id).copied();
-        let entry = entry.ok_or_else(|| LexicalError::Damaged("a passage without its first".to_owned()))?;
-        let at = self.push(found.best.segment_ord, &entry, Place { passage: found.best, mask: found.mask });
+    fn add_found(&mut self, found: &Found) {
+        let rosters = self.rosters;
+        let entry = &rosters[found.best.segment_ord as usize].entries()[found.entry];
+        let at = self.push(found.best.segment_ord, entry, Place { passage: found.best, mask: found.mask });
         let candidate = &mut self.pool.candidates[at];
         (candidate.words, candidate.exact) = (found.score, found.exact);
-        Ok(())
     }
 
     /// The place of what is near, unless the conditions leave it out.

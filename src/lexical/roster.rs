@@ -28,6 +28,8 @@ pub struct Entry {
     pub session: u64,
     /// Microseconds since 1970.
     pub date: i64,
+    /// The place of the memory's entry before this one: after a revision an older, deleted one may be there too.
+    earlier: Option<u32>,
 }
 
 impl Entry {
@@ -45,8 +47,8 @@ pub type Seat = (u64, i64, u64);
 pub struct Roster {
     /// In the order of the passages.
     entries: Vec<Entry>,
-    /// Their places in `entries` by memory.
-    by_memory: Vec<u32>,
+    /// The place in `entries` of each memory's last entry.
+    by_memory: HashMap<u64, u32>,
     /// Their seats in order, each with its place in `entries`.
     by_seat: Vec<(Seat, u32)>,
 }
@@ -56,18 +58,20 @@ impl Roster {
         let numbers = segment.numbers()?;
         let (memories, sessions, dates) = (segment.memories()?, segment.sessions()?, segment.dates()?);
         let mut entries: Vec<Entry> = Vec::new();
+        let mut by_memory = HashMap::new();
+        let mut count = 0;
         for (first, number) in (0u32..).zip(&numbers) {
             match entries.last_mut().filter(|_| *number > 0) {
                 Some(entry) => entry.passages += 1,
                 None => {
                     let at = first as usize;
                     let (memory, session, date) = (memories[at], sessions[at], dates[at]);
-                    entries.push(Entry { first, passages: 1, memory, session, date });
+                    let earlier = by_memory.insert(memory, count);
+                    entries.push(Entry { first, passages: 1, memory, session, date, earlier });
+                    count += 1;
                 }
             }
         }
-        let mut by_memory: Vec<u32> = (0..).take(entries.len()).collect();
-        by_memory.sort_unstable_by_key(|at| entries[*at as usize].memory);
         let mut by_seat: Vec<(Seat, u32)> = entries.iter().map(Entry::seat).zip(0..).collect();
         by_seat.sort_unstable();
         Ok(Self { entries, by_memory, by_seat })
@@ -78,19 +82,10 @@ impl Roster {
         &self.entries
     }
 
-    /// The memory that a passage belongs to.
-    pub fn of(&self, doc: DocId) -> Option<&Entry> {
-        let after = self.entries.partition_point(|entry| entry.first <= doc);
-        self.entries.get(after.checked_sub(1)?)
-    }
-
-    /// The entries of a memory: after a revision an older, deleted one may be there too.
+    /// The entries of a memory, the last one first.
     pub fn find(&self, memory: u64) -> impl Iterator<Item = &Entry> {
-        let from = self.by_memory.partition_point(|at| self.entries[*at as usize].memory < memory);
-        self.by_memory[from..]
-            .iter()
-            .map(move |at| &self.entries[*at as usize])
-            .take_while(move |entry| entry.memory == memory)
+        let last = self.by_memory.get(&memory).map(|at| &self.entries[*at as usize]);
+        std::iter::successors(last, |entry| entry.earlier.map(|at| &self.entries[at as usize]))
     }
 
     /// How many memories a session has here, those that are deleted among them.

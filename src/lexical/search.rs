@@ -71,7 +71,7 @@ pub fn search(
 ) -> Result<Answer> {
     let (finder, meanings, found) = find(view, rosters, fields, query)?;
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
-    let pool = gather(&finder, rosters, found, near)?;
+    let pool = gather(&finder, rosters, found, near);
     let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights);
     let matched = signs(ranked.first(), &pool, &meanings).label();
     let mut words = words_analyzer();

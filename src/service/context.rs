@@ -71,6 +71,7 @@ impl Service {
     /// A failing store.
     pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Context, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        self.warm(&project);
         // One more than is shown tells whether there are older ones.
         let limits = OverviewLimits { few: RECENT_MAX, pinned: PINNED_MAX, recent: request.limit + 1 };
         let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;

@@ -276,16 +276,19 @@ impl Service {
         within: Option<&HashSet<MemoryId>>,
     ) -> Result<Option<VectorLeg>, ServiceError> {
         let Some(ready) = self.ready().await? else { return Ok(None) };
-        let Some(vector) = self.question(&ready, question).await else { return Ok(None) };
-        let keep = |memory: &MemoryId| within.is_none_or(|within| within.contains(memory));
-        let Projects::Of { project, with_personal } = projects else {
-            return self.by_graph(&ready, None, &vector, k, &keep).await.map(Some);
-        };
-        let mut asked = vec![project.clone()];
-        if *with_personal && !project.is_none() {
-            asked.push(Project::none());
+        let mut asked = Vec::new();
+        if let Projects::Of { project, with_personal } = projects {
+            asked.push(project.clone());
+            asked.extend((*with_personal && !project.is_none()).then(Project::none));
         }
-        if self.load(&ready, &asked).await? {
+        // The first search after a start reads the vectors while the model is loaded.
+        let (vector, loaded) = tokio::join!(self.question(&ready, question), self.load(&ready, &asked));
+        let (Some(vector), loaded) = (vector, loaded?) else { return Ok(None) };
+        let keep = |memory: &MemoryId| within.is_none_or(|within| within.contains(memory));
+        if asked.is_empty() {
+            return self.by_graph(&ready, None, &vector, k, &keep).await.map(Some);
+        }
+        if loaded {
             let packed = Packed::new(&vector);
             if let Some(Some(hits)) = self.0.vectors.read(|space| space.nearest(&asked, &packed, k, &keep)) {
                 let model = ready.model.name.clone();
@@ -293,6 +296,20 @@ impl Service {
             }
         }
         self.by_graph(&ready, Some(&asked), &vector, k, &keep).await.map(Some)
+    }
+
+    /// Begins to read the vectors of a project, in the background: who asks for its context will search it.
+    pub(super) fn warm(&self, project: &Project) {
+        let (service, projects) = (self.clone(), [project.clone(), Project::none()]);
+        tokio::spawn(async move {
+            let warmed = async {
+                let Some(ready) = service.ready().await? else { return Ok(false) };
+                service.load(&ready, &projects).await
+            };
+            if let Err(error) = warmed.await {
+                tracing::warn!(%error, "vectors could not be read ahead; the next search tries again");
+            }
+        });
     }
 
     /// The vector of a question, if the model gives it in time. The work goes on when the wait is over, so

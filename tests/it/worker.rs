@@ -233,3 +233,20 @@ fn pausing_and_resuming_say_how_it_is_then() {
         assert_eq!(home.json(&["worker", "resume"])["state"], "off");
     }
 }
+
+#[test]
+fn who_asks_for_the_context_has_the_vectors_read_ahead() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config(""));
+    save(&mut home.agent(), 3);
+    drained(&home);
+    home.kill_daemon();
+    let asked = provider.requests();
+    let mut agent = home.pump().project("demo").env("CEREBRO_LOG", "cerebro=debug").start();
+    agent.ok("mem_context", json!({}));
+    wait_for("the vectors to be read", || {
+        let log = std::fs::read_to_string(home.data().join("daemon.log")).unwrap();
+        log.contains("the vectors of a project are in memory").then_some(())
+    });
+    assert_eq!(provider.requests(), asked, "nothing is spent before something is searched");
+}
