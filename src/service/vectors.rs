@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Bytes of the largest project whose vectors are all compared: 65,536 passages of 384 numbers.
-pub const EXACT_BYTES_MAX: usize = 48 << 20;
+pub const EXACT_BYTES_MAX: usize = 24 << 20;
 /// Bytes that the vectors of all projects in memory may take.
-const VECTORS_BYTES_MAX: usize = 64 << 20;
+const VECTORS_BYTES_MAX: usize = 48 << 20;
 /// How many vectors are read at once.
 const PAGE: usize = 500;
 /// How long a search waits for the vectors of a project to be read.
@@ -409,7 +409,7 @@ impl Service {
             return Ok(true);
         }
         let count = self.store().count_vectors(&ready.model, project).await?;
-        if count * ready.model.dimension * size_of::<i16>() > EXACT_BYTES_MAX {
+        if count * ready.model.dimension > EXACT_BYTES_MAX {
             return Ok(false);
         }
         let begun = Instant::now();

@@ -28,7 +28,8 @@ impl Attempts {
             return Err(StoreError::Conflict);
         }
         tracing::debug!(attempt = self.made, "a write met another one");
-        tokio::time::sleep(rand::rng().random_range(Duration::ZERO..=longest(self.made))).await;
+        let pause = rand::rng().random_range(Duration::ZERO..=longest(self.made));
+        tokio::time::sleep(pause).await;
         Ok(())
     }
 }

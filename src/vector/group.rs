@@ -7,12 +7,14 @@ use std::{
 
 use multiversion::multiversion;
 
-use super::{Change, Near, ONE, Packed};
+use super::{Change, Near, Packed};
 use crate::{domain::MemoryId, relate::Likeness};
 
 /// A passage is looked at first for each memory that is wanted, and one more for so many of them; then more,
 /// where many belong together.
 const SPARE: usize = 4;
+/// What a similarity of 1 is as a whole number: all that the 24 bits of a float's fraction tell.
+const ONE: f32 = 16_777_216.0;
 
 #[derive(Debug)]
 struct Place {
@@ -23,8 +25,9 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Group {
     dimension: usize,
-    /// The vectors, one behind the other, in the order of `places`.
-    numbers: Vec<i16>,
+    /// The vectors, one behind the other, in the order of `places`; and what 1 stands for in each.
+    numbers: Vec<i8>,
+    steps: Vec<f32>,
     places: Vec<Place>,
     /// Where the passages of each memory are.
     rows: HashMap<MemoryId, Vec<usize>>,
@@ -32,11 +35,12 @@ pub(super) struct Group {
 
 impl Group {
     pub(super) fn new(dimension: usize) -> Self {
-        Self { dimension, numbers: Vec::new(), places: Vec::new(), rows: HashMap::new() }
+        Self { dimension, numbers: Vec::new(), steps: Vec::new(), places: Vec::new(), rows: HashMap::new() }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.numbers.capacity() * size_of::<i16>() + self.places.capacity() * size_of::<Place>() * 3
+        let vectors = self.numbers.capacity() + self.steps.capacity() * size_of::<f32>();
+        vectors + self.places.capacity() * size_of::<Place>() * 3
     }
 
     pub(super) fn has(&self, memory: &MemoryId) -> bool {
@@ -47,7 +51,8 @@ impl Group {
         if vector.dimension() != self.dimension {
             return;
         }
-        self.numbers.extend_from_slice(&vector.0);
+        self.numbers.extend_from_slice(&vector.numbers);
+        self.steps.push(vector.step);
         self.rows.entry(memory.clone()).or_default().push(self.places.len());
         self.places.push(Place { memory, passage });
     }
@@ -71,30 +76,29 @@ impl Group {
     pub(super) fn likeness(&self, passages: &[Packed], except: &MemoryId, k: usize) -> Likeness {
         let mut bests = vec![i32::MIN; self.places.len()];
         for passage in passages.iter().filter(|passage| passage.dimension() == self.dimension) {
-            for (best, product) in bests.iter_mut().zip(products(&self.numbers, self.dimension, &passage.0)) {
-                *best = product.max(*best);
+            for (best, similarity) in bests.iter_mut().zip(self.similarities(passage)) {
+                *best = similarity.max(*best);
             }
         }
         let best = |rows: &Vec<usize>| rows.iter().filter_map(|row| bests.get(*row)).max().copied();
         let others = self.rows.iter().filter(|(memory, _)| *memory != except);
         let others = others.filter_map(|(memory, rows)| Some((memory, best(rows)?)));
         let (mut count, mut sum, mut squares) = (0_usize, 0_i64, 0_i128);
-        // The worst one on top: the least product, of equals the larger id.
+        // The worst one on top: the least similarity, of equals the larger id.
         let mut nearest = BinaryHeap::with_capacity(k + 1);
-        for (memory, product) in others.filter(|(_, product)| *product != i32::MIN) {
+        for (memory, similarity) in others.filter(|(_, similarity)| *similarity != i32::MIN) {
             count += 1;
-            sum += i64::from(product);
-            squares += i128::from(product).pow(2);
-            nearest.push((Reverse(product), memory));
+            sum += i64::from(similarity);
+            squares += i128::from(similarity).pow(2);
+            nearest.push((Reverse(similarity), memory));
             if nearest.len() > k {
                 nearest.pop();
             }
         }
-        let one = f64::from(ONE * ONE);
+        let one = f64::from(ONE);
         let of = count.max(1) as f64;
         // Of n numbers, the variance is (n Σx² - (Σx)²) / n².
         let spread = i128::try_from(count).unwrap_or_default() * squares - i128::from(sum).pow(2);
-        let similarity = |product: i32| (product as f32 / (ONE * ONE)).min(1.0);
         Likeness {
             count,
             mean: sum as f64 / of / one,
@@ -102,9 +106,17 @@ impl Group {
             nearest: nearest
                 .into_sorted_vec()
                 .into_iter()
-                .map(|(Reverse(product), memory)| (memory.clone(), similarity(product)))
+                .map(|(Reverse(similarity), memory)| (memory.clone(), share(similarity)))
                 .collect(),
         }
+    }
+
+    /// How near each passage is to a vector, in order.
+    fn similarities(&self, vector: &Packed) -> Vec<i32> {
+        let products = products(&self.numbers, self.dimension, &vector.numbers);
+        #[expect(clippy::cast_possible_truncation, reason = "no cosine is far above 1")]
+        let similarity = |(product, step): (i32, &f32)| (product as f32 * step * vector.step * ONE) as i32;
+        products.into_iter().zip(&self.steps).map(similarity).collect()
     }
 
     fn remove(&mut self, memory: &MemoryId) {
@@ -114,6 +126,7 @@ impl Group {
         for row in rows {
             let last = self.places.len() - 1;
             self.places.swap_remove(row);
+            self.steps.swap_remove(row);
             let from = last * self.dimension;
             self.numbers.copy_within(from..from + self.dimension, row * self.dimension);
             self.numbers.truncate(from);
@@ -125,10 +138,14 @@ impl Group {
     }
 }
 
+fn share(similarity: i32) -> f32 {
+    (similarity as f32 / ONE).min(1.0)
+}
+
 /// Each row's product with a vector, by the widest instructions that the processor has. See [`Packed`] for why
 /// no sum overflows.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
-fn products(rows: &[i16], dimension: usize, vector: &[i16]) -> Vec<i32> {
+fn products(rows: &[i8], dimension: usize, vector: &[i8]) -> Vec<i32> {
     let mut products = Vec::with_capacity(rows.len() / dimension.max(1));
     // A loop and not `collect`, which would not be compiled for those instructions.
     for row in rows.chunks_exact(dimension.max(1)) {
@@ -142,14 +159,14 @@ fn products(rows: &[i16], dimension: usize, vector: &[i16]) -> Vec<i32> {
 }
 
 struct Scored<'a> {
-    product: i32,
+    similarity: i32,
     place: &'a Place,
 }
 
 /// The better first; a total order, because no passage is there twice.
 fn better(a: &Scored<'_>, b: &Scored<'_>) -> Ordering {
-    b.product
-        .cmp(&a.product)
+    b.similarity
+        .cmp(&a.similarity)
         .then_with(|| a.place.memory.cmp(&b.place.memory))
         .then_with(|| a.place.passage.cmp(&b.place.passage))
 }
@@ -162,8 +179,9 @@ pub(super) fn nearest(
 ) -> Vec<Near> {
     let mut scored: Vec<Scored<'_>> = Vec::with_capacity(groups.iter().map(|group| group.places.len()).sum());
     for group in groups {
-        let products = products(&group.numbers, group.dimension, &query.0).into_iter();
-        scored.extend(products.zip(&group.places).map(|(product, place)| Scored { product, place }));
+        let similarities = group.similarities(query).into_iter();
+        scored
+            .extend(similarities.zip(&group.places).map(|(similarity, place)| Scored { similarity, place }));
     }
     let mut found: Vec<Near> = Vec::new();
     let mut seen: HashSet<&MemoryId> = HashSet::new();
@@ -181,7 +199,7 @@ pub(super) fn nearest(
                 found.push(Near {
                     memory: one.place.memory.clone(),
                     passage: one.place.passage,
-                    similarity: (one.product as f32 / (ONE * ONE)).min(1.0),
+                    similarity: share(one.similarity),
                 });
             }
         }

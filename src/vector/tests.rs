@@ -32,6 +32,8 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
+/// How far a similarity may be off by packing, where a vector has few numbers: each is off by up to 1/254 of the largest.
+const OFF: f64 = 1e-2;
 const ALL: &dyn Fn(&MemoryId) -> bool = &|_| true;
 
 fn space(p: &Project, rows: Vec<(MemoryId, u32, Packed)>, dimension: usize) -> Space {
@@ -49,15 +51,15 @@ fn packed_similarity_is_that_of_floats() {
         let p = project("p");
         let space = space(&p, vec![(id(1), 0, Packed::new(&other))], 384);
         let near = space.nearest(&[p], &Packed::new(&query), 1, ALL).unwrap();
-        assert!((f64::from(near[0].similarity) - cosine(&query, &other)).abs() < 1e-3);
+        assert!((f64::from(near[0].similarity) - cosine(&query, &other)).abs() < 2e-3);
     }
     // As near as can be is 1, and the largest sum does not overflow.
     let same = Packed::new(&[1.0; 4096]);
     let p = project("p");
     let space = space(&p, vec![(id(1), 0, same.clone())], 4096);
     assert!((space.nearest(&[p], &same, 1, ALL).unwrap()[0].similarity - 1.0).abs() < 2e-3);
-    assert_eq!(Packed::new(&[0.0, 0.0]), Packed(vec![0, 0]));
-    assert_eq!(Packed::new(&[0.0, -7.0]), Packed(vec![0, -32_767]));
+    assert_eq!(Packed::new(&[0.0, 0.0]), Packed { numbers: vec![0, 0], step: 0.0 });
+    assert_eq!(Packed::new(&[0.0, -7.0]), Packed { numbers: vec![0, -127], step: 1.0 / 127.0 });
 }
 
 #[test]
@@ -144,7 +146,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(near.len(), want.len());
         for near in near {
             let best = want[&near.memory].iter().map(|v| cosine(v, &query)).fold(f64::MIN, f64::max);
-            proptest::prop_assert!((f64::from(near.similarity) - best).abs() < 1e-3);
+            proptest::prop_assert!((f64::from(near.similarity) - best).abs() < OFF);
         }
     }
 }
@@ -171,12 +173,12 @@ fn likeness_is_that_of_a_plain_list() {
     let likeness = space.likeness(&p, &asked, &id(7), 5).unwrap();
     let plain = Likeness::to(best.iter().map(|(id, value)| (id.clone(), *value as f32)).collect());
     assert_eq!(likeness.count, 149);
-    assert!((likeness.mean - plain.mean).abs() < 1e-4 && (likeness.deviation - plain.deviation).abs() < 1e-4);
+    assert!((likeness.mean - plain.mean).abs() < 1e-3 && (likeness.deviation - plain.deviation).abs() < 1e-3);
     let mut nearest = plain.nearest;
     nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
     assert_eq!(likeness.nearest.len(), 5);
     for (one, plain) in likeness.nearest.iter().zip(&nearest) {
-        assert!(one.0 == plain.0 && (one.1 - plain.1).abs() < 1e-3, "{one:?} {plain:?}");
+        assert!(one.0 == plain.0 && f64::from((one.1 - plain.1).abs()) < OFF, "{one:?} {plain:?}");
     }
     assert_eq!(space.likeness(&project("other"), &asked, &id(7), 5), None);
     assert_eq!(space.likeness(&p, &[], &id(7), 5).unwrap().count, 0);

@@ -41,12 +41,16 @@ fn each_daemon_finds_what_the_other_saves() {
     for scheme in ["ws", "http"] {
         let homes = [server.home(scheme, ""), server.home(scheme, "")];
         let mut agents = [homes[0].agent(), homes[1].agent()];
-        for n in 0..4 {
-            let text = format!("the {} of {scheme}", word(n));
-            let id = agents[n % 2].save(&format!("Title {n} {scheme}"), &text);
-            let took = found(&mut agents[(n + 1) % 2], &text, &id);
-            assert!(took < SOON, "{scheme}: found after {took:?}");
-        }
+        let mut took: Vec<Duration> = (0..5)
+            .map(|n| {
+                let text = format!("the {} of {scheme}", word(n));
+                let id = agents[n % 2].save(&format!("Title {n} {scheme}"), &text);
+                found(&mut agents[(n + 1) % 2], &text, &id)
+            })
+            .collect();
+        took.sort_unstable();
+        // The one in the middle, since other tests take the processors now and then.
+        assert!(took[2] < SOON, "{scheme}: found after {took:?}");
         let id = agents[0].save(&format!("Gone {scheme}"), &format!("{} goes", word(77)));
         found(&mut agents[1], &word(77), &id);
         agents[1].ok("mem_delete", json!({"id": id}));
@@ -57,34 +61,36 @@ fn each_daemon_finds_what_the_other_saves() {
 #[test]
 fn concurrent_saves_are_all_there_and_the_log_has_no_gaps() {
     let server = Surreal::start();
-    // Both come to an empty database at once.
-    let homes = [server.home("ws", ""), server.home("ws", "")];
-    let count = scaled(200);
+    // All come to an empty database at once.
+    let homes = [server.home("ws", ""), server.home("ws", ""), server.home("ws", "")];
+    let count = scaled(150);
     std::thread::scope(|scope| {
         for (n, home) in homes.iter().enumerate() {
             scope.spawn(move || {
                 let mut agent = home.agent();
                 for i in 0..count {
                     agent.save(&format!("Home {n} save {i}"), &format!("{} of {n}", word(i)));
-                    // One topic that both write.
-                    let turn =
-                        json!({"title": "Shared", "content": format!("{n} at {i}"), "topic_key": "a/b"});
-                    agent.ok("mem_save", turn);
+                    // One topic that all write, more often than anything else: whoever loses must get through.
+                    for turn in 0..3 {
+                        let content = format!("{n} at {i}, {turn}");
+                        let shared = json!({"title": "Shared", "content": content, "topic_key": "a/b"});
+                        agent.ok("mem_save", shared);
+                    }
                 }
             });
         }
     });
     for home in &homes {
         let held = memories(home);
-        assert_eq!(held.len(), 2 * count + 1);
+        assert_eq!(held.len(), homes.len() * count + 1);
         let titles: BTreeSet<String> = held.iter().map(|memory| memory["title"].to_string()).collect();
-        assert_eq!(titles.len(), 2 * count + 1);
+        assert_eq!(titles.len(), homes.len() * count + 1);
         let shared = held.iter().find(|memory| memory["title"] == "Shared").unwrap();
-        assert_eq!(shared["revision"], 2 * count, "no revision of the shared topic is lost");
+        assert_eq!(shared["revision"], homes.len() * count * 3, "no revision of the shared topic is lost");
     }
     let events = all_events(&homes);
     let writers: BTreeSet<String> = events.iter().map(|event| event["writer"].to_string()).collect();
-    assert_eq!(writers.len(), 2, "{writers:?}");
+    assert_eq!(writers.len(), homes.len(), "{writers:?}");
     crate::crash::assert_events_have_no_gaps(&events);
 }
 
