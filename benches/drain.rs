@@ -13,8 +13,9 @@ mod client;
 #[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/corpus.rs"]
 mod corpus;
-#[path = "harness/resident.rs"]
-mod resident;
+#[expect(dead_code, reason = "shared with another report")]
+#[path = "harness/process.rs"]
+mod process;
 #[path = "harness/stats.rs"]
 mod stats;
 #[expect(dead_code, reason = "shared with another report")]
@@ -28,7 +29,7 @@ use serde_json::json;
 
 use client::{Client, Home};
 use corpus::Corpus;
-use resident::resident_bytes;
+use process::resident_bytes;
 use stats::{median, percentile};
 use table::{Row, Target};
 

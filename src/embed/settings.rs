@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 use crate::text;
 
-/// Threads of one inference of a model on this machine. A second one halves the time of a long
-/// passage and leaves that of a query as it is; more would take them from the user's own work.
-pub const THREADS: usize = 2;
+/// Threads of one inference of a model on this machine. A second one takes a fifth off the time of a long
+/// passage, for twice the work, and leaves that of a query as it is.
+pub const THREADS: usize = 1;
 /// Most texts of one call of a model on this machine.
 pub const BATCH: usize = 16;
 /// How long an idle model stays in memory.

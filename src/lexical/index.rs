@@ -374,12 +374,13 @@ impl Index {
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query, after every change pushed before it. `near` are the memories nearest to it in
-    /// meaning, the nearest first; those that do not meet its conditions are passed over.
+    /// Answers a query, after every change pushed before it. `near` gives the memories nearest to it in
+    /// meaning, the nearest first, and is asked when its words were found; those that do not meet its conditions
+    /// are passed over.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
-    pub fn search(&self, query: &Query, near: &[Near]) -> Result<Answer> {
+    pub fn search(&self, query: &Query, near: impl FnOnce() -> Arc<Vec<Near>>) -> Result<Answer> {
         let view = self.view()?;
         guarded(|| {
             let rosters = self.rosters.of(&view)?;

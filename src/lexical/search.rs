@@ -61,17 +61,17 @@ pub struct Hit {
     pub similarity: Option<f32>,
 }
 
-/// Answers a query from one view of the index, with what is `near` to it in meaning.
+/// Answers a query from one view of the index, with what is `near` to it in meaning, which is asked last.
 pub fn search(
     view: &View,
     rosters: &[Arc<Roster>],
     fields: &Fields,
     query: &Query,
-    near: &[Near],
+    near: impl FnOnce() -> Arc<Vec<Near>>,
 ) -> Result<Answer> {
     let (finder, meanings, found) = find(view, rosters, fields, query)?;
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
-    let pool = gather(&finder, rosters, found, near);
+    let pool = gather(&finder, rosters, found, &near());
     let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights);
     let matched = signs(ranked.first(), &pool, &meanings).label();
     let mut words = words_analyzer();

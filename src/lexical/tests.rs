@@ -1,6 +1,6 @@
 //! The index from outside: freshness, filters, order, reopening, damage.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use super::*;
 use crate::domain::limits;
@@ -53,7 +53,7 @@ fn put(index: &Index, doc: Doc, seq: u64) {
 }
 
 fn ids(index: &Index, query: &Query) -> Vec<String> {
-    index.search(query, &[]).unwrap().hits.iter().map(|hit| hit.id.to_string()).collect()
+    index.search(query, Arc::default).unwrap().hits.iter().map(|hit| hit.id.to_string()).collect()
 }
 
 fn new_index() -> (tempfile::TempDir, Index) {
@@ -86,11 +86,11 @@ fn what_is_queued_is_found_as_if_it_were_committed() {
         put(&index, doc(id, title, content), seq);
     }
     let asked = ["walrus", "ice", "src/ice.rs", "the sleeping walrus on the ice", "nothing of it"].map(query);
-    let queued: Vec<Answer> = asked.iter().map(|query| index.search(query, &[]).unwrap()).collect();
+    let queued: Vec<Answer> = asked.iter().map(|query| index.search(query, Arc::default).unwrap()).collect();
     assert_eq!(index.checkpoint(), Checkpoint::default(), "nothing is committed yet");
     index.flush().unwrap();
     for (query, queued) in asked.iter().zip(&queued) {
-        assert_eq!(index.search(query, &[]).unwrap(), *queued, "{}", query.text);
+        assert_eq!(index.search(query, Arc::default).unwrap(), *queued, "{}", query.text);
     }
 }
 
@@ -243,7 +243,7 @@ fn exact_comes_first_and_ties_go_to_the_newer_then_by_id() {
     put(&index, newer, 2);
     put(&index, doc(A, "Cache: policy!", "nothing else here, and a good many words about other things"), 3);
     put(&index, doc("dddddddddddd", "same", "cache cache cache cache policy"), 4);
-    let answer = index.search(&query("cache policy"), &[]).unwrap();
+    let answer = index.search(&query("cache policy"), Arc::default).unwrap();
     let order: Vec<&str> = answer.hits.iter().map(|hit| hit.id.as_str()).collect();
     assert_eq!(order, [A, C, B, "dddddddddddd"]);
     assert!(answer.hits[0].exact && !answer.hits[1].exact);
@@ -257,12 +257,12 @@ fn missing_words_relax_and_stop_words_alone_still_find() {
     let (_dir, index) = new_index();
     put(&index, doc(A, "note", "to be or not to be"), 1);
     put(&index, doc(B, "note", "the scheduler retries jobs"), 2);
-    let whole = index.search(&query("how does the scheduler retry a job?"), &[]).unwrap();
+    let whole = index.search(&query("how does the scheduler retry a job?"), Arc::default).unwrap();
     assert!(!whole.relaxed && whole.hits[0].full && whole.matched == Match::Strong);
-    let part = index.search(&query("scheduler jobs on kubernetes with helm charts"), &[]).unwrap();
+    let part = index.search(&query("scheduler jobs on kubernetes with helm charts"), Arc::default).unwrap();
     assert!(part.relaxed && part.hits.len() == 1 && part.matched != Match::Strong);
     assert_eq!(ids(&index, &query("to be or not to be")), [A]);
-    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\"), &[]).unwrap().matched, Match::None);
+    assert_eq!(index.search(&query("?!\"(){}[]^~*:\\"), Arc::default).unwrap().matched, Match::None);
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn damage_is_found_and_never_panics_through() {
                 }
             }
             let (index, checkpoint) = Index::open(copy.path()).unwrap();
-            match index.search(&query("kept"), &[]) {
+            match index.search(&query("kept"), Arc::default) {
                 Ok(answer) if checkpoint.is_some() => assert_eq!(answer.total, 20, "{file:?} {harm}"),
                 Ok(answer) => assert_eq!(answer.total, 0, "{file:?} {harm}"),
                 Err(error) => assert!(matches!(error, LexicalError::Damaged(_)), "{file:?} {harm}: {error}"),
@@ -383,7 +383,7 @@ proptest::proptest! {
     fn any_query_is_answered(text in "\\PC{0,300}|[\"'(){}\\[\\]^~*:+!&|\\\\/<> -]{0,2000}") {
         let (_dir, index) = new_index();
         put(&index, doc(A, "title", "some content"), 1);
-        proptest::prop_assert!(index.search(&query(&text), &[]).is_ok());
+        proptest::prop_assert!(index.search(&query(&text), Arc::default).is_ok());
     }
 }
 

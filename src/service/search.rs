@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::{runtime::Handle, sync::watch};
+
 use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX},
@@ -97,9 +99,15 @@ impl Service {
             offset: request.offset.min(SEARCH_DEPTH_MAX),
             weights: request.weights,
         };
-        let near = self.nearest(&query).await?;
+        let (tell, told) = watch::channel(None);
+        let meaning = async {
+            tell.send_replace(Some(self.nearest(&query).await?));
+            Ok::<(), ServiceError>(())
+        };
         let asked = query.clone();
-        let answer = self.ask(move |index| index.search(&asked, &near)).await?;
+        // The words are looked for while the model reads the question.
+        let words = self.ask(move |index| index.search(&asked, || awaited(told.clone())));
+        let ((), answer) = tokio::try_join!(meaning, words)?;
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
         let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
@@ -114,7 +122,7 @@ impl Service {
         })
     }
 
-    /// The memories nearest to the query in meaning; none without a model.
+    /// The memories nearest to the query in meaning; none without a model. Bounded in time.
     async fn nearest(&self, query: &Query) -> Result<Arc<Vec<Near>>, ServiceError> {
         let filtered = query.scope.is_some()
             || query.kind.is_some()
@@ -136,4 +144,10 @@ impl Service {
         elsewhere.truncate(ELSEWHERE_MAX);
         Ok(elsewhere)
     }
+}
+
+/// Waits, on a thread for blocking work, for what is near; nothing is when the search was given up.
+fn awaited(mut told: watch::Receiver<Option<Arc<Vec<Near>>>>) -> Arc<Vec<Near>> {
+    let near = Handle::current().block_on(told.wait_for(Option::is_some));
+    near.map(|near| near.clone().unwrap_or_default()).unwrap_or_default()
 }
