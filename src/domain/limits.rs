@@ -74,6 +74,8 @@ pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most calls of one connection that are under way at once; further input waits unread.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
+/// Most searches that compute at once; further ones wait for a place.
+pub const SEARCHES_AT_ONCE_MAX: usize = 16;
 /// Most writes that wait for the writer; further callers wait for a place.
 pub const WRITE_QUEUE_MAX: usize = 1_024;
 /// Most attempts of a write that meets a transaction conflict.

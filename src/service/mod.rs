@@ -127,6 +127,8 @@ struct Inner {
     live: Mutex<BTreeSet<SessionId>>,
     /// How many connections each session has now.
     connected: Mutex<HashMap<SessionId, usize>>,
+    /// The places of the searches that compute: each holds a thread while it waits for the model.
+    searches: tokio::sync::Semaphore,
     /// The projects that hold anything, read when first asked for.
     projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
 }
@@ -179,6 +181,7 @@ impl Service {
             backups: backup::Desk::default(),
             live: Mutex::default(),
             connected: Mutex::default(),
+            searches: tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX),
             projects: tokio::sync::OnceCell::new(),
         }));
         let catching_up = service.clone();

@@ -99,6 +99,7 @@ impl Service {
             offset: request.offset.min(SEARCH_DEPTH_MAX),
             weights: request.weights,
         };
+        let _place = self.0.searches.acquire().await;
         let (tell, told) = watch::channel(None);
         let meaning = async {
             tell.send_replace(Some(self.nearest(&query).await?));

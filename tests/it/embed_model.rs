@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Home, Provider, Scene, model_home};
+use crate::support::{Agent, Home, Provider, Scene, json, model_home};
 
 /// A folder with the real model's files and ONNX Runtime, as a user may have them.
 fn files(home: &Home) -> PathBuf {
@@ -205,4 +205,31 @@ fn names_nobody_knows_are_answered_with_those_that_are() {
     let said = home.run(&["model", "use", "openai"]);
     assert!(said.code() == 2 && said.stderr.contains("--model NAME"), "{said:?}");
     assert!(!home.data().join("config.toml").exists(), "a refused choice was written");
+}
+
+#[test]
+fn of_many_questions_at_once_each_gets_its_vector() {
+    const AGENTS: usize = 3;
+    const EACH: usize = 250;
+    let home = Home::new();
+    home.json(&["model", "install", "mine", "--from", files(&home).to_str().unwrap()]);
+    let mut agents: Vec<Agent> = (0..AGENTS).map(|_| home.agent()).collect();
+    agents[0].save("Uploads", "The upload is tried again by the queue.");
+    home.run(&["worker", "status", "--wait"]).success();
+    let asked: Vec<Vec<u64>> = agents
+        .iter_mut()
+        .enumerate()
+        .map(|(agent, one)| {
+            (0..EACH)
+                .map(|n| one.send("mem_search", json!({"query": format!("upload {agent} {n}")})))
+                .collect()
+        })
+        .collect();
+    for (agent, ids) in agents.iter_mut().zip(asked) {
+        for id in ids {
+            assert_eq!(agent.reply(id)["hits"].as_array().unwrap().len(), 1);
+        }
+    }
+    let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
+    assert_eq!(log.matches("went on with words alone").count(), 0, "{log}");
 }
