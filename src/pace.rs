@@ -20,11 +20,16 @@ pub const QUIET: Duration = Duration::from_millis(40);
 /// The longest that callers hold the worker off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);
 
+/// A wait that begins at `first` and has doubled so many times, up to `longest`.
+pub fn doubled(first: Duration, times: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1_u32 << times.min(20)).min(longest)
+}
+
 /// The wait before attempt `attempts` + 1, with up to half of it more by `chance` (0 to 1), so that jobs that
 /// failed together do not come back together.
 pub fn backoff(attempts: u32, chance: f64) -> Duration {
-    let doubled = BACKOFF_FIRST.saturating_mul(1_u32 << attempts.saturating_sub(1).min(20));
-    doubled.min(BACKOFF_MAX).mul_f64(1.0 + chance.clamp(0.0, 1.0) / 2.0)
+    let wait = doubled(BACKOFF_FIRST, attempts.saturating_sub(1), BACKOFF_MAX);
+    wait.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 2.0)
 }
 
 /// Leaves a failing provider alone: closed it lets everything through, open nothing, and after a while one
@@ -59,7 +64,7 @@ impl Breaker {
         let opens = self.is_trying() || self.failures >= BREAKER_FAILURES;
         let wait = opens.then(|| {
             self.opened += 1;
-            BREAKER_FIRST.saturating_mul(1 << (self.opened - 1).min(16)).min(BREAKER_MAX)
+            doubled(BREAKER_FIRST, self.opened - 1, BREAKER_MAX)
         });
         let asked = asked.map(|asked| asked.min(BREAKER_MAX));
         if let Some(wait) = wait.max(asked) {

@@ -58,19 +58,19 @@ impl Roster {
         let numbers = segment.numbers()?;
         let (memories, sessions, dates) = (segment.memories()?, segment.sessions()?, segment.dates()?);
         let mut entries: Vec<Entry> = Vec::new();
-        let mut by_memory = HashMap::new();
-        let mut count = 0;
         for (first, number) in (0u32..).zip(&numbers) {
             match entries.last_mut().filter(|_| *number > 0) {
                 Some(entry) => entry.passages += 1,
                 None => {
                     let at = first as usize;
                     let (memory, session, date) = (memories[at], sessions[at], dates[at]);
-                    let earlier = by_memory.insert(memory, count);
-                    entries.push(Entry { first, passages: 1, memory, session, date, earlier });
-                    count += 1;
+                    entries.push(Entry { first, passages: 1, memory, session, date, earlier: None });
                 }
             }
+        }
+        let mut by_memory = HashMap::with_capacity(entries.len());
+        for (at, entry) in (0..).zip(&mut entries) {
+            entry.earlier = by_memory.insert(entry.memory, at);
         }
         let mut by_seat: Vec<(Seat, u32)> = entries.iter().map(Entry::seat).zip(0..).collect();
         by_seat.sort_unstable();

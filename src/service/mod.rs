@@ -240,6 +240,20 @@ impl Service {
             .await
     }
 
+    /// Whether a write names another project than its caller's. What is known is read then, before the write
+    /// makes it so, for [`Self::meet_project`] after it.
+    async fn leads_elsewhere(
+        &self,
+        project: Option<&Project>,
+        caller: &Caller,
+    ) -> Result<bool, ServiceError> {
+        let elsewhere = project.is_some_and(|project| *project != caller.project);
+        if elsewhere {
+            self.known_projects().await?;
+        }
+        Ok(elsewhere)
+    }
+
     /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
     /// `None` when it is the caller's own or known. From then on it is known.
     async fn meet_project(

@@ -63,11 +63,7 @@ impl Service {
         caller: &Caller,
         request: StartRequest,
     ) -> Result<Started, ServiceError> {
-        let elsewhere = request.project.as_ref().is_some_and(|project| *project != caller.project);
-        if elsewhere {
-            // What is known is read before the session makes it so.
-            self.known_projects().await?;
-        }
+        let elsewhere = self.leads_elsewhere(request.project.as_ref(), caller).await?;
         let job = Arc::new((caller.clone(), request));
         let (session, resumed) = self
             .store()

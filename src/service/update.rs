@@ -90,11 +90,7 @@ impl Service {
         patch.tags = patch.tags.map(|tags| fields::tags(&tags)).transpose()?;
         patch.topic_key =
             patch.topic_key.map(|key| fields::topic_key(&key)).transpose()?.map(Option::unwrap_or_default);
-        let elsewhere = patch.project.as_ref().is_some_and(|project| *project != caller.project);
-        if elsewhere {
-            // What is known is read before the update makes it so.
-            self.known_projects().await?;
-        }
+        let elsewhere = self.leads_elsewhere(patch.project.as_ref(), caller).await?;
         let (memory, changed) = self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
         Ok(Updated { memory, changed, new_project })

@@ -5,7 +5,10 @@ use std::time::Duration;
 use rand::Rng as _;
 
 use super::StoreError;
-use crate::domain::limits::{WRITE_ATTEMPTS_MAX, WRITE_PAUSE_MAX};
+use crate::{
+    domain::limits::{WRITE_ATTEMPTS_MAX, WRITE_PAUSE_MAX},
+    pace,
+};
 
 /// The attempts of one write.
 ///
@@ -36,7 +39,7 @@ impl Attempts {
 
 /// The longest wait before the attempt after the `made`th.
 fn longest(made: u32) -> Duration {
-    Duration::from_millis(1 << made.min(16)).min(WRITE_PAUSE_MAX)
+    pace::doubled(Duration::from_millis(1), made, WRITE_PAUSE_MAX)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use surrealdb::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Remote, StoreError, error::classify};
+use crate::pace;
 
 /// The longest that a connection may take, signing in included.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -154,7 +155,7 @@ impl Link {
                 Ok(live)
             }
             Err(error) => {
-                let pause = (PAUSE_MIN * (1 << place.failures.min(8))).min(PAUSE_MAX);
+                let pause = pace::doubled(PAUSE_MIN, place.failures, PAUSE_MAX);
                 place.failures = place.failures.saturating_add(1);
                 let reason = match &error {
                     StoreError::Unreachable { reason, .. } | StoreError::Remote { reason, .. } => {
