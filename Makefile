@@ -39,7 +39,7 @@ bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10
 bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000 WHOLE=1)
 	@$(CARGO) bench --locked --bench drain
 
-profile: deps ## where a save spends its time, by stage (SIZES=1000)
+profile: deps ## where saves and searches spend their time, by stage (SIZES=1000)
 	@CEREBRO_LOG=cerebro=debug SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
 eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]

@@ -48,7 +48,7 @@ const COLD_STARTS: usize = 5;
 struct Options {
     sizes: Vec<usize>,
     updates: usize,
-    /// Only where saves spend their time.
+    /// Only where calls spend their time.
     stages: bool,
     json: Option<PathBuf>,
 }
@@ -344,17 +344,21 @@ fn updates(count: usize) -> Result<Vec<Row>> {
     Ok(report.rows)
 }
 
-/// Prints where saves spend their time, from the log of a daemon that tells its stages because `CEREBRO_LOG`
-/// says so: `make profile`.
-fn stages_of_saves(size: usize) -> Result<()> {
+/// Prints where saves and searches spend their time, from the log of a daemon that tells its stages because
+/// `CEREBRO_LOG` says so: `make profile`.
+fn profile(size: usize) -> Result<()> {
     let home = Home::new()?;
     let mut corpus = Corpus::new(size as u64);
     let mut client = home.connect()?;
-    let times = (0..size).map(|_| Ok(save(&mut client, &corpus.note())?.1)).collect::<Result<Vec<_>>>()?;
+    let saves = (0..size).map(|_| Ok(save(&mut client, &corpus.note())?.1)).collect::<Result<Vec<_>>>()?;
+    let mut search = || Ok(client.timed("mem_search", &json!({ "query": corpus.note().query }))?.1);
+    let searches = (0..SEARCHES).map(|_| search()).collect::<Result<Vec<_>>>()?;
     drop(client);
     home.stop()?;
     let log = fs::read_to_string(home.path().join(".cerebro/daemon.log")).context("read the daemon's log")?;
-    println!("{size} saves, while the daemon logs their stages:\n\n{}", stages::table(&log, median(&times)));
+    println!("{size} saves and {SEARCHES} searches, while the daemon logs their stages:\n");
+    println!("{}", stages::table(&log, stages::SAVE, median(&saves)));
+    println!("{}", stages::table(&log, stages::SEARCH, median(&searches)));
     Ok(())
 }
 
@@ -362,7 +366,7 @@ fn main() -> Result<()> {
     stats::self_check();
     let options = options()?;
     if options.stages {
-        return options.sizes.iter().try_for_each(|size| stages_of_saves((*size).max(1)));
+        return options.sizes.iter().try_for_each(|size| profile((*size).max(1)));
     }
     let mut rows = Vec::new();
     for size in &options.sizes {

@@ -1,45 +1,69 @@
-//! Where a save spends its time: the spans that the daemon logs at `debug`.
+//! Where calls spend their time: the spans that the daemon logs at `debug`.
 
 use std::collections::BTreeMap;
 
 use crate::stats::{mean, median};
 
-/// The stages of saves, from outside in: the innermost span of a line, and what it is.
-const STAGES: [(&str, &str); 9] = [
-    ("tool", "the call in the daemon, without `rmcp`"),
-    ("arguments", "reading and redacting the arguments"),
-    ("save", "the use case"),
-    ("fields", "validating, redacting, normalising"),
-    ("suggest", "suggesting a topic key"),
-    ("near", "asking the index for near-identical memories"),
-    ("statement{name=commit}", "the transaction"),
-    ("follow", "handing the memory to the index"),
-    ("similar", "comparing with near-identical memories"),
-];
+/// Stages of calls, from outside in: the innermost span of a line, and what it is.
+pub type Stages = [(&'static str, &'static str)];
 
-/// The stages of the saves that a daemon's log tells, as Markdown; `client_ms` is what the client saw.
-pub fn table(log: &str, client_ms: f64) -> String {
+pub const SAVE: (&str, &Stages) = (
+    "mem_save",
+    &[
+        ("tool", "the call in the daemon, without `rmcp`"),
+        ("arguments", "reading and redacting the arguments"),
+        ("save", "the use case"),
+        ("fields", "validating, redacting, normalising"),
+        ("suggest", "suggesting a topic key"),
+        ("near", "asking the index for near-identical memories"),
+        ("statement{name=commit}", "the transaction"),
+        ("follow", "handing the memory to the index"),
+        ("similar", "comparing with near-identical memories"),
+    ],
+);
+
+pub const SEARCH: (&str, &Stages) = (
+    "mem_search",
+    &[
+        ("tool", "the call in the daemon, without `rmcp`"),
+        ("arguments", "reading and redacting the arguments"),
+        ("search", "the use case"),
+        ("question", "the vector of the question"),
+        ("compare", "comparing it with the vectors of the project"),
+        ("words", "looking for the words, beside both"),
+        ("awaited", "waiting for the vectors when the words are done"),
+        ("gather", "gathering the candidates and who stands next to them"),
+        ("rank", "one score of all signals"),
+        ("show", "reading the hits and cutting their previews"),
+        ("elsewhere", "looking at other projects, where the match is not strong"),
+    ],
+);
+
+/// The stages of the calls of a tool that a daemon's log tells, as Markdown; `client_ms` is what the client saw.
+pub fn table(log: &str, (tool, stages): (&str, &Stages), client_ms: f64) -> String {
+    let call = format!("tool{{name={tool}}}");
     let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for line in log.lines().filter(|line| line.contains("tool{name=mem_save}")) {
+    for line in log.lines().map(|line| line.replace('"', "")).filter(|line| line.contains(&call)) {
+        let line = line.as_str();
         if let Some((span, ms)) = closed(line) {
             times.entry(span).or_default().push(ms);
         }
     }
     let mut rows = format!(
-        "| stage | a save | median ms | mean ms |\n|---|---:|---:|---:|\n| client | 1 | {client_ms:.2} | |\n"
+        "| stage | a call | median ms | mean ms |\n|---|---:|---:|---:|\n| client | 1 | {client_ms:.2} | |\n"
     );
-    let saves = times.get("tool{name=mem_save}").map_or(1, Vec::len) as f64;
-    for (stage, what) in STAGES {
-        let name = if stage == "tool" { "tool{name=mem_save}" } else { stage };
+    let calls = times.get(&call).map_or(1, Vec::len) as f64;
+    for (stage, what) in stages {
+        let name = if *stage == "tool" { &call } else { *stage };
         let Some(times) = times.get(name) else { continue };
-        let often = times.len() as f64 / saves;
+        let often = times.len() as f64 / calls;
         let (median, mean) = (median(times), mean(times));
         rows.extend([format!("| `{stage}`: {what} | {often:.2} | {median:.3} | {mean:.3} |\n")]);
     }
     rows
 }
 
-/// The innermost span of a line that tells its end, without quotes, and how long it lived.
+/// The innermost span of a line that tells its end, and how long it lived.
 fn closed(line: &str) -> Option<(String, f64)> {
     let (before, times) = line.split_once(": close time.busy=")?;
     let (busy, idle) = times.split_once(" time.idle=")?;
@@ -53,7 +77,7 @@ fn closed(line: &str) -> Option<(String, f64)> {
             start = at + 1;
         }
     }
-    Some((spans[start..].trim().replace('"', ""), milliseconds(busy)? + milliseconds(idle.trim())?))
+    Some((spans[start..].trim().to_owned(), milliseconds(busy)? + milliseconds(idle.trim())?))
 }
 
 fn milliseconds(text: &str) -> Option<f64> {

@@ -20,31 +20,44 @@ pub enum IdError {
     Session,
 }
 
-fn random() -> String {
-    let mut rng = rand::rng();
-    (0..LENGTH)
-        .map(|i| {
-            // The first of them is a letter, so that an id is never read as a number.
-            let letters = if i == 0 { 26 } else { ALPHABET.len() };
-            char::from(ALPHABET[rng.random_range(0..letters)])
-        })
-        .collect()
+/// Twelve lowercase base32 characters, the first a letter. Their order is that of their text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Short([u8; LENGTH]);
+
+impl Short {
+    fn random() -> Self {
+        let mut rng = rand::rng();
+        // The first of them is a letter, so that an id is never read as a number.
+        let letters = |i| if i == 0 { 26 } else { ALPHABET.len() };
+        Self(std::array::from_fn(|i| ALPHABET[rng.random_range(0..letters(i))]))
+    }
+
+    fn parse(text: &str) -> Result<Self, IdError> {
+        let bytes = <[u8; LENGTH]>::try_from(text.as_bytes()).map_err(|_| IdError::Memory)?;
+        let well_formed = bytes[0].is_ascii_lowercase() && bytes.iter().all(|b| ALPHABET.contains(b));
+        if well_formed { Ok(Self(bytes)) } else { Err(IdError::Memory) }
+    }
+
+    fn as_str(&self) -> &str {
+        // They are letters and digits.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
-fn is_short_id(text: &str) -> bool {
-    text.len() == LENGTH
-        && text.as_bytes()[0].is_ascii_lowercase()
-        && text.bytes().all(|b| ALPHABET.contains(&b))
+impl fmt::Debug for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// The id of a memory: 12 lowercase base32 characters, the first a letter, drawn at random.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MemoryId(String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryId(Short);
 
 impl MemoryId {
     /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
     pub fn random() -> Self {
-        Self(random())
+        Self(Short::random())
     }
 
     /// Reads an id as people and agents write it: with or without `memory:`, in any case, with
@@ -55,30 +68,45 @@ impl MemoryId {
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let text = text.trim();
         let text = text.strip_prefix("memory:").unwrap_or(text);
-        let text = text.to_ascii_lowercase();
-        if is_short_id(&text) { Ok(Self(text)) } else { Err(IdError::Memory) }
+        Short::parse(&text.to_ascii_lowercase()).map(Self)
     }
 
     /// The bare id, without the table's name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
+    }
+
+    /// The id as a number of 60 bits, five for each character.
+    pub fn as_number(&self) -> u64 {
+        self.0.0.iter().fold(0, |number, byte| {
+            let digit = if byte.is_ascii_lowercase() { byte - b'a' } else { byte - b'2' + 26 };
+            number << 5 | u64::from(digit)
+        })
+    }
+
+    /// The inverse of [`Self::as_number`]; `None` for a number that no id has.
+    pub fn from_number(number: u64) -> Option<Self> {
+        let short =
+            Short(std::array::from_fn(|i| ALPHABET[(number >> (5 * (LENGTH - 1 - i)) & 31) as usize]));
+        let id = Self(short);
+        (short.0[0].is_ascii_lowercase() && id.as_number() == number).then_some(id)
     }
 }
 
 impl fmt::Display for MemoryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 /// The id of a prompt: of the same form as a memory's.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PromptId(String);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PromptId(Short);
 
 impl PromptId {
     /// Draws a new id.
     pub fn random() -> Self {
-        Self(random())
+        Self(Short::random())
     }
 
     /// Takes an id that the store or an export holds.
@@ -86,18 +114,18 @@ impl PromptId {
     /// # Errors
     /// [`IdError::Memory`] when it is malformed.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        if is_short_id(text) { Ok(Self(text.to_owned())) } else { Err(IdError::Memory) }
+        Short::parse(text).map(Self)
     }
 
     /// The bare id, without the table's name.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
 impl fmt::Display for PromptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -108,7 +136,7 @@ pub struct SessionId(String);
 impl SessionId {
     /// Mints an id for a client that names none.
     pub fn random() -> Self {
-        Self(format!("s-{}", random()))
+        Self(format!("s-{}", Short::random().as_str()))
     }
 
     /// Reads an id, blanks around it aside.
@@ -159,6 +187,18 @@ mod tests {
             "äbcdefghij2",
         ] {
             assert_eq!(MemoryId::parse(bad), Err(IdError::Memory), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_memory_id_is_a_number_and_back() {
+        for text in ["aaaaaaaaaaaa", "abcdefghij27", "z77777777777"] {
+            let id = MemoryId::parse(text).unwrap();
+            assert_eq!(MemoryId::from_number(id.as_number()), Some(id));
+        }
+        // One that would begin with a digit, and one with more than 60 bits.
+        for number in [26 << 55, 1 << 60, u64::MAX] {
+            assert_eq!(MemoryId::from_number(number), None, "{number}");
         }
     }
 

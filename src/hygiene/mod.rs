@@ -75,7 +75,7 @@ pub enum Decision {
 /// would not answer to the new key. It is created.
 pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
     if let Some(holder) = standing.topic_holder {
-        let id = holder.id.clone();
+        let id = holder.id;
         return if draft.equals(holder) { Decision::Unchanged { id } } else { Decision::Revise { id } };
     }
     let repeats = |twin: &&Memory| {
@@ -83,7 +83,7 @@ pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
         key_kept && same_content(&draft.content, &twin.content)
     };
     if let Some(twin) = standing.recent_twins.iter().find(repeats) {
-        return Decision::Repeat { id: twin.id.clone() };
+        return Decision::Repeat { id: twin.id };
     }
     Decision::Create
 }
@@ -137,9 +137,9 @@ mod tests {
         let holder = stored("text", Some("bug/x"));
         let twins = [stored("other", None)];
         let standing = Standing { topic_holder: Some(&holder), recent_twins: &twins };
-        let id = holder.id.clone();
+        let id = holder.id;
         let keyed = draft("text", Some("bug/x"));
-        assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id: id.clone() });
+        assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id });
         type Change = fn(&mut Draft);
         let changes: [(&str, Change); 4] = [
             ("title", |d| d.title.push('!')),
@@ -150,16 +150,16 @@ mod tests {
         for (field, change) in changes {
             let mut changed = keyed.clone();
             change(&mut changed);
-            assert_eq!(decide(&changed, &standing), Decision::Revise { id: id.clone() }, "{field}");
+            assert_eq!(decide(&changed, &standing), Decision::Revise { id }, "{field}");
         }
     }
 
     #[test]
     fn twins_are_repeated_never_dropped() {
         let twins = [stored("first", None), stored("second", Some("bug/x")), stored("second", None)];
-        let ids: Vec<_> = twins.iter().map(|twin| twin.id.clone()).collect();
+        let ids: Vec<_> = twins.iter().map(|twin| twin.id).collect();
         let standing = Standing { topic_holder: None, recent_twins: &twins };
-        let repeat = |i: usize| Decision::Repeat { id: ids[i].clone() };
+        let repeat = |i: usize| Decision::Repeat { id: ids[i] };
         for (content, key, want) in [
             ("first", None, repeat(0)),
             ("first \n", None, repeat(0)),

@@ -1,11 +1,6 @@
 //! Memories in order of time instead of score: what a person scrolls through.
 
-use super::{
-    Query, Result,
-    scan::Allowed,
-    schema::{Fields, number_to_id},
-    view::View,
-};
+use super::{Query, Result, scan::Allowed, schema::Fields, view::View};
 use crate::domain::{MemoryId, Timestamp};
 
 /// A page of a list of memories.
@@ -24,7 +19,7 @@ pub fn browse(view: &View, fields: &Fields, query: &Query) -> Result<Listing> {
     let total = all.len();
     all.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     let page = all.into_iter().skip(query.offset).take(query.limit);
-    let ids = page.filter_map(|(_, number)| number_to_id(number)).collect();
+    let ids = page.filter_map(|(_, number)| MemoryId::from_number(number)).collect();
     Ok(Listing { ids, total })
 }
 

@@ -5,7 +5,7 @@ use tantivy::{Term, tokenizer::TokenStream};
 use super::{
     Index, Query, Result,
     scan::Allowed,
-    schema::{Key, number_to_id},
+    schema::Key,
     tokenizer::{runs, words_analyzer},
 };
 use crate::domain::{MemoryId, Project, Scope};
@@ -34,7 +34,7 @@ impl Index {
                 let mut docs = Vec::new();
                 segment.scan(term, |doc, _| docs.push(doc))?;
                 for doc in docs.into_iter().filter(|doc| allowed.has(*doc)) {
-                    holders.extend(number_to_id(segment.memory(doc)?));
+                    holders.extend(MemoryId::from_number(segment.memory(doc)?));
                 }
             }
         }

@@ -22,7 +22,7 @@ use super::{
     merge::Doubling,
     roster::Rosters,
     scan,
-    schema::{Fields, Key, number_to_id, register_analyzer, schema},
+    schema::{Fields, Key, register_analyzer, schema},
     search,
     view::{Queued, View},
 };
@@ -174,7 +174,7 @@ impl Index {
                 Change::Remove(id) if erased => Change::Erase(id),
                 change => change,
             };
-            queue.changes.insert(change.id().clone(), (pushes, Arc::new(Queued::new(change))));
+            queue.changes.insert(*change.id(), (pushes, Arc::new(Queued::new(change))));
             queue.changes.len() >= INDEX_PENDING_MAX
         };
         if full { self.flush() } else { Ok(()) }
@@ -442,7 +442,7 @@ impl Index {
         let (mut found, committed) = {
             let queue = lock(&self.queue);
             let found = queue.changes.values().filter_map(|(_, queued)| match &queued.change {
-                Change::Put(doc) if shares(doc) => Some(doc.id.clone()),
+                Change::Put(doc) if shares(doc) => Some(doc.id),
                 _ => None,
             });
             (found.collect::<Vec<_>>(), self.reader.searcher())
@@ -477,7 +477,7 @@ impl Index {
                 };
                 while !postings.docs().is_empty() {
                     let live = postings.docs().iter().filter(|doc| !segment.is_deleted(**doc));
-                    found.extend(live.filter_map(|doc| number_to_id(ids.first(*doc)?)));
+                    found.extend(live.filter_map(|doc| MemoryId::from_number(ids.first(*doc)?)));
                     postings.advance();
                 }
             }

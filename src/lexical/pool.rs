@@ -7,7 +7,6 @@ use tantivy::DocAddress;
 use super::{
     finder::{Candidate as Found, Finder},
     roster::{Entry, Roster, Seat},
-    schema::id_to_number,
 };
 use crate::{
     domain::limits::SEARCH_DEPTH_MAX,
@@ -131,7 +130,7 @@ impl Gathering<'_> {
 
     /// The place of what is near, unless the conditions leave it out.
     fn add_near(&mut self, near: &Near) -> Option<usize> {
-        let memory = id_to_number(&near.memory);
+        let memory = near.memory.as_number();
         let at = match self.known.get(&memory) {
             Some(at) => *at,
             None => {

@@ -6,7 +6,7 @@ use tantivy::{DocId, Term, schema::Field};
 
 use super::{
     Query, Result,
-    schema::{Fields, number_to_id},
+    schema::Fields,
     view::{Segment, View, bits},
 };
 use crate::domain::{MemoryId, Timestamp};
@@ -42,7 +42,7 @@ pub fn memories(view: &View, first: &Term) -> Result<BTreeMap<MemoryId, Timestam
         let mut docs = Vec::new();
         segment.scan(first, |doc, _| docs.push(doc))?;
         for doc in docs.into_iter().filter(|doc| alive.as_ref().is_none_or(|alive| has(alive, *doc))) {
-            let id = number_to_id(segment.memory(doc)?);
+            let id = MemoryId::from_number(segment.memory(doc)?);
             let date = Timestamp::from_microsecond(segment.date(doc)?).ok();
             found.extend(id.zip(date));
         }

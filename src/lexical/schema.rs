@@ -29,7 +29,7 @@ pub struct Fields {
     pub head: Field,
     /// Words of the passage; stored.
     pub body: Field,
-    /// Column: the memory's id as a number, see [`id_to_number`].
+    /// Column: the memory's id as a number.
     pub memory: Field,
     /// Column: the passage's number.
     pub passage: Field,
@@ -128,7 +128,7 @@ impl Fields {
         let mut out = TantivyDocument::new();
         out.add_text(self.head, head);
         out.add_text(self.body, passage);
-        out.add_u64(self.memory, id_to_number(&doc.id));
+        out.add_u64(self.memory, doc.id.as_number());
         out.add_u64(self.passage, number);
         out.add_i64(self.date, doc.date.as_microsecond());
         out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
@@ -165,23 +165,6 @@ impl Fields {
     pub fn term(&self, key: Key<'_>) -> Term {
         Term::from_field_text(self.keys, &key.to_string())
     }
-}
-
-const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-
-/// An id's 12 base32 characters as 60 bits.
-pub fn id_to_number(id: &MemoryId) -> u64 {
-    id.as_str().bytes().fold(0, |number, byte| {
-        let digit =
-            if byte.is_ascii_lowercase() { byte - b'a' } else { byte.wrapping_sub(b'2').wrapping_add(26) };
-        number << 5 | u64::from(digit & 31)
-    })
-}
-
-/// The inverse of [`id_to_number`]; `None` for a number that no id has.
-pub fn number_to_id(number: u64) -> Option<MemoryId> {
-    let digit = |i: u64| char::from(ID_ALPHABET[(number >> (5 * i) & 31) as usize]);
-    MemoryId::parse(&(0..12).rev().map(digit).collect::<String>()).ok()
 }
 
 /// A key that only memories of the same project and scope share.

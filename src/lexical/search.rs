@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use tantivy::{Term, schema::Value, tokenizer::TextAnalyzer};
+use tracing::debug_span;
 
 use super::{
     LexicalError, Projects, Query, Result,
@@ -10,7 +11,7 @@ use super::{
     pool::{Place, Pool, gather},
     preview::preview,
     roster::Roster,
-    schema::{Fields, number_to_id},
+    schema::Fields,
     tokenizer::words_analyzer,
     view::View,
 };
@@ -71,9 +72,12 @@ pub fn search(
 ) -> Result<Answer> {
     let (finder, meanings, found) = find(view, rosters, fields, query)?;
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
-    let pool = gather(&finder, rosters, found, &near());
-    let ranked = recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights);
+    let near = debug_span!("awaited").in_scope(near);
+    let pool = debug_span!("gather").in_scope(|| gather(&finder, rosters, found, &near));
+    let ranked = debug_span!("rank")
+        .in_scope(|| recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights));
     let matched = signs(ranked.first(), &pool, &meanings).label();
+    let _shown = debug_span!("show").entered();
     let mut words = words_analyzer();
     let page = ranked.iter().skip(query.offset).take(query.limit);
     let hits = page.map(|ranked| finder.hit(ranked, &pool, &meanings, &mut words)).collect::<Result<_>>()?;
@@ -81,6 +85,7 @@ pub fn search(
 }
 
 /// What holds words of a query, in every segment, and what those words weigh.
+#[tracing::instrument(name = "words", level = "debug", skip_all)]
 fn find<'a>(
     view: &'a View,
     rosters: &[Arc<Roster>],
@@ -164,7 +169,7 @@ impl Finder<'_> {
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
         let passage = text(self.fields.body).ok_or_else(damaged)?;
         Ok(Hit {
-            id: number_to_id(candidate.memory).ok_or_else(damaged)?,
+            id: MemoryId::from_number(candidate.memory).ok_or_else(damaged)?,
             title: text(self.fields.title).ok_or_else(damaged)?.to_owned(),
             kind: text(self.fields.kind).and_then(Kind::parse).ok_or_else(damaged)?,
             project: text(self.fields.project).and_then(Project::parse).unwrap_or_else(Project::none),

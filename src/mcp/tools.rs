@@ -361,7 +361,7 @@ async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
-    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.clone()).collect();
+    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
     let claimed = call.service.claimed(&ids).await?;
     let reply = found_reply(&found, &claimed, &request);
     Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })

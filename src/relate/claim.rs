@@ -197,7 +197,7 @@ impl Claims {
         let reason = redact::redact(&text::one_line(&text::clean(reason))).text.into_owned();
         let reason = text::cut_chars(&reason, REASON_CHARS_MAX).into_owned();
         let evidence = (!reason.is_empty()).then_some(reason);
-        self.relations.push(Relation { to: to.clone(), kind, weight, evidence });
+        self.relations.push(Relation { to: *to, kind, weight, evidence });
     }
 }
 

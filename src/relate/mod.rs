@@ -110,7 +110,7 @@ pub fn by_mentions(holders: &[(Mention, Vec<MemoryId>)]) -> Vec<Relation> {
         }
     }
     let relation = |(to, (weight, by)): (&MemoryId, (f64, Vec<&Mention>))| Relation {
-        to: to.clone(),
+        to: *to,
         kind: RelationKind::MentionsSame,
         weight: weight.min(1.0),
         evidence: Some(evidence(&by)),
@@ -161,7 +161,7 @@ pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
     let least = (likeness.mean + SIMILAR_DEVIATIONS * likeness.deviation).max(SIMILAR_MIN);
     let near = likeness.nearest.iter().filter(|(_, value)| f64::from(*value) >= least);
     strongest(near.map(|(to, value)| Relation {
-        to: to.clone(),
+        to: *to,
         kind: RelationKind::Similar,
         // Six digits: more would differ between machines.
         weight: ((f64::from(*value) * 1e6).round() / 1e6).clamp(0.0, 1.0),
@@ -200,7 +200,7 @@ mod tests {
             (mention("alone"), Vec::new()),
         ]);
         let seen: Vec<(MemoryId, f64, Option<&str>)> =
-            relations.iter().map(|r| (r.to.clone(), r.weight, r.evidence.as_deref())).collect();
+            relations.iter().map(|r| (r.to, r.weight, r.evidence.as_deref())).collect();
         assert_eq!(
             seen,
             [(id(1), 1.0 / 3.0 + 0.5, Some("open_store, E0502")), (id(2), 1.0 / 3.0, Some("open_store"))]

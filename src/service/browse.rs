@@ -52,7 +52,7 @@ impl Service {
         let listing = self.ask(move |index| index.browse(&query)).await?;
         let mut rows: BTreeMap<_, Memory> = BTreeMap::new();
         for memory in self.store().memories_by_id(&listing.ids).await? {
-            rows.insert(memory.id.clone(), memory);
+            rows.insert(memory.id, memory);
         }
         let memories = listing.ids.iter().filter_map(|id| rows.remove(id)).collect();
         Ok(Browsed { memories, total: listing.total })

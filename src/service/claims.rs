@@ -323,7 +323,7 @@ impl Service {
     /// A failing store.
     pub async fn claimed(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
         let book = self.claim_book().await?;
-        Ok(ids.iter().filter_map(|id| Some((id.clone(), book.claimed.get(id)?.clone()))).collect())
+        Ok(ids.iter().filter_map(|id| Some((*id, book.claimed.get(id)?.clone()))).collect())
     }
 
     async fn claim_book(&self) -> Result<Arc<Book>, ServiceError> {
@@ -335,14 +335,13 @@ impl Service {
             held.changes
         };
         let claims = self.store().claims(CLAIMS_MAX).await?;
-        let ends: BTreeSet<MemoryId> =
-            claims.iter().flat_map(|claim| [claim.from.clone(), claim.to.clone()]).collect();
-        let live = self.store().memories_by_id(&ends.iter().cloned().collect::<Vec<_>>()).await?;
+        let ends: BTreeSet<MemoryId> = claims.iter().flat_map(|claim| [claim.from, claim.to]).collect();
+        let live = self.store().memories_by_id(&ends.iter().copied().collect::<Vec<_>>()).await?;
         let live: BTreeSet<MemoryId> =
             live.into_iter().filter(Memory::is_live).map(|memory| memory.id).collect();
         let mut book = Book { ends, ..Book::default() };
         for claim in claims.iter().filter(|claim| live.contains(&claim.from) && live.contains(&claim.to)) {
-            let (from, to) = (claim.from.clone(), claim.to.clone());
+            let (from, to) = (claim.from, claim.to);
             if claim.kind == RelationKind::Supersedes.as_str() {
                 note(&mut book.claimed.entry(to).or_default().superseded_by, &claim.from);
             } else {
@@ -361,7 +360,7 @@ impl Service {
 
 fn note(ids: &mut Vec<MemoryId>, id: &MemoryId) {
     if ids.len() < NAMED_MAX && !ids.contains(id) {
-        ids.push(id.clone());
+        ids.push(*id);
     }
 }
 

@@ -79,7 +79,7 @@ impl Service {
         let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
         let (pinned, _) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
-        let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id.clone()).collect();
+        let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id).collect();
         let claimed = self.claimed(&shown).await?;
         let lines = |memories: &[Memory]| -> Vec<String> {
             memories.iter().map(|memory| memory_line(memory, claimed.get(&memory.id))).collect()

@@ -119,7 +119,7 @@ impl Service {
             let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { return Ok(Roll { known }) };
             after = Some(last.clone());
-            known.extend(page.into_iter().map(|(_, memory)| (memory.id.clone(), Entry::of(&memory))));
+            known.extend(page.into_iter().map(|(_, memory)| (memory.id, Entry::of(&memory))));
         }
     }
 
@@ -278,7 +278,7 @@ impl Service {
                     && owed.binary_search(id).is_err()
             };
             let missing: Vec<MemoryId> = if *active {
-                roll.known.iter().filter(lacks).map(|(id, _)| id.clone()).collect()
+                roll.known.iter().filter(lacks).map(|(id, _)| *id).collect()
             } else {
                 Vec::new()
             };

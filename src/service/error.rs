@@ -85,7 +85,7 @@ pub enum ServiceError {
 impl ServiceError {
     /// Why a memory that is not live is not shown or changed.
     pub(super) fn gone(memory: &crate::domain::Memory) -> Self {
-        if memory.purged { Self::Purged(memory.id.clone()) } else { Self::Deleted(memory.id.clone()) }
+        if memory.purged { Self::Purged(memory.id) } else { Self::Deleted(memory.id) }
     }
 
     /// The same error about a field that has another published name in this call.

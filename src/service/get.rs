@@ -60,7 +60,7 @@ impl Service {
         person: bool,
     ) -> Result<Observation, ServiceError> {
         let found = self.store().observation(&request.id, RELATED_MAX).await?;
-        let (mut memory, related) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
+        let (mut memory, related) = found.ok_or(ServiceError::NoMemory(request.id))?;
         if !memory.is_live() && !person {
             return Err(ServiceError::gone(&memory));
         }

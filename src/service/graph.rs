@@ -43,16 +43,16 @@ impl Service {
     pub async fn graph(&self, middle: &MemoryId, depth: usize, limit: usize) -> Result<Graph, ServiceError> {
         let (depth, limit) = (depth.clamp(1, DEPTH_MAX), limit.clamp(1, NODES_MAX));
         let memory = self.store().memory(middle).await?;
-        let memory = memory.ok_or_else(|| ServiceError::NoMemory(middle.clone()))?;
+        let memory = memory.ok_or(ServiceError::NoMemory(*middle))?;
         let mut graph = Graph { nodes: vec![GraphNode { memory, distance: 0 }], ..Graph::default() };
         let mut relations = BTreeMap::new();
-        let mut border = vec![middle.clone()];
+        let mut border = vec![*middle];
         for distance in 1..=depth {
             let step = self.store().relations(&border, STEP_RELATIONS_MAX).await?;
             graph.truncated |= step.len() == STEP_RELATIONS_MAX;
             border = graph.unknown_ends(&step);
             for relation in step {
-                let key = (relation.from.clone(), relation.to.clone(), relation.kind.clone());
+                let key = (relation.from, relation.to, relation.kind.clone());
                 relations.insert(key, relation);
             }
             let room = limit.saturating_sub(graph.nodes.len());
@@ -65,7 +65,7 @@ impl Service {
             found.retain(Memory::is_live);
             // In the order of strength in which the ends were met.
             found.sort_by_key(|memory| border.iter().position(|id| *id == memory.id));
-            border = found.iter().map(|memory| memory.id.clone()).collect();
+            border = found.iter().map(|memory| memory.id).collect();
             graph.nodes.extend(found.into_iter().map(|memory| GraphNode { memory, distance }));
         }
         let known = |id: &MemoryId| graph.nodes.iter().any(|node| node.memory.id == *id);
@@ -83,7 +83,7 @@ impl Graph {
         let mut ends: Vec<MemoryId> = Vec::new();
         for id in relations.iter().flat_map(|relation| [&relation.from, &relation.to]) {
             if !ends.contains(id) && !self.nodes.iter().any(|node| node.memory.id == *id) {
-                ends.push(id.clone());
+                ends.push(*id);
             }
         }
         ends

@@ -114,16 +114,16 @@ fn erased(events: &[Event]) -> Vec<MemoryId> {
     events
         .iter()
         .filter(|event| event.kind == EventKind::MemoryPurged)
-        .filter_map(|event| event.memory.clone())
+        .filter_map(|event| event.memory)
         .collect()
 }
 
 fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
     if memory.purged || erased.contains(&memory.id) {
-        return Change::Erase(memory.id.clone());
+        return Change::Erase(memory.id);
     }
     if !memory.is_live() {
-        return Change::Remove(memory.id.clone());
+        return Change::Remove(memory.id);
     }
     Change::Put(Box::new(document(memory)))
 }
@@ -131,7 +131,7 @@ fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
 /// What the index holds of a memory.
 fn document(memory: &Memory) -> Doc {
     Doc {
-        id: memory.id.clone(),
+        id: memory.id,
         project: memory.project.clone(),
         scope: memory.scope,
         kind: memory.kind.clone(),
@@ -197,7 +197,7 @@ impl Service {
             let events = self.store().events_after(writer, seq, PAGE).await?;
             let Some(last) = events.last() else { return Ok(()) };
             seq = last.seq;
-            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory.clone()).collect();
+            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
             ids.sort();
             ids.dedup();
             let erased = erased(&events);
@@ -289,7 +289,8 @@ impl Service {
         F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
     {
         let index = self.index();
-        let answer = tokio::task::spawn_blocking(move || question(&index)).await;
+        let span = tracing::Span::current();
+        let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
         match answer {
             Ok(answer) => Ok(answer?),
             Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),

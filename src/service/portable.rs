@@ -314,7 +314,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
     }
     write.tell(EventKind::MemoryImported, &memory, None);
     if memory.is_live() {
-        write.changes.jobs.push((memory.id.clone(), memory.revision));
+        write.changes.jobs.push((memory.id, memory.revision));
     }
     write.changes.memories.push(memory);
     Ok(Ok(Taken::Created))

@@ -104,11 +104,11 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
             && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
         {
-            merged.kept.push((memory.id.clone(), holder.id));
+            merged.kept.push((memory.id, holder.id));
             memory.topic_key = None;
         }
         if memory.is_live() {
-            write.changes.moved.push((memory.id.clone(), into.clone()));
+            write.changes.moved.push((memory.id, into.clone()));
         }
         write.tell(EventKind::ProjectMerged, &memory, None);
         write.changes.memories.push(memory);

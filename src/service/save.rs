@@ -231,12 +231,12 @@ impl Service {
         memory.last_seen_at = write.at();
         let keep = self.settings().revisions_keep;
         if keep > 0 && old.revision > keep {
-            write.changes.trimmed.push((old.id.clone(), old.revision - keep));
+            write.changes.trimmed.push((old.id, old.revision - keep));
         }
         write.changes.revisions.push(revision_of(old));
         write.tell(EventKind::MemoryUpdated, &memory, memory.session.as_ref());
         link(write, &memory);
-        write.changes.jobs.push((memory.id.clone(), memory.revision));
+        write.changes.jobs.push((memory.id, memory.revision));
         write.changes.memories.push(memory.clone());
         memory
     }
@@ -336,7 +336,7 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
     };
     write.tell(EventKind::MemoryCreated, &memory, memory.session.as_ref());
     link(write, &memory);
-    write.changes.jobs.push((memory.id.clone(), memory.revision));
+    write.changes.jobs.push((memory.id, memory.revision));
     write.changes.memories.push(memory.clone());
     memory
 }
@@ -344,16 +344,12 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
 fn link(write: &mut Write<'_>, memory: &Memory) {
     if let Some(session) = &memory.session {
         let at = write.at();
-        write.changes.created_in.push((memory.id.clone(), session.clone(), at));
+        write.changes.created_in.push((memory.id, session.clone(), at));
     }
 }
 
 fn found(holder: Option<Memory>, twins: Vec<Memory>, id: &MemoryId) -> Result<Memory, ServiceError> {
-    holder
-        .into_iter()
-        .chain(twins)
-        .find(|memory| memory.id == *id)
-        .ok_or_else(|| ServiceError::NoMemory(id.clone()))
+    holder.into_iter().chain(twins).find(|memory| memory.id == *id).ok_or(ServiceError::NoMemory(*id))
 }
 
 fn revision_of(memory: Memory) -> Revision {

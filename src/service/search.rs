@@ -79,6 +79,7 @@ impl Service {
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for the query, or a failing index.
+    #[tracing::instrument(level = "debug", skip_all)]
     pub async fn search(&self, caller: &Caller, request: SearchRequest) -> Result<Found, ServiceError> {
         let text = fields::query(&request.query)?;
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
@@ -136,6 +137,7 @@ impl Service {
     }
 
     /// The projects with memories that hold more of the query than the best hit here.
+    #[tracing::instrument(level = "debug", skip_all)]
     async fn elsewhere(&self, query: Query, answer: &Answer) -> Result<Vec<Elsewhere>, ServiceError> {
         let best = answer.hits.iter().map(|hit| hit.coverage).fold(0.0, f32::max);
         let outside = self.ask(move |index| index.outside(&query, best + CLEARLY_MORE)).await?;

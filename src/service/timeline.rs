@@ -99,7 +99,7 @@ impl Service {
     /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]
     pub async fn timeline(&self, request: &TimelineRequest) -> Result<Timeline, ServiceError> {
         let found = self.store().memory_in_session(&request.id).await?;
-        let (memory, session) = found.ok_or_else(|| ServiceError::NoMemory(request.id.clone()))?;
+        let (memory, session) = found.ok_or(ServiceError::NoMemory(request.id))?;
         if !memory.is_live() {
             return Err(ServiceError::gone(&memory));
         }

@@ -108,7 +108,7 @@ impl Service {
         hard: bool,
     ) -> Result<DeleteOutcome, ServiceError> {
         if hard && !caller.person && !self.settings().agent_hard_delete {
-            return Err(ServiceError::PurgeForbidden(id.clone()));
+            return Err(ServiceError::PurgeForbidden(*id));
         }
         let edit = if hard { Edit::Purge } else { Edit::Delete };
         let (_, changed) = self.edit(caller, session, id, edit).await?;
@@ -165,14 +165,13 @@ impl Service {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<(Memory, bool), ServiceError> {
-        let job = Arc::new((self.clone(), caller.clone(), session.clone(), id.clone(), edit));
+        let job = Arc::new((self.clone(), caller.clone(), session.clone(), *id, edit));
         self.store()
             .transact(move |write| {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
                     let (service, caller, session, id, edit) = &*job;
-                    let memory =
-                        write.store().memory(id).await?.ok_or_else(|| ServiceError::NoMemory(id.clone()))?;
+                    let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(*id))?;
                     let before = memory.clone();
                     let (memory, changed) = match edit {
                         Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
@@ -211,7 +210,7 @@ impl Service {
         }
         topic_is_free(write, &wanted).await?;
         if wanted.project != old.project {
-            write.changes.moved.push((wanted.id.clone(), wanted.project.clone()));
+            write.changes.moved.push((wanted.id, wanted.project.clone()));
         }
         self.ensure_session(write, session, &caller.project, caller).await?;
         let memory = self.revise(write, old, |memory| {
@@ -279,7 +278,7 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
         return (memory, false);
     }
     memory.deleted_at = Some(write.at());
-    write.changes.void_jobs.push(memory.id.clone());
+    write.changes.void_jobs.push(memory.id);
     put(write, EventKind::MemoryDeleted, session, memory)
 }
 
@@ -294,8 +293,8 @@ fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Mem
     memory.tags.clear();
     memory.topic_key = None;
     memory.pinned = false;
-    write.changes.purged.push(memory.id.clone());
-    write.changes.void_jobs.push(memory.id.clone());
+    write.changes.purged.push(memory.id);
+    write.changes.void_jobs.push(memory.id);
     put(write, EventKind::MemoryPurged, session, memory)
 }
 
@@ -312,7 +311,7 @@ async fn restore(
     }
     topic_is_free(write, &memory).await?;
     memory.deleted_at = None;
-    write.changes.jobs.push((memory.id.clone(), memory.revision));
+    write.changes.jobs.push((memory.id, memory.revision));
     Ok(put(write, EventKind::MemoryRestored, session, memory))
 }
 

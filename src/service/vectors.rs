@@ -290,7 +290,9 @@ impl Service {
         }
         if loaded {
             let packed = Packed::new(&vector);
-            if let Some(Some(hits)) = self.0.vectors.read(|space| space.nearest(&asked, &packed, k, &keep)) {
+            let nearest = |space: &Space| space.nearest(&asked, &packed, k, &keep);
+            let hits = tracing::debug_span!("compare").in_scope(|| self.0.vectors.read(nearest).flatten());
+            if let Some(hits) = hits {
                 let model = ready.model.name.clone();
                 return Ok(Some(VectorLeg { hits, model, exact: true }));
             }
@@ -314,6 +316,7 @@ impl Service {
 
     /// The vector of a question, if the model gives it in time. The work goes on when the wait is over, so
     /// that the same question asked again has it.
+    #[tracing::instrument(level = "debug", skip_all)]
     async fn question(&self, ready: &Arc<Ready>, text: &str) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.0.vectors;
         if let Some(vector) = vectors.recall(text) {
@@ -495,7 +498,7 @@ impl Service {
                 .then_with(|| a.passage.cmp(&b.passage))
         });
         let mut seen = HashSet::new();
-        hits.retain(|near| seen.insert(near.memory.clone()) && keep(&near.memory));
+        hits.retain(|near| seen.insert(near.memory) && keep(&near.memory));
         hits.truncate(k);
         Ok(VectorLeg { hits, model: ready.model.name.clone(), exact: false })
     }

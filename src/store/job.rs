@@ -400,7 +400,7 @@ impl Store {
             .filter(|row| row.live)
             .map(|row| Ok((memory_id("memory", row.id)?, row.revision)))
             .collect::<Result<_, StoreError>>()?;
-        let have = self.vectors_of(model, &live.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>()).await?;
+        let have = self.vectors_of(model, &live.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
         let jobs: Vec<JobRow> = missing
             .map(|(id, revision)| JobRow {

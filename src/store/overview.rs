@@ -115,7 +115,7 @@ impl Store {
         let (earlier, later) = (lists.next()?, lists.next()?);
         let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
         let memories: BTreeMap<MemoryId, Memory> =
-            memories.into_iter().map(|memory| (memory.id.clone(), memory)).collect();
+            memories.into_iter().map(|memory| (memory.id, memory)).collect();
         let mut sides = [Side::default(), Side::default()];
         for (side, (rows, limit, forward)) in
             sides.iter_mut().zip([(earlier, before, false), (later, after, true)])

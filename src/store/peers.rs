@@ -93,7 +93,7 @@ impl Store {
 
     /// Tells the followers of events, with the memories as they are now.
     async fn retell(&self, events: Vec<Event>) -> Result<(), StoreError> {
-        let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory.clone()).collect();
+        let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
         let ids: Vec<MemoryId> = ids.into_iter().collect();
         let memories: Vec<Memory> =
             if ids.is_empty() { Vec::new() } else { self.memories_by_id(&ids).await? };

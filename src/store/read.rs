@@ -404,9 +404,9 @@ impl Store {
         if moments.is_empty() {
             return Ok(Vec::new());
         }
-        let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| id.clone()).collect();
+        let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
         let mut memories: BTreeMap<MemoryId, Memory> =
-            self.memories_by_id(&ids).await?.into_iter().map(|memory| (memory.id.clone(), memory)).collect();
+            self.memories_by_id(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
         Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
@@ -516,7 +516,7 @@ impl Store {
         if found.is_empty() {
             return Ok(Some((memory, Vec::new())));
         }
-        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| id.clone()).collect();
+        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| *id).collect();
         let live = self.memories_by_id(&ids).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
             let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;

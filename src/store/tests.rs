@@ -129,11 +129,7 @@ fn an_edge_needs_both_ends() {
                 Box::pin(async move {
                     let memory = memory(None);
                     let at = write.at();
-                    write.changes.created_in.push((
-                        memory.id.clone(),
-                        SessionId::parse("nowhere").unwrap(),
-                        at,
-                    ));
+                    write.changes.created_in.push((memory.id, SessionId::parse("nowhere").unwrap(), at));
                     write.tell(EventKind::MemoryCreated, &memory, None);
                     write.changes.memories.push(memory);
                     Ok(())
@@ -360,25 +356,25 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
             put(&store, put_in.clone()).await.unwrap();
         }
         let to = |memory: &Memory, weight| Relation {
-            to: memory.id.clone(),
+            to: memory.id,
             kind: RelationKind::MentionsSame,
             weight,
             evidence: Some("a.rs".to_owned()),
         };
         let by = Provenance { method: "mentions", model: None };
         let edges = async || -> Vec<(MemoryId, MemoryId, f64)> {
-            let all = store.relations(&[one.id.clone(), two.id.clone()], 10).await.unwrap();
+            let all = store.relations(&[one.id, two.id], 10).await.unwrap();
             all.into_iter().map(|edge| (edge.from, edge.to, edge.weight)).collect()
         };
         for _ in 0..2 {
             let both = [to(&two, 0.5), to(&gone, 0.9)];
             assert!(store.put_relations(&one.id, 1, by, &both).await.unwrap());
-            assert_eq!(edges().await, [(one.id.clone(), two.id.clone(), 0.5)]);
+            assert_eq!(edges().await, [(one.id, two.id, 0.5)]);
         }
         assert!(store.put_relations(&one.id, 1, by, &[to(&two, 0.25)]).await.unwrap());
         assert!(!store.put_relations(&one.id, 2, by, &[]).await.unwrap(), "another revision");
         assert!(!store.put_relations(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
-        assert_eq!(edges().await, [(one.id.clone(), two.id.clone(), 0.25)]);
+        assert_eq!(edges().await, [(one.id, two.id, 0.25)]);
         assert!(store.put_relations(&one.id, 1, by, &[]).await.unwrap());
         assert_eq!(edges().await, []);
         store.close().await.unwrap();

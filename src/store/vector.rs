@@ -349,10 +349,10 @@ mod tests {
                     for memory in memories {
                         if memory.is_live() {
                             write.tell(EventKind::MemoryUpdated, &memory, None);
-                            write.changes.jobs.push((memory.id.clone(), memory.revision));
+                            write.changes.jobs.push((memory.id, memory.revision));
                         } else {
                             write.tell(EventKind::MemoryDeleted, &memory, None);
-                            write.changes.void_jobs.push(memory.id.clone());
+                            write.changes.void_jobs.push(memory.id);
                         }
                         write.changes.memories.push(memory);
                     }
@@ -425,11 +425,11 @@ mod tests {
                     seed += 1;
                     let mut new = memory(None);
                     new.project = Project::parse(&format!("p{}", n % 3)).unwrap();
-                    held.insert(new.id.clone(), (new.clone(), vector(seed)));
+                    held.insert(new.id, (new.clone(), vector(seed)));
                     batch.push(new);
                 }
                 // A third of what was there is changed, some of it goes.
-                for id in held.keys().cloned().collect::<Vec<_>>() {
+                for id in held.keys().copied().collect::<Vec<_>>() {
                     let Some((old, place)) =
                         held.get_mut(&id).filter(|(old, _)| batch.iter().all(|b| b.id != old.id))
                     else {

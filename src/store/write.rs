@@ -170,7 +170,7 @@ impl Write<'_> {
     pub fn tell(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) {
         self.changes.events.push(Happened {
             kind,
-            memory: Some(memory.id.clone()),
+            memory: Some(memory.id),
             session: session.cloned(),
             project: (!memory.project.is_none()).then(|| memory.project.clone()),
         });
@@ -221,7 +221,7 @@ impl Write<'_> {
                 seq,
                 at: self.at,
                 kind: happened.kind,
-                memory: happened.memory.clone(),
+                memory: happened.memory,
                 session: happened.session.clone(),
                 project: happened.project.clone(),
             })

@@ -53,7 +53,7 @@ impl Group {
         }
         self.numbers.extend_from_slice(&vector.numbers);
         self.steps.push(vector.step);
-        self.rows.entry(memory.clone()).or_default().push(self.places.len());
+        self.rows.entry(memory).or_default().push(self.places.len());
         self.places.push(Place { memory, passage });
     }
 
@@ -63,7 +63,7 @@ impl Group {
             Change::Put(memory, vectors) => {
                 self.remove(&memory);
                 for (passage, vector) in (0..).zip(&vectors) {
-                    self.push(memory.clone(), passage, vector);
+                    self.push(memory, passage, vector);
                 }
             }
         }
@@ -106,7 +106,7 @@ impl Group {
             nearest: nearest
                 .into_sorted_vec()
                 .into_iter()
-                .map(|(Reverse(similarity), memory)| (memory.clone(), share(similarity)))
+                .map(|(Reverse(similarity), memory)| (*memory, share(similarity)))
                 .collect(),
         }
     }
@@ -197,7 +197,7 @@ pub(super) fn nearest(
         for one in head.iter() {
             if found.len() < k && seen.insert(&one.place.memory) && keep(&one.place.memory) {
                 found.push(Near {
-                    memory: one.place.memory.clone(),
+                    memory: one.place.memory,
                     passage: one.place.passage,
                     similarity: share(one.similarity),
                 });

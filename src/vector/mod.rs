@@ -136,11 +136,11 @@ impl Space {
     pub fn put(&mut self, project: &Project, memory: &MemoryId, vectors: Vec<Packed>) {
         for (other, slot) in &mut self.slots {
             if other != project {
-                slot.change(Change::Remove(memory.clone()));
+                slot.change(Change::Remove(*memory));
             }
         }
         if let Some(slot) = self.slots.get_mut(project) {
-            slot.change(Change::Put(memory.clone(), vectors));
+            slot.change(Change::Put(*memory, vectors));
         }
         self.shrink();
     }
@@ -148,7 +148,7 @@ impl Space {
     /// Takes a memory's vectors away.
     pub fn remove(&mut self, memory: &MemoryId) {
         for slot in self.slots.values_mut() {
-            slot.change(Change::Remove(memory.clone()));
+            slot.change(Change::Remove(*memory));
         }
     }
 
@@ -164,7 +164,7 @@ impl Space {
                 Slot::Loaded(group) if !group.has(memory) => {}
                 slot => {
                     elsewhere = true;
-                    slot.change(Change::Remove(memory.clone()));
+                    slot.change(Change::Remove(*memory));
                 }
             }
         }

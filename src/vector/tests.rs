@@ -74,7 +74,7 @@ fn the_nearest_memories_come_once_each_in_order() {
     let space = space(&p, rows, 2);
     let query = Packed::new(&[1.0, 0.1]);
     let near = space.nearest(std::slice::from_ref(&p), &query, 10, ALL).unwrap();
-    let got: Vec<_> = near.iter().map(|near| (near.memory.clone(), near.passage)).collect();
+    let got: Vec<_> = near.iter().map(|near| (near.memory, near.passage)).collect();
     assert_eq!(got, [(id(1), 1), (id(2), 0), (id(3), 0)], "equal ones by id");
     let some = space.nearest(std::slice::from_ref(&p), &query, 1, &|memory| *memory != id(1)).unwrap();
     assert_eq!(some[0].memory, id(2));
@@ -162,7 +162,7 @@ fn likeness_is_that_of_a_plain_list() {
         let (memory, passage) = (id(usize::try_from(n / 2).unwrap()), u32::try_from(n % 2).unwrap());
         let vector = numbers(n + 10, 32);
         for asked in &asked {
-            let best = best.entry(memory.clone()).or_insert(-1.0);
+            let best = best.entry(memory).or_insert(-1.0);
             *best = best.max(cosine(asked, &vector));
         }
         rows.push((memory, passage, Packed::new(&vector)));
@@ -171,7 +171,7 @@ fn likeness_is_that_of_a_plain_list() {
     let space = space(&p, rows, 32);
     let asked: Vec<Packed> = asked.iter().map(|vector| Packed::new(vector)).collect();
     let likeness = space.likeness(&p, &asked, &id(7), 5).unwrap();
-    let plain = Likeness::to(best.iter().map(|(id, value)| (id.clone(), *value as f32)).collect());
+    let plain = Likeness::to(best.iter().map(|(id, value)| (*id, *value as f32)).collect());
     assert_eq!(likeness.count, 149);
     assert!((likeness.mean - plain.mean).abs() < 1e-3 && (likeness.deviation - plain.deviation).abs() < 1e-3);
     let mut nearest = plain.nearest;

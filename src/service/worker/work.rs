@@ -94,7 +94,7 @@ impl Loop {
         embedder: &Arc<dyn Embedder>,
         jobs: Vec<Job>,
     ) -> Result<VecDeque<Task>, ServiceError> {
-        let ids: Vec<MemoryId> = jobs.iter().map(|job| job.memory.clone()).collect();
+        let ids: Vec<MemoryId> = jobs.iter().map(|job| job.memory).collect();
         let memories = service.store().memories_by_id(&ids).await?;
         let words = embedder.model().passage_words;
         let mut tasks = VecDeque::new();

@@ -18,7 +18,7 @@ async fn save(store: &Store, memory: &Memory) {
             let memory = memory.clone();
             Box::pin(async move {
                 write.tell(EventKind::MemoryCreated, &memory, None);
-                write.changes.jobs.push((memory.id.clone(), memory.revision));
+                write.changes.jobs.push((memory.id, memory.revision));
                 write.changes.memories.push(memory);
                 Ok(())
             })
@@ -66,10 +66,7 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
         assert!(!told && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
         assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
         assert!(told);
-        assert_eq!(
-            places(&store, &model, &saved.project).await,
-            [(saved.id.clone(), 0), (saved.id.clone(), 1)]
-        );
+        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0), (saved.id, 1)]);
         assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
         assert_eq!(store.job_counts().await.unwrap().depth(), 0);
         assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
@@ -115,7 +112,7 @@ fn a_change_makes_the_job_under_way_void() {
         save(&store, &saved).await;
         let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
-        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id.clone(), 0)]);
+        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0)]);
         store.close().await.unwrap();
     });
 }
@@ -210,12 +207,12 @@ fn vectors_go_and_move_with_their_memories() {
         }
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
         let other = Project::parse("other").unwrap();
-        let (id, to) = (stays.id.clone(), other.clone());
+        let (id, to) = (stays.id, other.clone());
         let mut moved = Memory { version: 1, ..stays.clone() };
         moved.project = other.clone();
         let done: Result<(), StoreError> = store
             .transact(move |write| {
-                let (id, to, moved) = (id.clone(), to.clone(), moved.clone());
+                let (id, to, moved) = (id, to.clone(), moved.clone());
                 Box::pin(async move {
                     write.tell(EventKind::ProjectMerged, &moved, None);
                     write.changes.memories.push(moved);
@@ -225,7 +222,7 @@ fn vectors_go_and_move_with_their_memories() {
             })
             .await;
         done.unwrap();
-        assert_eq!(places(&store, &model, &other).await, [(stays.id.clone(), 0)]);
+        assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;
         goes.deleted_at = Some(Timestamp::now());
         let gone = goes.clone();
@@ -234,7 +231,7 @@ fn vectors_go_and_move_with_their_memories() {
                 let gone = gone.clone();
                 Box::pin(async move {
                     write.tell(EventKind::MemoryDeleted, &gone, None);
-                    write.changes.void_jobs.push(gone.id.clone());
+                    write.changes.void_jobs.push(gone.id);
                     write.changes.memories.push(gone);
                     Ok(())
                 })
