@@ -351,7 +351,7 @@ fn profile(size: usize) -> Result<()> {
     let mut corpus = Corpus::new(size as u64);
     let mut client = home.connect()?;
     let saves = (0..size).map(|_| Ok(save(&mut client, &corpus.note())?.1)).collect::<Result<Vec<_>>>()?;
-    let mut search = || Ok(client.timed("mem_search", &json!({ "query": corpus.note().query }))?.1);
+    let mut search = || search_ms(&mut client, &corpus.note().query);
     let searches = (0..SEARCHES).map(|_| search()).collect::<Result<Vec<_>>>()?;
     drop(client);
     home.stop()?;

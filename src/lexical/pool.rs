@@ -1,7 +1,8 @@
 //! The candidates of both legs, each with what the index knows of it.
 
-use std::{cmp::Ordering, collections::HashMap, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
+use rustc_hash::FxHashMap;
 use tantivy::DocAddress;
 
 use super::{
@@ -38,52 +39,17 @@ pub struct Place {
 }
 
 /// The candidates of a search while they are gathered.
-struct Gathering<'a> {
+pub struct Gathering<'a> {
     finder: &'a Finder<'a>,
     rosters: &'a [Arc<Roster>],
     pool: Pool,
+    /// How many of the candidates hold words of the query; they come first, the best of them at the start.
+    found: usize,
     /// The place of a memory among the candidates.
-    known: HashMap<u64, usize>,
+    known: FxHashMap<u64, usize>,
     /// How many passages each candidate has.
     passages: Vec<u32>,
-    sizes: HashMap<u64, usize>,
-}
-
-/// Gathers the memories that hold words of the query, at most [`SEARCH_DEPTH_MAX`], and those that are `near`
-/// in meaning and meet the query's conditions.
-pub fn gather(finder: &Finder<'_>, rosters: &[Arc<Roster>], found: Vec<Found>, near: &[Near]) -> Pool {
-    let found = deepest(found, SEARCH_DEPTH_MAX);
-    let room = found.len() + near.len();
-    let pool = Pool {
-        candidates: Vec::with_capacity(room),
-        places: Vec::with_capacity(room),
-        links: Vec::new(),
-        usual: None,
-    };
-    let mut gathering = Gathering {
-        finder,
-        rosters,
-        pool,
-        known: HashMap::with_capacity(room),
-        passages: Vec::with_capacity(room),
-        sizes: HashMap::new(),
-    };
-    for candidate in &found {
-        gathering.add_found(candidate);
-    }
-    let mut lenders: Vec<usize> = (0..found.len().min(LENDERS_MAX)).collect();
-    for (rank, near) in near.iter().enumerate() {
-        let at = gathering.add_near(near);
-        lenders.extend(at.filter(|_| rank < LENDERS_MAX));
-    }
-    let similarities: Vec<f32> = gathering.pool.candidates.iter().filter_map(|c| c.meaning).collect();
-    gathering.pool.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
-    lenders.sort_unstable();
-    lenders.dedup();
-    for from in lenders {
-        gathering.link(from);
-    }
-    gathering.pool
+    sizes: FxHashMap<u64, usize>,
 }
 
 /// The best `depth` by words, the best first; ties at the end are cut by place.
@@ -99,7 +65,53 @@ fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
     found
 }
 
-impl Gathering<'_> {
+impl<'a> Gathering<'a> {
+    /// Begins with the memories that hold words of the query, at most [`SEARCH_DEPTH_MAX`].
+    pub fn new(finder: &'a Finder<'a>, rosters: &'a [Arc<Roster>], found: Vec<Found>) -> Self {
+        let found = deepest(found, SEARCH_DEPTH_MAX);
+        let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
+        let mut gathering = Self {
+            finder,
+            rosters,
+            pool,
+            found: found.len(),
+            known: FxHashMap::default(),
+            passages: Vec::new(),
+            sizes: FxHashMap::default(),
+        };
+        gathering.reserve(found.len());
+        for candidate in &found {
+            gathering.add_found(candidate);
+        }
+        gathering
+    }
+
+    /// Adds those that are `near` in meaning, the nearest first, and meet the query's conditions; then it is
+    /// known who stands next to whom.
+    pub fn join(mut self, near: &[Near]) -> Pool {
+        self.reserve(near.len());
+        let mut lenders: Vec<usize> = (0..self.found.min(LENDERS_MAX)).collect();
+        for (rank, near) in near.iter().enumerate() {
+            let at = self.add_near(near);
+            lenders.extend(at.filter(|_| rank < LENDERS_MAX));
+        }
+        let similarities: Vec<f32> = self.pool.candidates.iter().filter_map(|c| c.meaning).collect();
+        self.pool.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
+        lenders.sort_unstable();
+        lenders.dedup();
+        for from in lenders {
+            self.link(from);
+        }
+        self.pool
+    }
+
+    fn reserve(&mut self, more: usize) {
+        self.pool.candidates.reserve(more);
+        self.pool.places.reserve(more);
+        self.known.reserve(more);
+        self.passages.reserve(more);
+    }
+
     fn push(&mut self, ord: u32, entry: &Entry, place: Place) -> usize {
         let at = self.pool.candidates.len();
         let count = || self.rosters.iter().map(|roster| roster.size(entry.session)).sum();

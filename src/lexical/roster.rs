@@ -5,9 +5,11 @@
 
 use std::{
     collections::HashMap,
+    ops::Range,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rustc_hash::FxHashMap;
 use tantivy::{DocId, index::SegmentId};
 
 use super::{
@@ -48,9 +50,11 @@ pub struct Roster {
     /// In the order of the passages.
     entries: Vec<Entry>,
     /// The place in `entries` of each memory's last entry.
-    by_memory: HashMap<u64, u32>,
+    by_memory: FxHashMap<u64, u32>,
     /// Their seats in order, each with its place in `entries`.
     by_seat: Vec<(Seat, u32)>,
+    /// Where each session's seats are.
+    by_session: FxHashMap<u64, Range<usize>>,
 }
 
 impl Roster {
@@ -68,13 +72,20 @@ impl Roster {
                 }
             }
         }
-        let mut by_memory = HashMap::with_capacity(entries.len());
+        let mut by_memory = FxHashMap::default();
+        by_memory.reserve(entries.len());
         for (at, entry) in (0..).zip(&mut entries) {
             entry.earlier = by_memory.insert(entry.memory, at);
         }
         let mut by_seat: Vec<(Seat, u32)> = entries.iter().map(Entry::seat).zip(0..).collect();
         by_seat.sort_unstable();
-        Ok(Self { entries, by_memory, by_seat })
+        let mut by_session = FxHashMap::default();
+        let mut first = 0;
+        for seats in by_seat.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+            by_session.insert(seats[0].0.0, first..first + seats.len());
+            first += seats.len();
+        }
+        Ok(Self { entries, by_memory, by_seat, by_session })
     }
 
     /// The memories, in the order of their passages.
@@ -90,29 +101,26 @@ impl Roster {
 
     /// How many memories a session has here, those that are deleted among them.
     pub fn size(&self, session: u64) -> usize {
-        let to = |bound: u64| self.by_seat.partition_point(|(seat, _)| seat.0 < bound);
-        to(session.saturating_add(1)) - to(session)
+        self.seats(session).len()
     }
 
     /// The memories of a seat's session before it, the nearest first.
     pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let to = self.by_seat.partition_point(|(other, _)| *other < seat);
-        self.seated(seat.0, self.by_seat[..to].iter().rev())
+        let seats = self.seats(seat.0);
+        let to = seats.partition_point(|(other, _)| *other < seat);
+        seats[..to].iter().rev().map(|(_, at)| &self.entries[*at as usize])
     }
 
     /// The memories of a seat's session after it, the nearest first.
     pub fn after(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let from = self.by_seat.partition_point(|(other, _)| *other <= seat);
-        self.seated(seat.0, self.by_seat[from..].iter())
+        let seats = self.seats(seat.0);
+        let from = seats.partition_point(|(other, _)| *other <= seat);
+        seats[from..].iter().map(|(_, at)| &self.entries[*at as usize])
     }
 
-    /// The memories of these seats, up to the first of another session.
-    fn seated<'a>(
-        &'a self,
-        session: u64,
-        seats: impl Iterator<Item = &'a (Seat, u32)>,
-    ) -> impl Iterator<Item = &'a Entry> {
-        seats.take_while(move |(seat, _)| seat.0 == session).map(|(_, at)| &self.entries[*at as usize])
+    /// A session's seats, in order.
+    fn seats(&self, session: u64) -> &[(Seat, u32)] {
+        self.by_session.get(&session).map_or(&[], |range| &self.by_seat[range.clone()])
     }
 }
 

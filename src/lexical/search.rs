@@ -8,7 +8,7 @@ use tracing::debug_span;
 use super::{
     LexicalError, Projects, Query, Result,
     finder::{Candidate, Finder, Meanings},
-    pool::{Place, Pool, gather},
+    pool::{Gathering, Place, Pool},
     preview::preview,
     roster::Roster,
     schema::Fields,
@@ -72,8 +72,9 @@ pub fn search(
 ) -> Result<Answer> {
     let (finder, meanings, found) = find(view, rosters, fields, query)?;
     let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
+    let gathering = debug_span!("gather").in_scope(|| Gathering::new(&finder, rosters, found));
     let near = debug_span!("awaited").in_scope(near);
-    let pool = debug_span!("gather").in_scope(|| gather(&finder, rosters, found, &near));
+    let pool = debug_span!("join").in_scope(|| gathering.join(&near));
     let ranked = debug_span!("rank")
         .in_scope(|| recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights));
     let matched = signs(ranked.first(), &pool, &meanings).label();

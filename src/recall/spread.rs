@@ -6,7 +6,7 @@
 //! modeling framework for sentence retrieval to include local context", 2011), and the best of a session a
 //! share to all of it. What is lent comes from the scores before spreading: it goes one way once.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::Candidate;
 
@@ -52,7 +52,7 @@ pub fn neighbours(
 
 /// What each candidate gains from the best of its session, which lends this share.
 pub fn sessions(candidates: &[Candidate], scores: &[f32], share: f32) -> Vec<f32> {
-    let mut best: HashMap<u64, f32> = HashMap::new();
+    let mut best: FxHashMap<u64, f32> = FxHashMap::default();
     for (candidate, score) in candidates.iter().zip(scores).filter(|(candidate, _)| candidate.session != 0) {
         let top = best.entry(candidate.session).or_default();
         *top = top.max(*score);

@@ -3,6 +3,7 @@
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BinaryHeap, HashMap, HashSet},
+    ops::Range,
 };
 
 use multiversion::multiversion;
@@ -13,6 +14,8 @@ use crate::{domain::MemoryId, relate::Likeness};
 /// A passage is looked at first for each memory that is wanted, and one more for so many of them; then more,
 /// where many belong together.
 const SPARE: usize = 4;
+/// From how many passages on it is worth to start a thread.
+const SPLIT_MIN: usize = 8_192;
 /// What a similarity of 1 is as a whole number: all that the 24 bits of a float's fraction tell.
 const ONE: f32 = 16_777_216.0;
 
@@ -76,7 +79,8 @@ impl Group {
     pub(super) fn likeness(&self, passages: &[Packed], except: &MemoryId, k: usize) -> Likeness {
         let mut bests = vec![i32::MIN; self.places.len()];
         for passage in passages.iter().filter(|passage| passage.dimension() == self.dimension) {
-            for (best, similarity) in bests.iter_mut().zip(self.similarities(passage)) {
+            let similarities = self.similarities(0..self.places.len(), passage);
+            for (best, similarity) in bests.iter_mut().zip(similarities) {
                 *best = similarity.max(*best);
             }
         }
@@ -111,12 +115,31 @@ impl Group {
         }
     }
 
-    /// How near each passage is to a vector, in order.
-    fn similarities(&self, vector: &Packed) -> Vec<i32> {
-        let products = products(&self.numbers, self.dimension, &vector.numbers);
+    /// How near each passage is to a vector, in order; of many, one half is compared by a thread of its own.
+    fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
+        let count = self.places.len();
+        if count < SPLIT_MIN {
+            return self.similarities(0..count, vector);
+        }
+        std::thread::scope(|scope| {
+            let rest = scope.spawn(|| self.similarities(count / 2..count, vector));
+            let mut similarities = self.similarities(0..count / 2, vector);
+            match rest.join() {
+                Ok(rest) => similarities.extend(rest),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+            similarities
+        })
+    }
+
+    /// How near some of the passages are to a vector, in order.
+    fn similarities(&self, rows: Range<usize>, vector: &Packed) -> Vec<i32> {
+        let wide: Vec<i16> = vector.numbers.iter().map(|n| i16::from(*n)).collect();
+        let numbers = &self.numbers[rows.start * self.dimension..rows.end * self.dimension];
+        let products = products(numbers, self.dimension, &wide);
         #[expect(clippy::cast_possible_truncation, reason = "no cosine is far above 1")]
         let similarity = |(product, step): (i32, &f32)| (product as f32 * step * vector.step * ONE) as i32;
-        products.into_iter().zip(&self.steps).map(similarity).collect()
+        products.into_iter().zip(&self.steps[rows]).map(similarity).collect()
     }
 
     fn remove(&mut self, memory: &MemoryId) {
@@ -143,9 +166,9 @@ fn share(similarity: i32) -> f32 {
 }
 
 /// Each row's product with a vector, by the widest instructions that the processor has. See [`Packed`] for why
-/// no sum overflows.
+/// no sum overflows. The instructions multiply 16-bit numbers; the vector is given so, to be widened once.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
-fn products(rows: &[i8], dimension: usize, vector: &[i8]) -> Vec<i32> {
+fn products(rows: &[i8], dimension: usize, vector: &[i16]) -> Vec<i32> {
     let mut products = Vec::with_capacity(rows.len() / dimension.max(1));
     // A loop and not `collect`, which would not be compiled for those instructions.
     for row in rows.chunks_exact(dimension.max(1)) {
@@ -179,7 +202,7 @@ pub(super) fn nearest(
 ) -> Vec<Near> {
     let mut scored: Vec<Scored<'_>> = Vec::with_capacity(groups.iter().map(|group| group.places.len()).sum());
     for group in groups {
-        let similarities = group.similarities(query).into_iter();
+        let similarities = group.similarities_at_once(query).into_iter();
         scored
             .extend(similarities.zip(&group.places).map(|(similarity, place)| Scored { similarity, place }));
     }

@@ -83,6 +83,19 @@ fn the_nearest_memories_come_once_each_in_order() {
 }
 
 #[test]
+fn many_are_compared_as_a_few_are() {
+    let rows: Vec<_> = (0..9_001).map(|n| (id(n), 0, Packed::new(&numbers(n as u64 + 2, 8)))).collect();
+    let (p, query) = (project("p"), Packed::new(&numbers(1, 8)));
+    let parts = rows.chunks(1_000).flat_map(|part| {
+        space(&p, part.to_vec(), 8).nearest(std::slice::from_ref(&p), &query, 50, ALL).unwrap()
+    });
+    let mut expected: Vec<Near> = parts.collect();
+    expected.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.memory.cmp(&b.memory)));
+    expected.truncate(50);
+    assert_eq!(space(&p, rows, 8).nearest(&[p], &query, 50, ALL).unwrap(), expected);
+}
+
+#[test]
 fn what_changes_while_a_project_is_loaded_is_not_lost() {
     let p = project("p");
     let mut space = Space::new(2, 1 << 20);
