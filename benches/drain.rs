@@ -110,8 +110,9 @@ fn with_vectors(
     // The first ones read the vectors into memory.
     searches(client, corpus, Duration::ZERO)?;
     let times = searches(client, corpus, Duration::ZERO)?;
+    let paced = searches(client, corpus, APART)?;
     let resident = resident_bytes(home)? as f64 / 1e6;
-    let few = |value: f64| ("without vectors", value);
+    let few = |value: f64| ("few vectors", value);
     Ok(vec![
         row(
             "search p50, all have vectors",
@@ -126,6 +127,13 @@ fn with_vectors(
             percentile(&times, 99.0),
             few(percentile(&before.dense, 99.0)),
             Target::AtMost(VECTORS_P99_MAX),
+        ),
+        row(
+            "search p50, the same 100 ms apart",
+            jobs,
+            median(&paced),
+            few(median(&before.paced)),
+            Target::None,
         ),
         Row {
             name: "resident memory of the daemon",
