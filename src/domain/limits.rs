@@ -26,6 +26,10 @@ pub const KIND_CHARS_MAX: usize = 40;
 pub const TOPIC_KEY_CHARS_MAX: usize = 120;
 /// Longest session id.
 pub const SESSION_ID_CHARS_MAX: usize = 128;
+/// Longest name of an agent; longer ones are cut.
+pub const AGENT_NAME_CHARS_MAX: usize = 64;
+/// Longest directory of a session.
+pub const DIRECTORY_BYTES_MAX: usize = 4_096;
 /// Longest project name.
 pub const PROJECT_CHARS_MAX: usize = 200;
 /// Longest passage shown in a search hit.

@@ -74,6 +74,8 @@ type Result<T> = std::result::Result<T, ArgumentError>;
 /// The largest count; what is larger is this one.
 const COUNT_MAX: usize = 1_000_000_000;
 
+/// From the first to the last moment of a second.
+const LAST_OF_SECOND: SignedDuration = SignedDuration::from_micros(999_999);
 /// The first day of which not every moment can be told.
 const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 
@@ -336,7 +338,9 @@ fn shown(value: &Value) -> String {
 
 fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
     if let Ok(moment) = given.parse::<Timestamp>() {
-        return Some(moment);
+        // Answers tell moments to the second, which lasts to its end.
+        let whole = end && !given.contains('.');
+        return if whole { moment.checked_add(LAST_OF_SECOND).ok() } else { Some(moment) };
     }
     // The last days of the year 9999, by which people mean "for ever", are no moments in every zone.
     if given.get(..10).and_then(|day| day.parse::<Date>().ok()).is_some_and(|day| day >= LAST_DAYS) {

@@ -41,7 +41,10 @@ use crate::{
         Activity, Control, Serve,
         hello::{Hello, Role},
     },
-    domain::{EndReason, PERSON, Project, SessionId, Timestamp, limits::ECHO_CHARS_MAX},
+    domain::{
+        EndReason, PERSON, Project, SessionId, Timestamp,
+        limits::{AGENT_NAME_CHARS_MAX, ECHO_CHARS_MAX},
+    },
     home::{Home, user_home},
     project_dir, redact,
     service::{Caller, Embedding, Service, ServiceError, Settings},
@@ -55,8 +58,6 @@ const OPEN_WAIT: Duration = Duration::from_secs(60);
 const FAILED_LINGER: Duration = Duration::from_secs(5);
 /// How often sessions without a connection are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// Longest name of a client that is kept.
-const CLIENT_NAME_CHARS_MAX: usize = 64;
 /// How long a client may hold on to the tool list, which never changes while the program runs.
 const TOOLS_TTL_MS: u64 = 3_600_000;
 
@@ -288,9 +289,9 @@ impl Serve for Server {
 }
 
 /// A client's name as it is stored: one short line.
-fn client_name(name: &str) -> String {
+pub(super) fn agent_name(name: &str) -> String {
     let line = text::one_line(&redact::redact(name).text);
-    text::cut_chars(&line, CLIENT_NAME_CHARS_MAX).into_owned()
+    text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
 }
 
 /// Counts a call as under way while it lives.
@@ -544,7 +545,7 @@ impl ServerHandler for Connection {
         let agent = if self.is_person() {
             PERSON.to_owned()
         } else {
-            context.client_info().map(|client| client_name(&client.name)).unwrap_or_default()
+            context.client_info().map(|client| agent_name(&client.name)).unwrap_or_default()
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();

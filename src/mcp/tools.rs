@@ -8,12 +8,15 @@ use super::{
     arguments::{ArgumentError, Arguments, bullets},
     observation,
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
-    server::{Connection, Server},
+    server::{Connection, Server, agent_name},
 };
 use crate::{
     domain::{
         EndReason, Kind, MemoryId, Project, Scope, SessionId,
-        limits::{CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX, TIMELINE_MAX},
+        limits::{
+            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
+            TIMELINE_MAX,
+        },
     },
     recall::{Match, Signal, Weights},
     service::{
@@ -90,7 +93,11 @@ pub(super) fn shown_project(project: &Project) -> &str {
 }
 
 async fn session_start(call: &mut Call) -> Answer {
-    let directory = call.arguments.text("directory")?;
+    let directory = call.arguments.text("directory")?.map(|directory| crate::text::one_line(&directory));
+    if let Some(long) = directory.as_deref().filter(|directory| directory.len() > DIRECTORY_BYTES_MAX) {
+        let problem = format!("it has {} bytes, at most {DIRECTORY_BYTES_MAX} are a path", long.len());
+        return Err(ArgumentError::new("directory", Some(long), problem).into());
+    }
     let named = call.arguments.project()?;
     let project = named.or_else(|| {
         let dir = directory.as_deref()?;
@@ -100,7 +107,7 @@ async fn session_start(call: &mut Call) -> Answer {
         id: call.arguments.session_id("id")?.unwrap_or_else(|| call.session.clone()),
         project,
         directory,
-        agent: call.arguments.text("agent")?.filter(|agent| !agent.trim().is_empty()),
+        agent: call.arguments.text("agent")?.map(|name| agent_name(&name)).filter(|name| !name.is_empty()),
         parent: call.arguments.session_id("parent_id")?,
     };
     let started = call.service.start_session(&call.caller, request).await?;
@@ -150,7 +157,7 @@ async fn session_end(call: &mut Call) -> Answer {
 
 async fn session_summary(call: &mut Call) -> Answer {
     let id = call.session_argument()?;
-    let content = call.arguments.text("content")?;
+    let content = call.arguments.content()?;
     let mut parts: Vec<String> = content.into_iter().filter(|part| !part.trim().is_empty()).collect();
     if let Some(goal) = call.arguments.text("goal")?.filter(|goal| !goal.trim().is_empty()) {
         parts.push(format!("## Goal\n{}", goal.trim()));
@@ -550,7 +557,9 @@ fn entry_line(entry: &Entry) -> String {
 }
 
 async fn save_prompt(call: &mut Call) -> Answer {
-    let content = call.arguments.needed("content")?;
+    let Some(content) = call.arguments.content()? else {
+        return Err(ArgumentError::new("content", None, "it is missing; give what the user asked for").into());
+    };
     let project = call.arguments.project()?;
     let session = call.session_argument()?;
     let saved = call.service.save_prompt(&call.caller, &session, project, &content).await?;

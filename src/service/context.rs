@@ -11,10 +11,12 @@ use crate::{
     text,
 };
 
-/// Most pinned memories that are shown.
-const PINNED_MAX: usize = 20;
-/// Most recent sessions and prompts that are looked at.
+/// Most pinned memories that are gathered.
+const PINNED_MAX: usize = 100;
+/// Most recent sessions and prompts that are shown.
 const RECENT_MAX: usize = 10;
+/// Most recent sessions of agents that are looked at: some are the asking one or another's live one.
+const SESSIONS_MAX: usize = 50;
 /// How many of the last memories of an unfinished session are named.
 const LEFT_OFF_MAX: usize = 3;
 /// How much of a memory a line shows.
@@ -73,11 +75,16 @@ impl Service {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         self.warm(&project);
         // One more than is shown tells whether there are older ones.
-        let limits = OverviewLimits { few: RECENT_MAX, pinned: PINNED_MAX, recent: request.limit + 1 };
+        let limits = OverviewLimits {
+            sessions: SESSIONS_MAX,
+            pinned: PINNED_MAX + 1,
+            recent: request.limit + 1,
+            prompts: RECENT_MAX,
+        };
         let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
         let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
-        let (pinned, _) = picked(pinned, request.scope, PINNED_MAX);
+        let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
         let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id).collect();
         let claimed = self.claimed(&shown).await?;
@@ -99,7 +106,7 @@ impl Service {
                 until: 100,
             },
         ];
-        let beyond = match (is_empty, has_older) {
+        let beyond = match (is_empty, has_older || has_more_pinned) {
             (_, true) => Beyond::Older,
             (true, false) => Beyond::Nothing,
             (false, false) => Beyond::Sessions,
@@ -124,11 +131,12 @@ impl Service {
     ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
         sessions.retain(|session| session.id != *own);
         sessions.retain(|session| session.ended_at.is_some() || !self.is_connected(&session.id));
-        let Some(at) = unfinished(&sessions, |session| self.is_unfinished(session)) else {
-            return Ok((sessions, Vec::new()));
-        };
-        let left_off = self.left_off(&sessions.remove(at)).await?;
-        Ok((sessions, vec![left_off]))
+        let mut left_off = Vec::new();
+        if let Some(at) = unfinished(&sessions, |session| self.is_unfinished(session)) {
+            left_off.push(self.left_off(&sessions.remove(at)).await?);
+        }
+        sessions.truncate(RECENT_MAX);
+        Ok((sessions, left_off))
     }
 
     fn is_unfinished(&self, session: &Session) -> bool {

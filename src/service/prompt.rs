@@ -5,9 +5,6 @@ use std::sync::Arc;
 use super::{Caller, Service, ServiceError, fields};
 use crate::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
 
-/// Most prompts of the session among which a repetition is looked for.
-const RECENT_MAX: usize = 50;
-
 /// The answer to saving a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptSaved {
@@ -33,7 +30,7 @@ impl Service {
     ) -> Result<PromptSaved, ServiceError> {
         let content = fields::content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
-        let new_project = self.meet_project(&project, caller).await?;
+        let elsewhere = self.leads_elsewhere(Some(&project), caller).await?;
         let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
         let (prompt, created) = self
             .store()
@@ -44,12 +41,10 @@ impl Service {
                     let window =
                         jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
                     let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-                    let recent = write.store().prompts_in(session, Timestamp::MAX, false, RECENT_MAX).await?;
-                    let same = |prompt: &Prompt| prompt.last_seen_at >= since && prompt.content == *content;
-                    if let Some(prompt) = recent.into_iter().find(same) {
+                    if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
                         return Ok::<_, ServiceError>((prompt, false));
                     }
-                    service.ensure_session(write, session, project, caller).await?;
+                    service.ensure_session(write, session, &caller.project, caller).await?;
                     let prompt = Prompt {
                         id: PromptId::random(),
                         session: session.clone(),
@@ -70,6 +65,8 @@ impl Service {
                 })
             })
             .await?;
+        let new_project =
+            if created && elsewhere { self.meet_project(&prompt.project, caller).await? } else { None };
         Ok(PromptSaved { prompt, created, new_project })
     }
 

@@ -125,14 +125,14 @@ impl Service {
     /// [`ServiceError::Invalid`] for a field, or a failing store.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
-        let home = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let draft = draft(caller, &home, request)?;
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let draft = draft(caller, &project, request)?;
         let new_project = self.meet_project(&draft.project, caller).await?;
         let draft = Arc::new(draft);
         let named = Arc::clone(&draft);
         // Thought of while the disk is waited for.
         let suggesting = async move { named.topic_key.is_none().then(|| suggest(&named)) };
-        let (written, suggested_topic_key) = tokio::join!(self.write_draft(caller, draft, home), suggesting);
+        let (written, suggested_topic_key) = tokio::join!(self.write_draft(caller, draft), suggesting);
         let Written { memory, outcome, replaced, near } = written?;
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
@@ -140,25 +140,20 @@ impl Service {
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
     }
 
-    /// Decides and writes a draft; `home` is the project of its session.
-    pub(super) async fn write_draft(
-        &self,
-        caller: &Caller,
-        draft: Arc<Draft>,
-        home: Project,
-    ) -> Result<Written, ServiceError> {
-        let job = Arc::new((self.clone(), caller.clone(), draft, home));
+    async fn write_draft(&self, caller: &Caller, draft: Arc<Draft>) -> Result<Written, ServiceError> {
+        let job = Arc::new((self.clone(), caller.clone(), draft));
         self.store()
             .transact(move |write| {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
-                    let (service, caller, draft, home) = &*job;
-                    service.put_draft(write, caller, draft, home).await
+                    let (service, caller, draft) = &*job;
+                    service.put_draft(write, caller, draft, &caller.project).await
                 })
             })
             .await
     }
 
+    /// Decides and writes a draft; a session that it begins is one of `home`.
     pub(super) async fn put_draft(
         &self,
         write: &mut Write<'_>,
@@ -179,7 +174,7 @@ impl Service {
             (None, _) => {
                 let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
                 let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-                write.store().twins(&draft.identity(), since, TWINS_MAX).await?
+                write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?
             }
         };
         let near = near.unwrap_or_default();

@@ -298,7 +298,13 @@ pub(super) async fn carry_summary(
     }
     let had = (!comes_back).then_some(before.content.as_str());
     for session in write.store().sessions_with_summary(&now.id, had).await? {
-        if comes_back && now.topic_key.as_deref() != Some(&summary_key(&session.id)) {
+        let key = summary_key(&session.id);
+        if comes_back && now.topic_key.as_deref() != Some(&key) {
+            continue;
+        }
+        // Another session may have a summary of the same words in a memory of its own.
+        let holder = write.store().topic_holder(&session.project, Scope::Project, &key).await?;
+        if holder.is_some_and(|holder| holder.id != now.id) {
             continue;
         }
         // The write may have changed it for another reason.

@@ -7,8 +7,8 @@ use crate::{
     text,
 };
 
-/// Most session borders that are looked at on either side.
-const BORDERS_MAX: usize = 20;
+/// Least sessions before a memory that are looked at: one that began earlier than others may have ended later.
+const SESSIONS_MIN: usize = 20;
 /// How much of a prompt or summary a line shows.
 const LINE_CHARS: usize = 120;
 
@@ -144,8 +144,8 @@ impl Service {
             store.latest_prompts(project, at, request.before),
             store.made_since(project, at, request.after),
             store.prompts_since(project, at, request.after),
-            store.latest_sessions(Some(project), at, BORDERS_MAX),
-            store.sessions_since(project, at, BORDERS_MAX.min(request.after + 2)),
+            store.latest_sessions(Some(project), at, SESSIONS_MIN.max(request.before + 1)),
+            store.sessions_since(project, at, request.after + 2),
         )?;
         before.extend(made_before.iter().map(|memory| memory_entry(memory, memory.created_at)));
         before.extend(asked_before.iter().map(prompt_entry));

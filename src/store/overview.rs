@@ -13,7 +13,7 @@ use super::{
     row::{MemoryRow, PromptRow, SessionRow, memory_record, parse, pin_slot, session_record},
     statement::{self, Statement},
 };
-use crate::domain::{Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp};
+use crate::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};
 
 /// What happened on one side of a moment in a session, nearest first.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Side {
 /// What a project's context is made of; every list the newest first.
 #[derive(Debug)]
 pub struct Overview {
-    /// The last sessions.
+    /// The last sessions of agents; a person's commands are left out.
     pub sessions: Vec<Session>,
     /// Pinned memories of the project, then those of the person.
     pub pinned: Vec<Memory>,
@@ -40,12 +40,14 @@ pub struct Overview {
 /// How much an [`Overview`] holds at most.
 #[derive(Debug, Clone, Copy)]
 pub struct OverviewLimits {
-    /// Sessions, and prompts.
-    pub few: usize,
+    /// Sessions of agents.
+    pub sessions: usize,
     /// Pinned memories of the project, and of the person.
     pub pinned: usize,
     /// Recent memories of the project, and of the person.
     pub recent: usize,
+    /// Prompts.
+    pub prompts: usize,
 }
 
 /// The lists of one answer, in order.
@@ -142,7 +144,9 @@ impl Store {
             .with("pin", pin_slot(project))
             .with("own_pin", pin_slot(&own))
             .at("before", Timestamp::MAX)
-            .count("few", limits.few)
+            .with("person", PERSON)
+            .count("sessions", limits.sessions)
+            .count("prompts", limits.prompts)
             .count("pinned", limits.pinned)
             .limit(limits.recent);
         let mut lists = self.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;

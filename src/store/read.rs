@@ -223,11 +223,12 @@ impl Store {
     pub async fn twins(
         &self,
         identity: &str,
+        content: &str,
         since: Timestamp,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("identity", identity).at("since", since).limit(limit);
-        self.memories(statement::MEMORY_TWINS, vars).await
+        let vars = Vars::new().with("identity", identity).with("trimmed", content.trim());
+        self.memories(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
     /// Live memories of a project (of all, when `None`) written last before a moment, newest first.
@@ -472,6 +473,17 @@ impl Store {
         let statement =
             if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
         self.prompts(statement, vars).await
+    }
+
+    /// A prompt of a session with this content, given since a moment.
+    pub async fn same_prompt(
+        &self,
+        session: &SessionId,
+        content: &str,
+        since: Timestamp,
+    ) -> Result<Option<Prompt>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).with("content", content);
+        Ok(one(self.prompts(statement::PROMPT_SAME, vars.at("since", since)).await?))
     }
 
     /// A memory, deleted or not, with its live neighbours from either end of an edge; at most `limit` of

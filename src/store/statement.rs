@@ -89,6 +89,7 @@ statements! {
     PROJECT_OVERVIEW = "project_overview",
     PROMPT_GET = "prompt_get",
     PROMPT_LATEST = "prompt_latest",
+    PROMPT_SAME = "prompt_same",
     PROMPT_SESSION_BEFORE = "prompt_session_before",
     PROMPT_SESSION_SINCE = "prompt_session_since",
     PROMPT_SINCE = "prompt_since",

@@ -16,6 +16,7 @@ mod bounds;
 mod cli;
 mod concurrency;
 mod contract_arguments;
+mod contract_combinations;
 mod contract_details;
 mod contract_explore;
 mod contract_projects;
