@@ -32,6 +32,8 @@ pub struct Corpus {
     /// Cumulative weight of the words up to each rank.
     weights: Vec<f64>,
     rng: StdRng,
+    /// Words of a note's content.
+    content_words: usize,
 }
 
 impl Corpus {
@@ -55,7 +57,12 @@ impl Corpus {
                 total
             })
             .collect();
-        Self { words, weights, rng: StdRng::seed_from_u64(seed) }
+        Self { words, weights, rng: StdRng::seed_from_u64(seed), content_words: CONTENT_WORDS }
+    }
+
+    /// Notes that are to a model what about 100 words of prose are: a made-up word is three tokens.
+    pub fn for_model(seed: u64) -> Self {
+        Self { content_words: CONTENT_WORDS / 3, ..Self::new(seed) }
     }
 
     fn rank(&mut self) -> usize {
@@ -67,7 +74,7 @@ impl Corpus {
     /// The next note.
     pub fn note(&mut self) -> Note {
         let title: Vec<usize> = (0..TITLE_WORDS).map(|_| self.rank()).collect();
-        let content: Vec<usize> = (0..CONTENT_WORDS).map(|_| self.rank()).collect();
+        let content: Vec<usize> = (0..self.content_words).map(|_| self.rank()).collect();
         let mut telling: Vec<usize> =
             title.iter().chain(&content).copied().filter(|rank| QUERY_RANKS.contains(rank)).collect();
         telling.dedup();

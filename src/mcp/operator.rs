@@ -162,7 +162,7 @@ pub(super) fn session_row(session: &Session) -> Value {
     json!({
         "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
         "directory": session.directory, "started_at": session.started_at.to_string(),
-        "ended_at": session.ended_at.map(moment), "end_reason": session.end_reason.map(EndReason::as_str),
+        "ended_at": session.ended_at.map(|at| at.to_string()), "end_reason": session.end_reason.map(EndReason::as_str),
         "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
     })
 }
