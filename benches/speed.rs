@@ -8,6 +8,7 @@
 
 #[path = "harness/client.rs"]
 mod client;
+#[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/corpus.rs"]
 mod corpus;
 #[path = "harness/process.rs"]

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::front::Front;
 use crate::text;
@@ -13,6 +14,8 @@ use crate::text;
 /// Below it stand links.
 const MARK: &str = "%% cerebro: what follows is written by `cerebro export` and not read back %%";
 const FENCE: &str = "---";
+/// The property that holds a note's digest.
+const DIGEST: &str = "cerebro_digest";
 /// Longest part of a title in a file's name.
 const SLUG_CHARS_MAX: usize = 48;
 
@@ -27,7 +30,21 @@ pub struct Note {
     pub scope: Option<String>,
     pub topic_key: Option<String>,
     pub tags: Option<Vec<String>>,
+    /// The digest that the export put in: of the note as it was written.
+    pub written: Option<String>,
     pub content: String,
+}
+
+impl Note {
+    /// A digest of all that an import takes from a note.
+    pub fn digest(&self) -> String {
+        let taken = (
+            (&self.title, &self.kind, &self.project, &self.scope),
+            (&self.topic_key, &self.tags, &self.content),
+        );
+        let taken = serde_json::to_string(&taken).unwrap_or_default();
+        Sha256::digest(taken).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// A link from a note to another.
@@ -84,7 +101,7 @@ pub fn render(memory: &Value, links: &[Link]) -> String {
         let _ = write!(out, "\n{MARK}\n\n");
         out.extend(links.iter().map(bullet));
     }
-    out
+    stamped(&out)
 }
 
 /// A session of an export as a note, with links to what was saved in it. It is never read back.
@@ -144,6 +161,7 @@ pub fn parse(text: &str) -> Result<Option<Note>, String> {
         scope: front.text("scope")?,
         topic_key: front.text("topic_key")?,
         tags: front.list("tags")?,
+        written: front.text(DIGEST)?,
         content: without_links(body),
     }))
 }
@@ -164,15 +182,28 @@ fn without_links(body: &str) -> String {
     body.trim_matches('\n').trim_end().to_owned()
 }
 
-/// The note with its memory's id and revision as they are now; all else as it was.
+/// The note with its memory's id and revision as they are now, and its digest; all else as it was.
 pub fn placed(text: &str, id: &str, revision: u64) -> String {
-    let lines = format!("id: {}\nrevision: {revision}\n", quoted(id));
+    let lines = [("id", quoted(id)), ("revision", revision.to_string())];
+    stamped(&with_properties(text, &lines))
+}
+
+/// The note with its digest, by which a later export knows whether it was edited.
+fn stamped(text: &str) -> String {
+    match parse(text) {
+        Ok(Some(note)) => with_properties(text, &[(DIGEST, quoted(&note.digest()))]),
+        _ => text.to_owned(),
+    }
+}
+
+/// The note with these properties, as YAML, in place of those of the same names.
+fn with_properties(text: &str, properties: &[(&str, String)]) -> String {
+    let lines: String = properties.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     let Some((front, _)) = split(text) else { return format!("---\n{lines}---\n\n{text}") };
-    let kept: String = front
-        .lines()
-        .filter(|line| !(line.starts_with("id:") || line.starts_with("revision:")))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let replaced = |line: &str| {
+        properties.iter().any(|(name, _)| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
+    };
+    let kept: String = front.lines().filter(|line| !replaced(line)).map(|line| format!("{line}\n")).collect();
     let start = "---\n".len();
     format!("---\n{kept}{lines}{}", &text[start + front.len()..])
 }
@@ -236,7 +267,9 @@ mod tests {
         assert_eq!(Note { id: before.id.clone(), revision: before.revision, ..note }, before);
         assert_eq!(placed(&placed_text, "bbbbbbbbbbbb", 7), placed_text);
         let bare = placed("Just text\n", "bbbbbbbbbbbb", 1);
-        assert_eq!(bare, "---\nid: \"bbbbbbbbbbbb\"\nrevision: 1\n---\n\nJust text\n");
+        let digest = parse(&bare).unwrap().unwrap().digest();
+        let front = format!("id: \"bbbbbbbbbbbb\"\nrevision: 1\ncerebro_digest: \"{digest}\"\n");
+        assert_eq!(bare, format!("---\n{front}---\n\nJust text\n"));
     }
 
     #[test]

@@ -195,8 +195,8 @@ impl<S: Serve> Connections<S> {
         idle_exit: Duration,
         termination: impl Future<Output = ()>,
     ) -> &'static str {
-        let mut watch =
-            tokio::time::interval(WATCH_INTERVAL.min(idle_exit.max(Duration::from_millis(100)) / 2));
+        let short = if idle_exit.is_zero() { WATCH_INTERVAL } else { idle_exit / 2 };
+        let mut watch = tokio::time::interval(short.clamp(Duration::from_millis(50), WATCH_INTERVAL));
         tokio::pin!(termination);
         loop {
             tokio::select! {

@@ -80,8 +80,6 @@ pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 /// Most searches that compute at once; further ones wait for a place.
 pub const SEARCHES_AT_ONCE_MAX: usize = 16;
-/// Most writes that wait for the writer; further callers wait for a place.
-pub const WRITE_QUEUE_MAX: usize = 1_024;
 /// Most attempts of a write that meets a transaction conflict.
 pub const WRITE_ATTEMPTS_MAX: u32 = 32;
 /// The longest pause between two of them.

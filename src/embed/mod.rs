@@ -24,6 +24,7 @@ use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
 pub use openai::key_of_file;
 use remote::Remote;
+pub(crate) use remote::words;
 pub use settings::{Provider, Settings};
 pub use shelf::Shelf;
 

@@ -14,12 +14,10 @@ use serde_json::Value;
 pub use dialect::Dialect;
 pub use settings::{Settings, open};
 
-use crate::embed::EmbedError;
+use crate::embed::{self, EmbedError};
 
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
-/// Longest piece of a provider's own words that an error repeats, in characters.
-const ECHO_CHARS_MAX: usize = 200;
 
 /// A question, and the form of its answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +110,7 @@ impl Llm {
         let after = retry_after(response.headers());
         let body = self.body(response).await?;
         if !(200..300).contains(&status) {
-            return Err(self.refusal(status, after, &body));
+            return Err(self.refusal(status, after, &body, &ask.turns));
         }
         let body: Value = serde_json::from_slice(&body)
             .map_err(|_| self.later("its answer is not JSON".to_owned(), None))?;
@@ -132,10 +130,10 @@ impl Llm {
         Ok(body)
     }
 
-    fn refusal(&self, status: u16, after: Option<Duration>, body: &[u8]) -> EmbedError {
+    fn refusal(&self, status: u16, after: Option<Duration>, body: &[u8], sent: &[String]) -> EmbedError {
         let words = serde_json::from_slice::<Value>(body).ok();
         let words = words.as_ref().and_then(dialect::error_message).unwrap_or_default();
-        let words = crate::text::cut_chars(&crate::text::one_line(words), ECHO_CHARS_MAX).into_owned();
+        let words = embed::words(words, sent, self.key.as_deref().unwrap_or_default());
         let reason =
             if words.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {words}") };
         match status {

@@ -43,7 +43,7 @@ use crate::{
     },
     domain::{
         EndReason, PERSON, Project, SessionId, Timestamp,
-        limits::{AGENT_NAME_CHARS_MAX, ECHO_CHARS_MAX},
+        limits::{AGENT_NAME_CHARS_MAX, DISCONNECT_GRACE, ECHO_CHARS_MAX},
     },
     home::{Home, user_home},
     project_dir, redact,
@@ -188,6 +188,9 @@ impl Server {
             if let Err(error) = service.end_disconnected(since).await {
                 tracing::warn!(%error, "sessions that lost their connection could not be ended");
             }
+            // What went before that is as good as gone when the daemon began.
+            let long = (DISCONNECT_GRACE * 2).as_secs_f64();
+            lock(&self.0.gone).retain(|_, at| Timestamp::now().duration_since(*at).as_secs_f64() < long);
         }
     }
 

@@ -26,6 +26,8 @@ pub struct LineReader<R> {
     line: Vec<u8>,
     /// Bytes of the present line so far, kept or skipped.
     length: u64,
+    /// A last line without a newline counts.
+    keeps_rest: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<BufReader<R>> {
@@ -38,10 +40,17 @@ impl<R: AsyncRead + Unpin> LineReader<BufReader<R>> {
 impl<R: AsyncBufRead + Unpin> LineReader<R> {
     /// Reads lines of up to `max` bytes from what is buffered already.
     pub fn from_buffered(reader: R, max: usize) -> Self {
-        Self { reader, max, line: Vec::new(), length: 0 }
+        Self { reader, max, line: Vec::new(), length: 0, keeps_rest: true }
     }
 
-    /// The next line that is not blank; `None` at the end. A last line without a newline counts.
+    /// Takes what is behind the last newline for half a line, which nobody gets.
+    #[must_use]
+    pub fn whole_lines(self) -> Self {
+        Self { keeps_rest: false, ..self }
+    }
+
+    /// The next line that is not blank; `None` at the end. A last line without a newline counts,
+    /// but for [`Self::whole_lines`].
     /// A caller that drops the future loses nothing.
     ///
     /// # Errors
@@ -50,7 +59,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         loop {
             let available = self.reader.fill_buf().await?;
             if available.is_empty() {
-                return Ok(self.take());
+                return Ok(self.take().filter(|_| self.keeps_rest));
             }
             let newline = available.iter().position(|&byte| byte == b'\n');
             let piece = &available[..newline.unwrap_or(available.len())];
@@ -143,6 +152,13 @@ mod tests {
 
     fn whole(text: &str) -> Line {
         Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_none_where_lines_are_whole() {
+        let mut reader = LineReader::new(Pieces([b"one\n{\"half".to_vec()].into()), 100).whole_lines();
+        assert_eq!(reader.next().await.unwrap(), Some(whole("one")));
+        assert_eq!(reader.next().await.unwrap(), None);
     }
 
     #[test]

@@ -318,7 +318,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         self.close().await;
         let session = self.shared.calls().session();
         let Link { reader, mut writer } = self.dial.dial(session).await?;
-        let mut reader = LineReader::new(reader, ANSWER_BYTES_MAX);
+        let mut reader = LineReader::new(reader, ANSWER_BYTES_MAX).whole_lines();
         let replay = self.shared.calls().replay();
         if let Some((key, initialize, initialized)) = replay {
             let replayed = timeout(

@@ -280,7 +280,7 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
     };
-    if write.store().session(&session.id).await?.is_some() {
+    if write.has_session(&session.id).await? {
         return Ok(Ok(Taken::Unchanged));
     }
     write.tell_session(EventKind::SessionImported, &session);
@@ -293,7 +293,7 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         Ok(memory) => memory,
         Err(why) => return Ok(Err(why)),
     };
-    if let Some(present) = write.store().memory(&memory.id).await? {
+    if let Some(present) = write.memory(&memory.id).await? {
         let same = Memory { version: present.version, ..memory.clone() } == present;
         let why =
             format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
@@ -332,7 +332,10 @@ async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
     let Some(owner) = write.memory(&revision.memory).await? else {
         return Ok(Err(format!("memory `{}` of the revision is not here", revision.memory)));
     };
-    if write.store().revision(&revision.memory, revision.revision).await?.is_some() {
+    let here = |other: &Revision| (other.memory, other.revision) == (revision.memory, revision.revision);
+    if write.changes.revisions.iter().any(here)
+        || write.store().revision(&revision.memory, revision.revision).await?.is_some()
+    {
         return Ok(Ok(Taken::Unchanged));
     }
     if revision.revision >= owner.revision || owner.purged {
@@ -348,7 +351,8 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
         Ok(prompt) => prompt,
         Err(why) => return Ok(Err(why)),
     };
-    if write.store().prompt(&prompt.id).await?.is_some() {
+    let here = write.changes.prompts.iter().any(|other| other.id == prompt.id);
+    if here || write.store().prompt(&prompt.id).await?.is_some() {
         return Ok(Ok(Taken::Unchanged));
     }
     write.changes.events.push(Happened {
@@ -372,7 +376,9 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         let Some(memory) = write.memory(&from).await? else {
             return Ok(Err(format!("memory `{from}` of an edge is not here")));
         };
-        if write.store().written_at(&from, &to).await?.is_some() {
+        let here =
+            write.changes.created_in.iter().any(|(memory, session, _)| (*memory, session) == (from, &to));
+        if here || write.store().written_at(&from, &to).await?.is_some() {
             return Ok(Ok(Taken::Unchanged));
         }
         write.tell(EventKind::MemoryImported, &memory, Some(&to));
@@ -384,7 +390,8 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         if !write.has_session(&from).await? {
             return Ok(Err(format!("session `{from}` of an edge is not here")));
         }
-        if write.store().follows(&from, &to).await? {
+        let here = write.changes.follows.iter().any(|(earlier, later, _)| (earlier, later) == (&from, &to));
+        if here || write.store().follows(&from, &to).await? {
             return Ok(Ok(Taken::Unchanged));
         }
         write.changes.events.push(Happened {

@@ -13,9 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::sync::Semaphore;
+
 use super::{Service, ServiceError, claims::Claiming, lock};
 use crate::{
-    domain::{Memory, MemoryId, Project},
+    domain::{Memory, MemoryId, Project, limits::SEARCHES_AT_ONCE_MAX},
     embed::{EmbedError, Embedder, Purpose},
     lexical::Projects,
     pace::{Breaker, Budget, Spent},
@@ -38,6 +40,8 @@ const QUERY_WAIT: Duration = Duration::from_secs(1);
 const QUERY_WAIT_SLOW: Duration = Duration::from_millis(30);
 /// How many passages of a memory are compared with all others to relate it.
 const LIKENESS_PASSAGES_MAX: usize = 4;
+/// Most questions that a model is asked at once, those among them that nobody waits for any more.
+const ASKING_MAX: usize = 2 * SEARCHES_AT_ONCE_MAX;
 /// Questions whose vectors are kept.
 const QUERIES_MAX: usize = 128;
 
@@ -104,6 +108,7 @@ pub(super) struct Vectors {
     space: RwLock<Option<Space>>,
     loading: tokio::sync::Mutex<()>,
     asked: Mutex<VecDeque<(String, Arc<Vec<f32>>)>>,
+    asking: Arc<Semaphore>,
     breaker: Mutex<Breaker>,
     slow: AtomicBool,
     used: Mutex<Option<Instant>>,
@@ -119,6 +124,7 @@ impl Vectors {
             space: RwLock::new(None),
             loading: tokio::sync::Mutex::new(()),
             asked: Mutex::default(),
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
             breaker: Mutex::default(),
             slow: AtomicBool::new(false),
             used: Mutex::new(None),
@@ -326,8 +332,13 @@ impl Service {
             return None;
         }
         let wait = if vectors.slow.load(Ordering::Relaxed) { QUERY_WAIT_SLOW } else { QUERY_WAIT };
+        // A question that nobody waits for any more is under way still: there is an end to them, too.
+        let place = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
         let (service, ready, text) = (self.clone(), Arc::clone(ready), text.to_owned());
-        let work = tokio::spawn(async move { service.embed_question(&ready, text).await });
+        let work = tokio::spawn(async move {
+            let _place = place;
+            service.embed_question(&ready, text).await
+        });
         match tokio::time::timeout(wait, work).await {
             Ok(done) => done.ok().flatten(),
             Err(_) => {

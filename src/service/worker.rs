@@ -461,14 +461,15 @@ impl Loop {
     }
 
     async fn nothing_to_do(&mut self, service: &Service, target: &StoredModel) -> Result<Next, ServiceError> {
-        let counts = service.store().job_counts().await?;
-        if counts.depth() == 0 && target.state == ModelState::Building {
+        // Of its own kind: those of the language model may wait for long, or for ever.
+        let (left, next) = service.store().jobs_left(JobKind::Embed).await?;
+        if left == 0 && target.state == ModelState::Building {
             self.switch(service, target).await?;
             return Ok(Next::Now);
         }
         service.0.worker.set(WorkerState::Idle);
         self.rest(service);
-        let wait = counts.next.map_or(LOOK, |next| {
+        let wait = next.map_or(LOOK, |next| {
             Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or(Duration::ZERO)
         });
         Ok(Next::In(wait.clamp(Duration::from_millis(10), LOOK)))

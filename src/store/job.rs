@@ -176,6 +176,8 @@ impl Store {
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
+        // What could not be put down would be done, and paid for, again and again.
+        self.check_space()?;
         let vars = Vars::new()
             .with("owner", owner)
             .limit(limit)
@@ -331,6 +333,22 @@ impl Store {
             dead: count(row.dead),
             next: row.next.map(timestamp),
         }))
+    }
+
+    /// How many jobs of a kind wait or are under way, and when the next of them is due.
+    pub async fn jobs_left(&self, kind: JobKind) -> Result<(usize, Option<Timestamp>), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            waiting: i64,
+            leased: i64,
+            next: Option<surrealdb::types::Datetime>,
+        }
+        let vars = Vars::new().with("kind", kind.as_str());
+        let mut results = self.engine()?.run(statement::JOB_WAITING, vars.0).await?;
+        let Some(row) = one(take::<Row>("job", &mut results, 0)?) else { return Ok((0, None)) };
+        let left = row.waiting.saturating_add(row.leased);
+        Ok((usize::try_from(left).unwrap_or(0), row.next.map(timestamp)))
     }
 
     /// Jobs of one state, those that are due first at the front.

@@ -55,6 +55,7 @@ statements! {
     EVENT_AFTER = "event_after",
     JOB_CLAIM = "job_claim",
     JOB_COUNTS = "job_counts",
+    JOB_WAITING = "job_waiting",
     JOB_END = "job_end",
     JOB_FINISH = "job_finish",
     JOB_LIST = "job_list",

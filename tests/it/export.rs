@@ -170,3 +170,13 @@ fn an_import_is_redacted_like_any_write() {
     let text = other.export_text();
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
 }
+
+#[test]
+fn lines_that_are_there_twice_are_taken_once() {
+    let text = furnished().export_text();
+    let other = Home::new();
+    let file = other.folder("in").join("twice.jsonl");
+    fs::write(&file, format!("{text}{text}")).unwrap();
+    other.run(&["import", file.to_str().unwrap()]).success();
+    assert_eq!(other.export_text(), text);
+}

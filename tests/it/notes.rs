@@ -155,6 +155,23 @@ fn an_export_does_not_overwrite_an_edit() {
 }
 
 #[test]
+fn an_edit_outlives_a_revision_by_an_agent_and_one_of_tags_alone() {
+    let home = furnished();
+    let dir = exported(&home);
+    let (kept, mine) = (file(&dir, "demo/kept-語"), file(&dir, "personal/mine"));
+    edit(&kept, "Second text.", "Not imported yet.");
+    edit(&mine, "scope: \"personal\"\n", "scope: \"personal\"\ntags: [by-hand]\n");
+    let mut agent = home.agent();
+    let id = agent.search("second text")[0].clone();
+    agent.ok("mem_update", json!({"id": id, "content": "The agent was quicker."}));
+    let done = home.run(&["export", "--format", "markdown", dir.to_str().unwrap()]);
+    assert_eq!(done.code(), 1, "{done:?}");
+    assert!(done.stderr.contains("kept-語") && done.stderr.contains("mine"), "{done:?}");
+    assert!(fs::read_to_string(&kept).unwrap().contains("Not imported yet."));
+    assert!(fs::read_to_string(&mine).unwrap().contains("tags: [by-hand]"));
+}
+
+#[test]
 fn new_notes_become_memories_once() {
     let home = Home::new();
     let dir = home.folder("vault");

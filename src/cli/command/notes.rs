@@ -236,7 +236,7 @@ impl Folder {
         let text = note::render(memory, &memory_links(memory, map));
         let known = self.known.get(&shown(&memory["id"]));
         if let Some(old) = known.and_then(|old| fs::read_to_string(old).ok())
-            && holds_a_change(&old, memory)
+            && holds_a_change(&old, &text, memory)
         {
             return Ok(Some("it was changed here and not imported; `cerebro import` takes it".to_owned()));
         }
@@ -248,10 +248,17 @@ impl Folder {
     }
 }
 
-/// Whether a note of the present revision says something else than its memory.
-fn holds_a_change(text: &str, memory: &Value) -> bool {
-    let Ok(Some(note)) = note::parse(text) else { return false };
-    if note.id.as_deref() != memory["id"].as_str() || note.revision != memory["revision"].as_i64() {
+/// Whether a note was edited since it was written. One without a digest, as earlier versions wrote it, is held
+/// against its memory if that is of the same revision.
+fn holds_a_change(old: &str, new: &str, memory: &Value) -> bool {
+    let (Ok(Some(note)), Ok(Some(now))) = (note::parse(old), note::parse(new)) else { return false };
+    if note.id.as_deref() != memory["id"].as_str() {
+        return false;
+    }
+    if let Some(written) = &note.written {
+        return ![written, &now.digest()].contains(&&note.digest());
+    }
+    if note.revision != memory["revision"].as_i64() {
         return false;
     }
     let content = memory["content"].as_str().unwrap_or_default();
@@ -360,7 +367,8 @@ async fn take(
         _ => "unchanged",
     };
     if let (false, Some(id), Some(revision)) = (dry_run, answer["id"].as_str(), answer["revision"].as_u64()) {
-        let is_placed = note.id.as_deref() == Some(id)
+        let is_placed = note.written.as_deref().is_none_or(|written| written == note.digest())
+            && note.id.as_deref() == Some(id)
             && note.revision.and_then(|n| u64::try_from(n).ok()) == Some(revision);
         if !is_placed {
             write(path, &note::placed(&text, id, revision)).map_err(Fault::All)?;

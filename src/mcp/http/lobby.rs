@@ -76,7 +76,7 @@ impl Pipe {
 
 /// One session of the protocol.
 pub(super) struct Session {
-    writer: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
+    writer: Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>,
     /// Requests under way, by their id.
     waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     used: Mutex<Instant>,
@@ -103,9 +103,11 @@ impl Session {
             None => None,
         };
         let line = message.line();
-        // The lock keeps lines whole, so it is held while one is written.
-        let written = self.writer.lock().await.write_all(line.as_bytes()).await;
-        written.map_err(|_| Unanswered::Gone)?;
+        // The lock keeps lines whole, so it is held while one is written, by a task that goes on when the client
+        // goes away.
+        let writer = Arc::clone(&self.writer);
+        let written = tokio::spawn(async move { writer.lock().await.write_all(line.as_bytes()).await }).await;
+        written.ok().and_then(Result::ok).ok_or(Unanswered::Gone)?;
         let Some(answer) = answer else { return Ok(None) };
         let answer = answer.await.map_err(|_| Unanswered::Gone)?;
         *lock(&self.used) = Instant::now();
@@ -136,7 +138,8 @@ impl Session {
     }
 
     fn is_forgotten(&self) -> bool {
-        lock(&self.waiting).is_empty() && lock(&self.used).elapsed() >= DISCONNECT_GRACE
+        lock(&self.waiting).values().all(oneshot::Sender::is_closed)
+            && lock(&self.used).elapsed() >= DISCONNECT_GRACE
     }
 }
 
@@ -173,7 +176,7 @@ impl Lobby {
         }
         let Pipe { lines, writer } = Pipe::open(&self.server, hello);
         let session = Arc::new(Session {
-            writer: tokio::sync::Mutex::new(writer),
+            writer: Arc::new(tokio::sync::Mutex::new(writer)),
             waiting: Mutex::default(),
             used: Mutex::new(Instant::now()),
             _end: end.clone().drop_guard(),

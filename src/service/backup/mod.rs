@@ -193,8 +193,13 @@ impl Service {
         let written = path.clone();
         let removed = blocking(move || -> Result<_, BackupError> {
             let Target::Folder(dir) = target else { return Ok(Vec::new()) };
-            if verify {
-                file::read(&written, |_| true)?;
+            if verify && let Err(error) = file::read(&written, |_| true) {
+                // It must not pass for a good one later.
+                fs::remove_file(&written).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(BackupError::Folder { verb: "remove", path: written.clone(), source: error }),
+                })?;
+                return Err(error.into());
             }
             Ok(shelf::rotate(&dir, &home, keep)?)
         })
@@ -332,6 +337,9 @@ async fn fill(
     Ok(restored?)
 }
 
+/// What somebody remembered; all else a daemon makes by itself.
+const REMEMBERED: [&str; 5] = ["session", "memory", "revision", "prompt", "event"];
+
 /// A home counts as empty when its database, if there is one, holds nothing that anybody remembered: a
 /// daemon that was started in it has made one.
 async fn check_empty(store_dir: &Path) -> Result<(), BackupError> {
@@ -341,7 +349,8 @@ async fn check_empty(store_dir: &Path) -> Result<(), BackupError> {
     let store = Store::open(store_dir, Timestamp::now, Box::new(|_| {})).await?;
     let counted = store.row_counts().await;
     store.close().await?;
-    let rows: u64 = counted?.iter().filter(|(table, _)| *table != "migration").map(|(_, rows)| rows).sum();
+    let remembered = |table: &str| REMEMBERED.contains(&table);
+    let rows: u64 = counted?.iter().filter(|(table, _)| remembered(table)).map(|(_, rows)| rows).sum();
     if rows > 0 {
         return Err(BackupError::NotEmpty(store_dir.to_path_buf()));
     }

@@ -64,6 +64,22 @@ impl Loop {
         target: &StoredModel,
         jobs: Vec<Job>,
     ) -> Result<(), ServiceError> {
+        let held = jobs.clone();
+        let done = self.work_off(service, embedder, target, jobs).await;
+        if done.is_err() {
+            // The fault is the store's and not theirs: it is no attempt of them.
+            service.store().release_jobs(&self.owner, &held).await?;
+        }
+        done
+    }
+
+    async fn work_off(
+        &mut self,
+        service: &Service,
+        embedder: &Arc<dyn Embedder>,
+        target: &StoredModel,
+        jobs: Vec<Job>,
+    ) -> Result<(), ServiceError> {
         let mut tasks = self.tasks(service, embedder, jobs).await?;
         let mut renewed = Instant::now();
         while !tasks.is_empty() {

@@ -58,6 +58,8 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
             "it is leased"
         );
         let counts = store.job_counts().await.unwrap();
+        assert_eq!(store.jobs_left(JobKind::Claim).await.unwrap(), (0, None), "of another kind");
+        assert_eq!(store.jobs_left(JobKind::Embed).await.unwrap().0, 1);
         assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
         let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
