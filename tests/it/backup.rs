@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::{Home, Value, json, scaled, wait_for};
+use crate::support::{Fickle, Home, Value, json, scaled, wait_for};
 
 /// A home with something of every kind, and texts that are hard to quote.
 pub fn furnished() -> Home {
@@ -142,8 +142,12 @@ fn only_an_empty_home_is_filled() {
     assert!(refused.stderr.contains("holds memories already"), "{refused:?}");
     assert!(home.export_text() == before, "a refused restore changed something");
 
-    let empty = Home::new();
-    empty.run(&["stats"]).success();
+    let provider = Fickle::start();
+    let empty = Home::with_config(&provider.config(""));
+    // The worker notes its model in an empty store, too.
+    wait_for("the worker to be ready", || {
+        (empty.json(&["worker", "status"])["state"] == "idle").then_some(())
+    });
     empty.run(&["daemon", "stop"]).success();
     empty.run(&["restore", path]).success();
     assert!(empty.export_text() == before, "a daemon that was started once is no obstacle");
