@@ -214,6 +214,7 @@ impl Calls {
                 let is_repeated = message::subscription(line).is_some_and(|key| self.renewed.remove(&key));
                 if is_repeated { Fate::Swallow } else { Fate::Forward }
             }
+            FromDaemon::Broken => Fate::Swallow,
             _ => Fate::Forward,
         }
     }

@@ -176,6 +176,8 @@ pub enum FromDaemon {
     Message { method: String },
     /// Something to hand on as it is.
     Other,
+    /// No JSON: what a daemon wrote whose session was cut in the middle. Nobody could read it.
+    Broken,
 }
 
 #[derive(Deserialize)]
@@ -189,7 +191,10 @@ struct Head<'a> {
 impl FromDaemon {
     /// Sorts a line.
     pub fn parse(line: &[u8]) -> Self {
-        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else { return Self::Other };
+        let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
+            let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+            return if is_json { Self::Other } else { Self::Broken };
+        };
         match (head.method, head.id.as_ref().and_then(Key::of)) {
             (Some(method), _) => Self::Message { method: method.into_owned() },
             (None, Some(key)) => Self::Answer { key, is_error: head.error.is_some() },
@@ -222,6 +227,17 @@ mod tests {
         let FromClient::Invalid(answer) = FromClient::parse(line.as_bytes()) else { panic!("valid: {line}") };
         let answer: Value = serde_json::from_str(&answer).unwrap();
         (answer["id"].clone(), answer["error"]["code"].as_i64().unwrap())
+    }
+
+    #[test]
+    fn a_line_that_broke_off_is_not_handed_on() {
+        let answer = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert!(matches!(FromDaemon::parse(answer), FromDaemon::Answer { .. }));
+        assert_eq!(FromDaemon::parse(b"[1]"), FromDaemon::Other);
+        // A farewell behind half an answer.
+        let cut = [&answer[..20], br#"{"jsonrpc":"2.0","method":"bye"}"#].concat();
+        assert_eq!(FromDaemon::parse(&cut), FromDaemon::Broken);
+        assert_eq!(FromDaemon::parse(&answer[..20]), FromDaemon::Broken);
     }
 
     #[test]
