@@ -9,6 +9,11 @@ use unicode_segmentation::UnicodeSegmentation;
 
 const ELLIPSIS: char = '…';
 
+/// Bytes of a digest as people write them.
+pub fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Drops NUL and every other control character (C0, DEL, C1) but newline and tab.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| c.is_control() && c != '\n' && c != '\t';

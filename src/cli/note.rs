@@ -43,7 +43,7 @@ impl Note {
             (&self.topic_key, &self.tags, &self.content),
         );
         let taken = serde_json::to_string(&taken).unwrap_or_default();
-        Sha256::digest(taken).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        text::hex(&Sha256::digest(taken)[..8])
     }
 }
 

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::EmbedError;
 use super::catalogue::{Place, Source};
-use super::manifest::{head, hex};
+use super::manifest::head;
 
 /// The public package index.
 pub const INDEX: &str = "https://pypi.org/simple";
@@ -80,7 +80,7 @@ impl Fetcher {
             watch(name, piece.len() as u64);
         }
         file.sync_all().map_err(unwritable)?;
-        let sha256 = hex(&hash.finalize());
+        let sha256 = crate::text::hex(&hash.finalize());
         if bytes == source.bytes && sha256 == source.sha256 {
             return Ok(());
         }

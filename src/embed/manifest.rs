@@ -95,12 +95,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
 pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
     let mut hash = Sha256::new();
     let bytes = io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(Fingerprint { bytes, sha256: hex(&hash.finalize()) })
-}
-
-/// A hash as people write it.
-pub fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(Fingerprint { bytes, sha256: crate::text::hex(&hash.finalize()) })
 }
 
 /// Makes sure that a file is the one it should be. A shortened library would end the process when
@@ -124,7 +119,7 @@ pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, Embed
         Ok(bytes)
     };
     let bytes = read().map_err(|error| unreadable(path, &error))?;
-    let found = Fingerprint { bytes: bytes.len() as u64, sha256: hex(&Sha256::digest(&bytes)) };
+    let found = Fingerprint { bytes: bytes.len() as u64, sha256: crate::text::hex(&Sha256::digest(&bytes)) };
     check(path, &found, wanted)?;
     Ok(bytes)
 }

@@ -322,6 +322,12 @@ impl Arguments {
         }
         Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
     }
+
+    /// The content, which must be there.
+    pub fn needed_content(&mut self) -> Result<String> {
+        let missing = || ArgumentError::new("content", None, "it is missing; give the text to remember");
+        self.content()?.ok_or_else(missing)
+    }
 }
 
 /// A list as Markdown.

@@ -93,7 +93,12 @@ pub(super) fn shown_project(project: &Project) -> &str {
 }
 
 async fn session_start(call: &mut Call) -> Answer {
-    let directory = call.arguments.text("directory")?.map(|directory| crate::text::one_line(&directory));
+    let directory = call.arguments.text("directory")?;
+    if directory.as_deref().is_some_and(|directory| directory.contains(char::is_control)) {
+        return Err(
+            ArgumentError::new("directory", directory.as_deref(), "it must be a path on one line").into()
+        );
+    }
     if let Some(long) = directory.as_deref().filter(|directory| directory.len() > DIRECTORY_BYTES_MAX) {
         let problem = format!("it has {} bytes, at most {DIRECTORY_BYTES_MAX} are a path", long.len());
         return Err(ArgumentError::new("directory", Some(long), problem).into());
@@ -212,9 +217,7 @@ async fn context(call: &mut Call) -> Answer {
 async fn save(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let title = arguments.needed("title")?;
-    let Some(content) = arguments.content()? else {
-        return Err(ArgumentError::new("content", None, "it is missing; give the text to remember").into());
-    };
+    let content = arguments.needed_content()?;
     let request = SaveRequest {
         title,
         content,
@@ -557,9 +560,7 @@ fn entry_line(entry: &Entry) -> String {
 }
 
 async fn save_prompt(call: &mut Call) -> Answer {
-    let Some(content) = call.arguments.content()? else {
-        return Err(ArgumentError::new("content", None, "it is missing; give what the user asked for").into());
-    };
+    let content = call.arguments.needed_content()?;
     let project = call.arguments.project()?;
     let session = call.session_argument()?;
     let saved = call.service.save_prompt(&call.caller, &session, project, &content).await?;

@@ -247,7 +247,7 @@ impl Service {
         project: Option<&Project>,
         caller: &Caller,
     ) -> Result<bool, ServiceError> {
-        let elsewhere = project.is_some_and(|project| *project != caller.project);
+        let elsewhere = project.is_some_and(|project| !project.is_none() && *project != caller.project);
         if elsewhere {
             self.known_projects().await?;
         }
@@ -277,7 +277,7 @@ impl Service {
 /// The folder of the index over a database on a server: beside the home's own, one for each database.
 fn index_of(own: &Path, remote: &Remote) -> PathBuf {
     let place = format!("{}\n{}\n{}", remote.url, remote.namespace, remote.database);
-    let digest: String = Sha256::digest(place).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let digest = crate::text::hex(&Sha256::digest(place)[..6]);
     own.with_file_name(format!("index-{digest}"))
 }
 

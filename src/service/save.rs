@@ -127,13 +127,14 @@ impl Service {
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = draft(caller, &project, request)?;
-        let new_project = self.meet_project(&draft.project, caller).await?;
+        let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
         let draft = Arc::new(draft);
         let named = Arc::clone(&draft);
         // Thought of while the disk is waited for.
         let suggesting = async move { named.topic_key.is_none().then(|| suggest(&named)) };
         let (written, suggested_topic_key) = tokio::join!(self.write_draft(caller, draft), suggesting);
         let Written { memory, outcome, replaced, near } = written?;
+        let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());

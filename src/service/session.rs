@@ -440,9 +440,7 @@ fn begin(
 /// The topic key of a session's summary, which makes a second summary a revision of the first.
 pub(super) fn summary_key(id: &SessionId) -> String {
     use sha2::{Digest, Sha256};
-    let digest: String =
-        Sha256::digest(id.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("session/{digest}")
+    format!("session/{}", text::hex(&Sha256::digest(id.as_str())[..8]))
 }
 
 fn summary_title(summary: &str) -> String {

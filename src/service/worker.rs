@@ -462,8 +462,8 @@ impl Loop {
 
     async fn nothing_to_do(&mut self, service: &Service, target: &StoredModel) -> Result<Next, ServiceError> {
         // Of its own kind: those of the language model may wait for long, or for ever.
-        let (left, next) = service.store().jobs_left(JobKind::Embed).await?;
-        if left == 0 && target.state == ModelState::Building {
+        let (leased, next) = service.store().jobs_ahead(JobKind::Embed).await?;
+        if !leased && next.is_none() && target.state == ModelState::Building {
             self.switch(service, target).await?;
             return Ok(Next::Now);
         }

@@ -85,5 +85,5 @@ fn path(folder: &Path, agent: &str) -> PathBuf {
 
 /// The digest of a text.
 pub fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::text::hex(&Sha256::digest(text))
 }

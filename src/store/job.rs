@@ -105,8 +105,6 @@ pub struct JobCounts {
     pub leased: usize,
     /// Given up.
     pub dead: usize,
-    /// When the next of the waiting is due.
-    pub next: Option<Timestamp>,
 }
 
 impl JobCounts {
@@ -322,7 +320,6 @@ impl Store {
             queued: i64,
             leased: i64,
             dead: i64,
-            next: Option<surrealdb::types::Datetime>,
         }
         let mut results = self.engine()?.run(statement::JOB_COUNTS, Vars::new().0).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
@@ -331,24 +328,21 @@ impl Store {
             queued: count(row.queued),
             leased: count(row.leased),
             dead: count(row.dead),
-            next: row.next.map(timestamp),
         }))
     }
 
-    /// How many jobs of a kind wait or are under way, and when the next of them is due.
-    pub async fn jobs_left(&self, kind: JobKind) -> Result<(usize, Option<Timestamp>), StoreError> {
+    /// Whether jobs of a kind are under way, and when the next of those that wait is due.
+    pub async fn jobs_ahead(&self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
-            waiting: i64,
-            leased: i64,
+            leased: bool,
             next: Option<surrealdb::types::Datetime>,
         }
         let vars = Vars::new().with("kind", kind.as_str());
         let mut results = self.engine()?.run(statement::JOB_WAITING, vars.0).await?;
-        let Some(row) = one(take::<Row>("job", &mut results, 0)?) else { return Ok((0, None)) };
-        let left = row.waiting.saturating_add(row.leased);
-        Ok((usize::try_from(left).unwrap_or(0), row.next.map(timestamp)))
+        let row = one(take::<Row>("job", &mut results, 0)?);
+        Ok(row.map_or((false, None), |row| (row.leased, row.next.map(timestamp))))
     }
 
     /// Jobs of one state, those that are due first at the front.

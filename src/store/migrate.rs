@@ -32,7 +32,7 @@ pub(super) fn newest() -> u32 {
 }
 
 fn checksum(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::text::hex(&Sha256::digest(text))
 }
 
 /// Applies what is missing, each migration in a transaction of its own together with its record. Of several

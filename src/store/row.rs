@@ -427,8 +427,7 @@ pub(super) struct PutMemory {
 pub(super) fn edge_id(table: &'static str, from: &str, to: &str) -> RecordId {
     use sha2::{Digest, Sha256};
     let digest = Sha256::new().chain_update(from).chain_update([0]).chain_update(to).finalize();
-    let hex: String = digest.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
-    RecordId::new(table, hex)
+    RecordId::new(table, crate::text::hex(&digest[..10]))
 }
 
 /// An edge as `INSERT RELATION` takes it.

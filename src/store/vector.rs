@@ -71,7 +71,7 @@ fn table_of(model: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
         .take(SLUG_CHARS_MAX)
         .collect();
-    let digest: String = Sha256::digest(model).iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    let digest = crate::text::hex(&Sha256::digest(model)[..3]);
     format!("vector_{slug}_{digest}")
 }
 

@@ -163,7 +163,7 @@ fn session_stem(session: &Value) -> String {
     let day = shown(&session["started_at"]).chars().take(10).collect::<String>();
     let id = shown(&session["id"]);
     // Two ids may be alike in letters and digits, and files are told apart by these.
-    let digest: String = Sha256::digest(&id).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let digest = text::hex(&Sha256::digest(&id)[..4]);
     format!("{day}-{}", note::stem(&id, &digest))
 }
 
@@ -256,7 +256,8 @@ fn holds_a_change(old: &str, new: &str, memory: &Value) -> bool {
         return false;
     }
     if let Some(written) = &note.written {
-        return ![written, &now.digest()].contains(&&note.digest());
+        let digest = note.digest();
+        return digest != *written && digest != now.digest();
     }
     if note.revision != memory["revision"].as_i64() {
         return false;

@@ -18,6 +18,7 @@ use super::tally::Tally;
 use crate::{
     domain::Timestamp,
     store::{RowCounts, Store},
+    text::hex,
 };
 
 /// The version of the file's form.
@@ -230,10 +231,6 @@ fn packer(file: BufWriter<File>) -> io::Result<Encoder<'static, BufWriter<File>>
 fn private_file(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads what a file says of itself at its beginning.

@@ -58,8 +58,8 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
             "it is leased"
         );
         let counts = store.job_counts().await.unwrap();
-        assert_eq!(store.jobs_left(JobKind::Claim).await.unwrap(), (0, None), "of another kind");
-        assert_eq!(store.jobs_left(JobKind::Embed).await.unwrap().0, 1);
+        assert_eq!(store.jobs_ahead(JobKind::Claim).await.unwrap(), (false, None), "of another kind");
+        assert_eq!(store.jobs_ahead(JobKind::Embed).await.unwrap(), (true, None));
         assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
         let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
@@ -139,7 +139,8 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
         assert_eq!(waiting[0].error.as_deref(), Some("again later"));
         assert_eq!(waiting[0].title, saved.title);
-        assert!(store.job_counts().await.unwrap().next.is_some());
+        let (leased, next) = store.jobs_ahead(JobKind::Embed).await.unwrap();
+        assert!(!leased && next.is_some());
 
         save(&store, &Memory { version: 1, ..saved.clone() }).await;
         let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
