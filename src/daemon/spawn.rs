@@ -75,16 +75,14 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
     home.database().into_iter().flat_map(|url| ["--db", url])
 }
 
-/// Settings that the engine and the C library read from the environment only, and that keep a daemon which
-/// is mostly idle small: fewer threads for blocking work, one heap, a model's weights outside of it, so that they
-/// go back to the system with it, and short messages on the live endpoint, which are read before anybody has
+/// Settings that the engine and the heap read from the environment only, and that keep a daemon which
+/// is mostly idle small: fewer threads for blocking work, one arena, from which free pages go back to the system at
+/// once, and short messages on the live endpoint, which are read before anybody has
 /// signed in. What the user has set stays.
 fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lean = [
         ("SURREAL_KVS_THREADPOOL_SIZE", "4"),
-        ("MALLOC_ARENA_MAX", "1"),
-        ("MALLOC_MMAP_THRESHOLD_", "524288"),
-        ("MALLOC_TRIM_THRESHOLD_", "4194304"),
+        ("MALLOC_CONF", "narenas:1,dirty_decay_ms:200,muzzy_decay_ms:0,lg_tcache_max:13"),
         ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576"),
         ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576"),
     ];

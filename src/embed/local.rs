@@ -157,6 +157,8 @@ impl Plan {
             .with_execution_providers(vec![CPU::default().with_arena_allocator(false).build()])
             // Idle threads sleep: the machine is the user's.
             .with_session_config("session.intra_op.allow_spinning", "0")
+            // One operator for a sum and its normalization, which takes four times as long as both apart.
+            .with_session_config("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
             .with_session_config("session.x64quantprecision", if has_wide_sums() { "0" } else { "1" });
         let fault =
             |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
@@ -219,12 +221,16 @@ impl Engine {
 
     /// The parts of a text that the model reads at once, with their tokens.
     fn parts(&self, text: &str, max_tokens: usize) -> Result<Vec<(Range<usize>, usize)>, EmbedError> {
+        let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
+        // A token is a letter at least, but for one that some tokenizers put first: no need to count them.
+        if text.is_ascii() && text.len() < room {
+            return Ok(vec![(0..text.len(), text.len())]);
+        }
         let encoded = self
             .inner
             .tokenizer
             .encode(text, false)
             .map_err(|error| EmbedError::unusable(format!("the tokenizer failed: {error}")))?;
-        let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
         Ok(parts(text, encoded.get_offsets(), room))
     }
 }

@@ -2,11 +2,12 @@
 
 use std::{
     cmp::{Ordering, Reverse},
-    collections::{BinaryHeap, HashMap, HashSet},
+    collections::{BinaryHeap, HashMap},
     ops::Range,
 };
 
 use multiversion::multiversion;
+use rustc_hash::FxHashSet;
 
 use super::{Change, Near, Packed};
 use crate::{domain::MemoryId, relate::Likeness};
@@ -200,25 +201,25 @@ pub(super) fn nearest(
     k: usize,
     keep: &dyn Fn(&MemoryId) -> bool,
 ) -> Vec<Near> {
-    let mut scored: Vec<Scored<'_>> = Vec::with_capacity(groups.iter().map(|group| group.places.len()).sum());
-    for group in groups {
-        let similarities = group.similarities_at_once(query).into_iter();
-        scored
-            .extend(similarities.zip(&group.places).map(|(similarity, place)| Scored { similarity, place }));
-    }
+    let similarities: Vec<Vec<i32>> = groups.iter().map(|group| group.similarities_at_once(query)).collect();
+    let mut sorted: Vec<i32> = similarities.concat();
     let mut found: Vec<Near> = Vec::new();
-    let mut seen: HashSet<&MemoryId> = HashSet::new();
-    let mut rest = scored.as_mut_slice();
+    let mut seen: FxHashSet<MemoryId> = FxHashSet::default();
+    // Passages are looked at in slices: those that are as near as `floor` and not as near as `ceiling`.
+    let mut ceiling = None;
     let mut step = k.saturating_add(k / SPARE).max(64);
-    while found.len() < k && !rest.is_empty() {
-        step = step.min(rest.len());
-        if step < rest.len() {
-            rest.select_nth_unstable_by(step, better);
+    while found.len() < k && !sorted.is_empty() {
+        let at = step.min(sorted.len()) - 1;
+        let floor = *sorted.select_nth_unstable_by_key(at, |similarity| Reverse(*similarity)).1;
+        let is_here = |similarity: i32| similarity >= floor && ceiling.is_none_or(|above| similarity < above);
+        let mut slice: Vec<Scored<'_>> = Vec::with_capacity(step + 1);
+        for (group, similarities) in groups.iter().zip(&similarities) {
+            let here = similarities.iter().zip(&group.places).filter(|(similarity, _)| is_here(**similarity));
+            slice.extend(here.map(|(similarity, place)| Scored { similarity: *similarity, place }));
         }
-        let (head, tail) = std::mem::take(&mut rest).split_at_mut(step);
-        head.sort_unstable_by(better);
-        for one in head.iter() {
-            if found.len() < k && seen.insert(&one.place.memory) && keep(&one.place.memory) {
+        slice.sort_unstable_by(better);
+        for one in slice {
+            if found.len() < k && seen.insert(one.place.memory) && keep(&one.place.memory) {
                 found.push(Near {
                     memory: one.place.memory,
                     passage: one.place.passage,
@@ -226,7 +227,8 @@ pub(super) fn nearest(
                 });
             }
         }
-        rest = tail;
+        sorted.retain(|similarity| *similarity < floor);
+        ceiling = Some(floor);
         step = step.saturating_mul(4);
     }
     found
