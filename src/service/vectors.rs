@@ -183,7 +183,7 @@ impl Vectors {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
         // The vectors of another model are of no use.
         *self.space.write().unwrap_or_else(PoisonError::into_inner) =
-            dimension.map(|dimension| Space::new(dimension, VECTORS_BYTES_MAX));
+            dimension.map(|dimension| Space::new(dimension, EXACT_BYTES_MAX, VECTORS_BYTES_MAX));
         lock(&self.asked).clear();
     }
 

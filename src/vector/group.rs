@@ -47,6 +47,11 @@ impl Group {
         vectors + self.places.capacity() * size_of::<Place>() * 3
     }
 
+    /// Bytes of the vectors alone.
+    pub(super) fn vector_bytes(&self) -> usize {
+        self.numbers.len()
+    }
+
     pub(super) fn has(&self, memory: &MemoryId) -> bool {
         self.rows.contains_key(memory)
     }
@@ -63,7 +68,7 @@ impl Group {
 
     pub(super) fn apply(&mut self, change: Change) {
         match change {
-            Change::Remove(memory) => self.remove(&memory),
+            Change::Remove(memory) | Change::Settle(memory, _) => self.remove(&memory),
             Change::Put(memory, vectors) => {
                 self.remove(&memory);
                 for (passage, vector) in (0..).zip(&vectors) {

@@ -65,6 +65,8 @@ pub struct Near {
 enum Change {
     Put(MemoryId, Vec<Packed>),
     Remove(MemoryId),
+    /// It is live, and belongs to another project.
+    Settle(MemoryId, Project),
 }
 
 #[derive(Debug)]
@@ -78,6 +80,7 @@ enum Slot {
 #[derive(Debug)]
 pub struct Space {
     dimension: usize,
+    project_max: usize,
     bytes_max: usize,
     slots: HashMap<Project, Slot>,
     /// Which projects were used, the last one at the end.
@@ -85,10 +88,10 @@ pub struct Space {
 }
 
 impl Space {
-    /// An empty one for vectors of `dimension` numbers, which forgets the projects that were not used for
-    /// longest beyond `bytes_max`.
-    pub fn new(dimension: usize, bytes_max: usize) -> Self {
-        Self { dimension, bytes_max, slots: HashMap::new(), used: Vec::new() }
+    /// An empty one for vectors of `dimension` numbers, which forgets a project whose vectors grow beyond
+    /// `project_max` bytes, and of all the projects that were not used for longest beyond `bytes_max`.
+    pub fn new(dimension: usize, project_max: usize, bytes_max: usize) -> Self {
+        Self { dimension, project_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
     }
 
     /// How many numbers its vectors have.
@@ -118,11 +121,20 @@ impl Space {
         for (memory, passage, vector) in rows {
             group.push(memory, passage, &vector);
         }
+        let mut moved = Vec::new();
         for change in changes {
+            if let Change::Settle(memory, to) = &change
+                && group.has(memory)
+            {
+                moved.push((*memory, to.clone()));
+            }
             group.apply(change);
         }
         self.slots.insert(project.clone(), Slot::Loaded(group));
         self.touch(project);
+        for (memory, to) in moved {
+            self.complete(&memory, &to);
+        }
         self.shrink();
     }
 
@@ -141,6 +153,9 @@ impl Space {
         }
         if let Some(slot) = self.slots.get_mut(project) {
             slot.change(Change::Put(*memory, vectors));
+            if matches!(slot, Slot::Loaded(group) if group.vector_bytes() > self.project_max) {
+                self.forget(project);
+            }
         }
         self.shrink();
     }
@@ -155,21 +170,25 @@ impl Space {
     /// Makes sure that a live memory is held in its project and in no other. Where its vectors are not at
     /// hand, the project is forgotten, to be loaded anew.
     pub fn settle(&mut self, memory: &MemoryId, project: &Project) {
-        let mut elsewhere = false;
-        for (other, slot) in &mut self.slots {
-            if other == project {
-                continue;
-            }
+        let mut moved = false;
+        for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != project) {
             match slot {
-                Slot::Loaded(group) if !group.has(memory) => {}
-                slot => {
-                    elsewhere = true;
-                    slot.change(Change::Remove(*memory));
+                Slot::Loaded(group) => {
+                    moved |= group.has(memory);
+                    group.apply(Change::Remove(*memory));
                 }
+                // Whether it was there is known when that project is loaded.
+                Slot::Loading(changes) => changes.push(Change::Settle(*memory, project.clone())),
             }
         }
-        let known = matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(memory));
-        if elsewhere && !known && self.holds(project) {
+        if moved {
+            self.complete(memory, project);
+        }
+    }
+
+    /// Forgets a project whose vectors were read, or are being read, without those of a memory that came to it.
+    fn complete(&mut self, memory: &MemoryId, project: &Project) {
+        if !matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(memory)) {
             self.forget(project);
         }
     }

@@ -37,7 +37,7 @@ const OFF: f64 = 1e-2;
 const ALL: &dyn Fn(&MemoryId) -> bool = &|_| true;
 
 fn space(p: &Project, rows: Vec<(MemoryId, u32, Packed)>, dimension: usize) -> Space {
-    let mut space = Space::new(dimension, 1 << 20);
+    let mut space = Space::new(dimension, 1 << 20, 1 << 20);
     space.begin(p);
     space.fill(p, rows);
     space
@@ -98,7 +98,7 @@ fn many_are_compared_as_a_few_are() {
 #[test]
 fn what_changes_while_a_project_is_loaded_is_not_lost() {
     let p = project("p");
-    let mut space = Space::new(2, 1 << 20);
+    let mut space = Space::new(2, 1 << 20, 1 << 20);
     space.begin(&p);
     space.put(&p, &id(2), vec![Packed::new(&[0.0, 1.0])]);
     space.remove(&id(1));
@@ -106,6 +106,48 @@ fn what_changes_while_a_project_is_loaded_is_not_lost() {
     let near = space.nearest(&[p], &Packed::new(&[0.0, 1.0]), 9, ALL).unwrap();
     assert_eq!(near.len(), 1);
     assert!(near[0].memory == id(2) && near[0].similarity > 0.99);
+}
+
+#[test]
+fn what_comes_from_or_to_a_project_that_is_being_loaded_is_not_lost() {
+    let (p, q) = (project("p"), project("q"));
+    let vector = || Packed::new(&[1.0, 0.0]);
+    let row = |n| (id(n), 0, vector());
+    let loaded = || space(&p, vec![row(1), row(2)], 2);
+
+    let mut new_here = loaded();
+    new_here.begin(&q);
+    new_here.settle(&id(3), &p);
+    new_here.fill(&q, vec![row(4)]);
+    assert!(new_here.holds(&p) && new_here.holds(&q), "a new memory has moved nowhere");
+
+    let mut from = loaded();
+    from.begin(&q);
+    from.settle(&id(4), &p);
+    from.fill(&q, vec![row(4), row(5)]);
+    assert!(!from.holds(&p), "its vectors are not at hand");
+    assert_eq!(from.nearest(&[q.clone()], &vector(), 9, ALL).unwrap().len(), 1);
+
+    let mut to = loaded();
+    to.begin(&q);
+    to.settle(&id(1), &q);
+    to.fill(&q, vec![row(4)]);
+    assert!(!to.holds(&q), "what was read may be without them");
+    assert_eq!(to.nearest(&[p], &vector(), 9, ALL).unwrap().len(), 1);
+}
+
+#[test]
+fn a_project_that_grows_too_large_is_forgotten() {
+    let (p, row) = (project("p"), || vec![Packed::new(&[1.0, 0.0])]);
+    let mut space = Space::new(2, 4, 1 << 20);
+    space.begin(&p);
+    space.fill(&p, vec![]);
+    for n in [1, 2, 2] {
+        space.put(&p, &id(n), row());
+        assert!(space.holds(&p), "two vectors of two bytes");
+    }
+    space.put(&p, &id(3), row());
+    assert!(!space.holds(&p));
 }
 
 #[test]
@@ -126,7 +168,7 @@ fn a_memory_is_found_in_one_project_only() {
 
 #[test]
 fn the_project_not_used_for_longest_is_forgotten() {
-    let mut space = Space::new(64, 64 * 1024);
+    let mut space = Space::new(64, 1 << 20, 64 * 1024);
     for name in ["a", "b", "c"] {
         space.begin(&project(name));
         let rows = (0..130).map(|n| (id(n), 0, Packed::new(&numbers(n as u64, 64)))).collect();
