@@ -126,7 +126,7 @@ fn what_comes_from_or_to_a_project_that_is_being_loaded_is_not_lost() {
     from.settle(&id(4), &p);
     from.fill(&q, vec![row(4), row(5)]);
     assert!(!from.holds(&p), "its vectors are not at hand");
-    assert_eq!(from.nearest(&[q.clone()], &vector(), 9, ALL).unwrap().len(), 1);
+    assert_eq!(from.nearest(std::slice::from_ref(&q), &vector(), 9, ALL).unwrap().len(), 1);
 
     let mut to = loaded();
     to.begin(&q);
