@@ -207,17 +207,17 @@ pub(super) fn nearest(
     keep: &dyn Fn(&MemoryId) -> bool,
 ) -> Vec<Near> {
     let similarities: Vec<Vec<i32>> = groups.iter().map(|group| group.similarities_at_once(query)).collect();
-    let mut sorted: Vec<i32> = similarities.concat();
+    let mut rest: Vec<i32> = similarities.concat();
     let mut found: Vec<Near> = Vec::new();
     let mut seen: FxHashSet<MemoryId> = FxHashSet::default();
     // Passages are looked at in slices: those that are as near as `floor` and not as near as `ceiling`.
     let mut ceiling = None;
     let mut step = k.saturating_add(k / SPARE).max(64);
-    while found.len() < k && !sorted.is_empty() {
-        let at = step.min(sorted.len()) - 1;
-        let floor = *sorted.select_nth_unstable_by_key(at, |similarity| Reverse(*similarity)).1;
+    while found.len() < k && !rest.is_empty() {
+        let at = step.min(rest.len()) - 1;
+        let floor = *rest.select_nth_unstable_by_key(at, |similarity| Reverse(*similarity)).1;
         let is_here = |similarity: i32| similarity >= floor && ceiling.is_none_or(|above| similarity < above);
-        let mut slice: Vec<Scored<'_>> = Vec::with_capacity(step + 1);
+        let mut slice: Vec<Scored<'_>> = Vec::with_capacity(at + 1);
         for (group, similarities) in groups.iter().zip(&similarities) {
             let here = similarities.iter().zip(&group.places).filter(|(similarity, _)| is_here(**similarity));
             slice.extend(here.map(|(similarity, place)| Scored { similarity: *similarity, place }));
@@ -232,7 +232,7 @@ pub(super) fn nearest(
                 });
             }
         }
-        sorted.retain(|similarity| *similarity < floor);
+        rest.retain(|similarity| *similarity < floor);
         ceiling = Some(floor);
         step = step.saturating_mul(4);
     }

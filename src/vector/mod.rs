@@ -133,7 +133,7 @@ impl Space {
         self.slots.insert(project.clone(), Slot::Loaded(group));
         self.touch(project);
         for (memory, to) in moved {
-            self.complete(&memory, &to);
+            self.forget_without(&memory, &to);
         }
         self.shrink();
     }
@@ -153,9 +153,6 @@ impl Space {
         }
         if let Some(slot) = self.slots.get_mut(project) {
             slot.change(Change::Put(*memory, vectors));
-            if matches!(slot, Slot::Loaded(group) if group.vector_bytes() > self.project_max) {
-                self.forget(project);
-            }
         }
         self.shrink();
     }
@@ -182,12 +179,12 @@ impl Space {
             }
         }
         if moved {
-            self.complete(memory, project);
+            self.forget_without(memory, project);
         }
     }
 
     /// Forgets a project whose vectors were read, or are being read, without those of a memory that came to it.
-    fn complete(&mut self, memory: &MemoryId, project: &Project) {
+    fn forget_without(&mut self, memory: &MemoryId, project: &Project) {
         if !matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(memory)) {
             self.forget(project);
         }
@@ -241,6 +238,9 @@ impl Space {
     }
 
     fn shrink(&mut self) {
+        let (slots, max) = (&mut self.slots, self.project_max);
+        slots.retain(|_, slot| !matches!(slot, Slot::Loaded(group) if group.vector_bytes() > max));
+        self.used.retain(|used| slots.contains_key(used));
         while self.bytes() > self.bytes_max && self.used.len() > 1 {
             let oldest = self.used.remove(0);
             self.slots.remove(&oldest);
