@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
 use super::shelf::Shelf;
 use super::vector::unit;
-use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, integer, runtime};
+use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, graph, runtime};
 
 /// Words of prose that make eight tokens, by a cautious count.
 const WORDS_OF_EIGHT_TOKENS: usize = 5;
@@ -142,7 +142,7 @@ impl Plan {
     pub fn load(&self) -> Result<Engine, EmbedError> {
         let environment = runtime::environment(&self.shelf)?;
         let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
-        let weights = integer::keep_integers(self.read(MODEL)?);
+        let weights = graph::rewritten(self.read(MODEL)?);
         let model = UserDefinedEmbeddingModel::new(weights, self.tokenizer_files()?)
             .with_pooling(match pooling {
                 Pooling::Mean => fastembed::Pooling::Mean,

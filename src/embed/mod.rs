@@ -3,8 +3,8 @@
 pub mod catalogue;
 mod download;
 mod error;
+mod graph;
 pub mod install;
-mod integer;
 mod local;
 mod manifest;
 mod ollama;

@@ -1,0 +1,82 @@
+//! A model's graph, written anew so that ONNX Runtime computes the same in less time and less memory.
+//!
+//! Nothing here knows a model by its name: a part of a graph that is understood is replaced, and what is not stays as
+//! it came. The replacements give the same numbers, but for [`integer`], which rounds.
+
+mod fused;
+mod integer;
+mod onnx;
+
+use std::collections::HashSet;
+
+use prost::bytes::Bytes;
+use prost::{DecodeError, Message};
+
+use onnx::{ATTRIBUTE_GRAPHS, Graph, Model, Node, OperatorSet, Value};
+
+/// The first version of ONNX's operators that has those which are written.
+const OPERATORS_MIN: i64 = 11;
+
+/// The model with its graph written anew; as it came if there is nothing to gain, or if it cannot be read, of which
+/// ONNX Runtime will say more.
+pub fn rewritten(model: Vec<u8>) -> Vec<u8> {
+    let bytes = Bytes::from(model);
+    match rewrite(bytes.clone()) {
+        Ok(Some(rewritten)) => rewritten,
+        Ok(None) => bytes.into(),
+        Err(error) => {
+            tracing::debug!(%error, "the model's graph cannot be read; it is run as it is");
+            bytes.into()
+        }
+    }
+}
+
+fn rewrite(bytes: Bytes) -> Result<Option<Vec<u8>>, DecodeError> {
+    let mut model = Model::decode(bytes)?;
+    let version = operators(&model, "").and_then(|set| set.version);
+    let Some(graph) = model.graph.as_mut().filter(|_| version >= Some(OPERATORS_MIN)) else {
+        return Ok(None);
+    };
+    if graph.node.iter().any(has_graph) {
+        return Ok(None);
+    }
+    let integer = integer::keep_integers(graph)?;
+    let fused = fused::fuse(graph)?;
+    if integer + fused == 0 {
+        return Ok(None);
+    }
+    tracing::debug!(integer, fused, "the model's graph is written anew");
+    drop_unused(graph)?;
+    if fused > 0 && operators(&model, fused::DOMAIN).is_none() {
+        let domain = Some(fused::DOMAIN.to_owned());
+        model.opset_import.push(OperatorSet { domain, version: Some(1) });
+    }
+    Ok(Some(model.encode_to_vec()))
+}
+
+/// The operators of this owner, ONNX itself if it has no name, that a model uses.
+fn operators<'a>(model: &'a Model, domain: &str) -> Option<&'a OperatorSet> {
+    model.opset_import.iter().find(|set| set.domain.as_deref().unwrap_or_default() == domain)
+}
+
+fn has_graph(node: &Node) -> bool {
+    node.attributes().any(|it| it.kind.is_some_and(|kind| ATTRIBUTE_GRAPHS.contains(&kind)))
+}
+
+/// Removes what nobody uses: ONNX Runtime would compute it all the same.
+fn drop_unused(graph: &mut Graph) -> Result<(), DecodeError> {
+    let mut used = HashSet::new();
+    for bytes in &graph.output {
+        used.extend(Value::decode(bytes.clone())?.name);
+    }
+    let mut kept = Vec::with_capacity(graph.node.len());
+    for node in graph.node.drain(..).rev() {
+        if node.output.iter().any(|name| used.contains(name)) {
+            used.extend(node.input.iter().cloned());
+            kept.push(node);
+        }
+    }
+    kept.reverse();
+    graph.node = kept;
+    Ok(())
+}
