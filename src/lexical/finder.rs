@@ -95,8 +95,9 @@ impl<'a> Finder<'a> {
             opened: Vec::new(),
         };
         let persons = persons(query.bounded_text());
+        let mut sums = Vec::new();
         for ord in 0..view.len() {
-            finder.find(ord, query, &heads, &bodies)?;
+            finder.find(ord, query, [&heads, &bodies], &mut sums)?;
             let mut docs = Vec::new();
             for person in &persons {
                 view.segment(ord).scan(&fields.term(Key::Opening(person)), |doc, _| docs.push(doc))?;
@@ -106,13 +107,19 @@ impl<'a> Finder<'a> {
         Ok(finder)
     }
 
-    /// Looks for every clue in one segment.
-    fn find(&mut self, ord: usize, query: &Query, heads: &[f32; 256], bodies: &[f32; 256]) -> Result<()> {
+    /// Looks for every clue in one segment. `sums` is room to count in: zeros, before and after.
+    fn find(
+        &mut self,
+        ord: usize,
+        query: &Query,
+        [heads, bodies]: [&[f32; 256]; 2],
+        sums: &mut Vec<f32>,
+    ) -> Result<()> {
         let segment = self.view.segment(ord);
         let allowed = Allowed::new(segment, self.fields, query)?;
         let head_lengths = segment.lengths(self.fields.head)?;
         let body_lengths = segment.lengths(self.fields.body)?;
-        let mut sums = vec![0.0f32; segment.max_doc() as usize];
+        sums.resize(sums.len().max(segment.max_doc() as usize), 0.0);
         let mut found = Vec::with_capacity(self.clues.len());
         for clue in &self.clues {
             let mut touched = Vec::new();
@@ -214,6 +221,13 @@ impl Meanings {
     }
 }
 
+/// What a passage holds of the query: what that scores, and the meanings, a bit each.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
+    score: f32,
+    mask: u64,
+}
+
 /// A memory that holds a word of the query, or is called by it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
@@ -229,41 +243,45 @@ pub struct Candidate {
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and folds them into memories, as its roster says.
+    /// Scores one segment's passages and folds them into memories, as its roster says. `held` is room for what
+    /// each passage holds: one for all segments, since room that is new is the kernel's to give, page by page.
     pub fn collect(
         &self,
         ord: usize,
         roster: &Roster,
         query: &Query,
         meanings: &Meanings,
+        held: &mut Vec<Held>,
         out: &mut Vec<Candidate>,
     ) -> Result<()> {
         let segment = self.view.segment(ord);
-        let mut scores = vec![0.0f32; segment.max_doc() as usize];
-        let mut masks = vec![0u64; segment.max_doc() as usize];
+        held.clear();
+        held.resize(segment.max_doc() as usize, Held::default());
         for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
             for (doc, frequency) in found {
-                scores[*doc as usize] += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
-                masks[*doc as usize] |= 1 << clue.meaning;
+                let held = &mut held[*doc as usize];
+                held.score += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
+                held.mask |= 1 << clue.meaning;
             }
         }
         let exact = self.exact(segment, &self.allowed[ord], query)?;
         for doc in &exact {
-            scores[*doc as usize] = scores[*doc as usize].max(f32::MIN_POSITIVE);
+            let held = &mut held[*doc as usize];
+            held.score = held.score.max(f32::MIN_POSITIVE);
         }
         for (at, entry) in roster.entries().iter().enumerate() {
             let passages = entry.first..entry.first + entry.passages;
             let (mut best, mut mask) = (entry.first, 0);
             for doc in passages {
-                mask |= masks[doc as usize];
-                if scores[doc as usize] > scores[best as usize] {
+                mask |= held[doc as usize].mask;
+                if held[doc as usize].score > held[best as usize].score {
                     best = doc;
                 }
             }
-            let top = scores[best as usize];
-            if top > 0.0 {
-                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(masks[best as usize]);
-                let score = recall::of_best(top * lift, entry.passages);
+            let top = held[best as usize];
+            if top.score > 0.0 {
+                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(top.mask);
+                let score = recall::of_best(top.score * lift, entry.passages);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
                 out.push(Candidate { entry: at, best, score, mask, exact: exact.contains(&entry.first) });
             }

@@ -1,6 +1,9 @@
 //! The candidates of both legs, each with what the index knows of it.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{
+    cmp::{Ordering, Reverse},
+    sync::Arc,
+};
 
 use rustc_hash::FxHashMap;
 use tantivy::DocAddress;
@@ -50,7 +53,14 @@ pub struct Gathering<'a> {
     /// How many passages each candidate has.
     passages: Vec<u32>,
     sizes: FxHashMap<u64, usize>,
+    /// Who stands before and after each of the first candidates, found while the nearest are waited for.
+    sides: Vec<Sides>,
+    /// The segments, the one with most memories first: most of what is looked up is there.
+    by_size: Vec<usize>,
 }
+
+/// The memories before another one in its session, and those after it, the nearest first.
+type Sides = [Vec<u64>; 2];
 
 /// The best `depth` by words, the best first; ties at the end are cut by place.
 fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
@@ -78,11 +88,15 @@ impl<'a> Gathering<'a> {
             known: FxHashMap::default(),
             passages: Vec::new(),
             sizes: FxHashMap::default(),
+            sides: Vec::new(),
+            by_size: (0..rosters.len()).collect(),
         };
+        gathering.by_size.sort_by_key(|ord| Reverse(rosters[*ord].entries().len()));
         gathering.reserve(found.len());
         for candidate in &found {
             gathering.add_found(candidate);
         }
+        gathering.sides = (0..found.len().min(LENDERS_MAX)).map(|at| gathering.sides(at)).collect();
         gathering
     }
 
@@ -157,29 +171,33 @@ impl<'a> Gathering<'a> {
 
     /// The one entry of a memory that is live and meets the conditions.
     fn live(&self, memory: u64) -> Option<(u32, Entry)> {
-        for (ord, roster) in (0..).zip(self.rosters) {
-            let allowed = &self.finder.allowed[ord as usize];
-            if let Some(entry) = roster.find(memory).find(|entry| allowed.has(entry.first)) {
-                return Some((ord, *entry));
-            }
-        }
-        None
+        self.by_size.iter().find_map(|ord| {
+            let allowed = &self.finder.allowed[*ord];
+            let entry = self.rosters[*ord].find(memory).find(|entry| allowed.has(entry.first))?;
+            Some((u32::try_from(*ord).ok()?, *entry))
+        })
     }
 
     /// Notes who stands next to a candidate in its session.
     fn link(&mut self, from: usize) {
-        let candidate = self.pool.candidates[from];
-        if candidate.session == 0 {
-            return;
-        }
-        let seat = (candidate.session, candidate.date, candidate.memory);
-        for after in [false, true] {
-            for (rank, memory) in self.next_to(seat, after).into_iter().enumerate() {
+        let known = self.sides.get_mut(from).map(std::mem::take);
+        for side in known.unwrap_or_else(|| self.sides(from)) {
+            for (rank, memory) in side.into_iter().enumerate() {
                 if let Some(to) = self.known.get(&memory) {
                     self.pool.links.push(Link { from, to: *to, distance: rank + 1 });
                 }
             }
         }
+    }
+
+    /// Who stands next to a candidate in its session.
+    fn sides(&self, of: usize) -> Sides {
+        let candidate = self.pool.candidates[of];
+        if candidate.session == 0 {
+            return Sides::default();
+        }
+        let seat = (candidate.session, candidate.date, candidate.memory);
+        [false, true].map(|after| self.next_to(seat, after))
     }
 
     /// The memories next to a seat on one side, the nearest first, over all segments.

@@ -95,9 +95,9 @@ fn find<'a>(
 ) -> Result<(Finder<'a>, Meanings, Vec<Candidate>)> {
     let finder = Finder::new(view, fields, query)?;
     let meanings = Meanings::new(&finder);
-    let mut found = Vec::new();
+    let (mut found, mut held) = (Vec::new(), Vec::new());
     for (segment, roster) in rosters.iter().enumerate() {
-        finder.collect(segment, roster, query, &meanings, &mut found)?;
+        finder.collect(segment, roster, query, &meanings, &mut held, &mut found)?;
     }
     Ok((finder, meanings, found))
 }
