@@ -121,21 +121,20 @@ impl Group {
         }
     }
 
-    /// How near each passage is to a vector, in order; of many, one half is compared by a thread of its own.
+    /// How near each passage is to a vector, in order; of many, one half is compared by another thread.
     fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
         let count = self.places.len();
         if count < SPLIT_MIN {
             return self.similarities(0..count, vector);
         }
-        std::thread::scope(|scope| {
-            let rest = scope.spawn(|| self.similarities(count / 2..count, vector));
-            let mut similarities = self.similarities(0..count / 2, vector);
-            match rest.join() {
-                Ok(rest) => similarities.extend(rest),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-            similarities
-        })
+        let (mut similarities, mut rest) = (Vec::new(), Vec::new());
+        // A thread that waits for work is woken where a processor is idle; a new one often waits for this one.
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| rest = self.similarities(count / 2..count, vector));
+            similarities = self.similarities(0..count / 2, vector);
+        });
+        similarities.append(&mut rest);
+        similarities
     }
 
     /// How near some of the passages are to a vector, in order.
