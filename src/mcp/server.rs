@@ -43,11 +43,11 @@ use crate::{
     },
     domain::{
         EndReason, PERSON, Project, SessionId, Timestamp,
-        limits::{AGENT_NAME_CHARS_MAX, DISCONNECT_GRACE, ECHO_CHARS_MAX},
+        limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
     },
     home::{Home, user_home},
     project_dir, redact,
-    service::{Caller, Embedding, Service, ServiceError, Settings},
+    service::{Caller, Embedding, Service, ServiceError, Settings, agent_name},
     store::{Lease, Remote},
     text,
 };
@@ -289,12 +289,6 @@ impl Serve for Server {
         }
         studio::forget(self);
     }
-}
-
-/// A client's name as it is stored: one short line.
-pub(super) fn agent_name(name: &str) -> String {
-    let line = text::one_line(&redact::redact(name).text);
-    text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
 }
 
 /// Counts a call as under way while it lives.

@@ -8,7 +8,7 @@ use super::{
     arguments::{ArgumentError, Arguments, bullets},
     observation,
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
-    server::{Connection, Server, agent_name},
+    server::{Connection, Server},
 };
 use crate::{
     domain::{
@@ -21,7 +21,7 @@ use crate::{
     recall::{Match, Signal, Weights},
     service::{
         Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
-        ServiceError, StartRequest, TimelineRequest, Within,
+        ServiceError, StartRequest, TimelineRequest, Within, agent_name,
     },
 };
 

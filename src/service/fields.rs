@@ -3,7 +3,8 @@
 use super::ServiceError;
 use crate::{
     domain::limits::{
-        CONTENT_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
+        AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX,
+        TOPIC_KEY_CHARS_MAX,
     },
     hygiene,
     redact::clean,
@@ -97,6 +98,12 @@ pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
             Err(ServiceError::invalid("topic_key", value, problem))
         }
     }
+}
+
+/// The name of an agent: one short line, cut where it is too long.
+pub(crate) fn agent(name: &str) -> String {
+    let line = text::one_line(&clean(name));
+    text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
 }
 
 fn bounded(field: &'static str, value: &str, line: &str) -> Result<(), ServiceError> {

@@ -6,13 +6,15 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{
         EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
-        SessionId, Timestamp,
+        SessionId, Timestamp, limits::DIRECTORY_BYTES_MAX,
     },
+    redact::clean,
     store::{Changes, Edge, Happened, Table, Write},
 };
 
@@ -255,7 +257,7 @@ enum Taken {
 }
 
 async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceError> {
-    let parsed = match serde_json::from_str::<Line>(line) {
+    let parsed = match serde_json::from_str::<Value>(line).and_then(|line| Line::deserialize(cleaned(line))) {
         Ok(parsed) => parsed,
         Err(error) => return Ok(Taken::Skipped(format!("not a line of an export: {error}"))),
     };
@@ -271,6 +273,16 @@ async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceEr
         Line::Edge(line) => edge(write, line).await?,
     };
     Ok(taken.unwrap_or_else(Taken::Skipped))
+}
+
+/// A line without secrets in any of its texts.
+fn cleaned(line: Value) -> Value {
+    match line {
+        Value::String(text) => Value::String(clean(&text)),
+        Value::Array(items) => items.into_iter().map(cleaned).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, cleaned(value))).collect(),
+        other => other,
+    }
 }
 
 type Taking = Result<Result<Taken, String>, ServiceError>;
@@ -434,8 +446,8 @@ impl TryFrom<SessionLine> for Session {
         Ok(Self {
             id: session_id(&line.id)?,
             project: project(&line.project)?,
-            agent: line.agent,
-            directory: line.directory,
+            agent: fields::agent(&line.agent),
+            directory: line.directory.map(directory).transpose()?,
             started_at: line.started_at,
             seen_at: line.seen_at,
             ended_at: line.ended_at,
@@ -477,7 +489,7 @@ impl TryFrom<MemoryLine> for Memory {
     type Error = String;
 
     fn try_from(line: MemoryLine) -> Result<Self, String> {
-        let body = line.body.checked(line.purged)?;
+        let body = if line.purged { line.body.emptied(line.deleted_at)? } else { line.body.checked()? };
         Ok(Self {
             id: memory_id(&line.id)?,
             project: project(&body.project)?,
@@ -503,13 +515,20 @@ impl TryFrom<MemoryLine> for Memory {
 }
 
 impl Body {
-    /// The body within the contract's bounds and without secrets.
-    fn checked(self, purged: bool) -> Result<Self, String> {
-        if purged {
-            return Ok(self);
+    /// The body of a purged memory: one that has no text, and is deleted.
+    fn emptied(self, deleted_at: Option<Timestamp>) -> Result<Self, String> {
+        let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
+        if !is_empty || self.topic_key.is_some() || deleted_at.is_none() {
+            return Err("a purged memory has no text, and the time when it was deleted".to_owned());
         }
+        Ok(Self { agent: fields::agent(&self.agent), ..self })
+    }
+
+    /// The body within the contract's bounds.
+    fn checked(self) -> Result<Self, String> {
         let say = |error: ServiceError| error.to_string();
         Ok(Self {
+            agent: fields::agent(&self.agent),
             title: fields::title(&self.title).map_err(say)?,
             content: fields::content(&self.content).map_err(say)?,
             topic_key: self.topic_key.map(|key| fields::topic_key(&key)).transpose().map_err(say)?.flatten(),
@@ -544,7 +563,7 @@ impl TryFrom<RevisionLine> for Revision {
     type Error = String;
 
     fn try_from(line: RevisionLine) -> Result<Self, String> {
-        let body = line.body.checked(false)?;
+        let body = line.body.checked()?;
         Ok(Self {
             memory: memory_id(&line.memory)?,
             revision: line.revision,
@@ -584,7 +603,7 @@ impl TryFrom<PromptLine> for Prompt {
             id: PromptId::parse(&line.id).map_err(|error| format!("prompt `{}`: {error}", line.id))?,
             session: session_id(&line.session)?,
             project: project(&line.project)?,
-            agent: line.agent,
+            agent: fields::agent(&line.agent),
             content: content(&line.content)?,
             created_at: line.created_at,
             last_seen_at: line.last_seen_at,
@@ -619,6 +638,13 @@ fn scope(text: &str) -> Result<Scope, String> {
 
 fn kind(text: &str) -> Result<Kind, String> {
     Kind::parse(text).ok_or_else(|| format!("`{text}` is no type"))
+}
+
+fn directory(path: String) -> Result<String, String> {
+    if path.len() > DIRECTORY_BYTES_MAX || path.contains(char::is_control) {
+        return Err(format!("a directory is one line of at most {DIRECTORY_BYTES_MAX} bytes"));
+    }
+    Ok(path)
 }
 
 fn content(text: &str) -> Result<String, String> {

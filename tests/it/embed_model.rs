@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Agent, Home, Provider, Scene, json, model_home};
+use crate::support::{Agent, Home, Provider, Scene, finish, json, model_home};
 
 /// A folder with the real model's files and ONNX Runtime, as a user may have them.
 fn files(home: &Home) -> PathBuf {
@@ -51,8 +51,10 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
         tried["near"].as_f64() > tried["far"].as_f64() && tried["query_ms"].as_f64() > Some(0.0),
         "{tried}"
     );
-    let words = home.run(&["model", "test"]).success();
-    assert!(words.contains("a query\t") && words.contains("160 words\t"), "{words}");
+    let words = finish(home.command().args(["model", "test"]).env("CEREBRO_LOG", "debug"));
+    assert!(words.stdout.contains("a query\t") && words.stdout.contains("160 words\t"), "{words:?}");
+    // Six layers of six products, two tables, and in each layer an attention and a GELU as one operator each.
+    assert!(words.stderr.contains("integer=38 fused=12"), "{words:?}");
 
     // Twice is the same as once.
     home.json(&["model", "install", "mine", "--from", from]);

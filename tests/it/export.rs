@@ -160,15 +160,48 @@ fn a_broken_file_is_refused_by_its_line() {
 fn an_import_is_redacted_like_any_write() {
     let home = Home::new();
     let mut agent = home.agent();
-    agent.save("To be tampered with", "PLACEHOLDER is here.");
+    agent.ok("mem_session_start", json!({"id": "PLACEHOLDER", "directory": "/srv/PLACEHOLDER"}));
+    agent.ok(
+        "mem_save",
+        json!({"title": "Tampered with", "content": "PLACEHOLDER is here.", "tags": ["PLACEHOLDER"]}),
+    );
+    agent.ok("mem_save_prompt", json!({"content": "Use PLACEHOLDER"}));
     let secret = format!("ghp_{}", "zY9xW8vU7tS6rQ5pO4nM3lK2jI1hG0fEdCbA");
     let tampered = home.export_text().replace("PLACEHOLDER", &secret);
+    let by = format!("\"agent\":\"{secret}");
+    let tampered = tampered.replace("\"agent\":\"", &by);
     let file = home.work().join("tampered.jsonl");
     fs::write(&file, tampered).unwrap();
     let other = Home::new();
     other.run(&["import", file.to_str().unwrap()]).success();
     let text = other.export_text();
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
+}
+
+#[test]
+fn what_was_purged_brings_no_text() {
+    let home = furnished();
+    let lines = home.export();
+    let purged = lines.iter().find(|line| line["purged"] == true).unwrap();
+    let text = home.export_text();
+    for (field, value) in [
+        ("title", json!("A title")),
+        ("content", json!("Text that came back.")),
+        ("tags", json!(["tag"])),
+        ("topic_key", json!("config/back")),
+        ("deleted_at", Value::Null),
+    ] {
+        let mut tampered = purged.clone();
+        tampered[field] = value;
+        let file = home.work().join("tampered.jsonl");
+        let tampered = tampered.to_string();
+        let lines = text.lines().map(|line| if line.contains("\"purged\":true") { &tampered } else { line });
+        fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+        let other = Home::new();
+        let refused = other.run(&["import", file.to_str().unwrap()]);
+        assert!(refused.code() != 0 && refused.stderr.contains("purged"), "{field}: {refused:?}");
+        assert!(!other.export_text().contains("\"purged\""), "{field}");
+    }
 }
 
 #[test]
