@@ -2,6 +2,7 @@
 
 use std::io;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -73,6 +74,20 @@ pub fn orphan(home: &Home) -> Result<(), SpawnError> {
 /// The option that names a database elsewhere, if one was asked for.
 fn on_database(home: &Home) -> impl Iterator<Item = &str> {
     home.database().into_iter().flat_map(|url| ["--db", url])
+}
+
+/// Sees to the settings of a daemon that was not started by [`spawn`] but by a person, a container or a service
+/// manager: where one is missing, the program begins anew in this process, with all of them.
+///
+/// # Errors
+/// It cannot begin anew, and goes on as it is.
+pub fn with_lean_memory() -> io::Result<()> {
+    let missing: Vec<_> = lean_memory().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut program = std::process::Command::new(platform::own_program()?);
+    Err(program.args(std::env::args_os().skip(1)).envs(missing).exec())
 }
 
 /// Settings that the engine and the heap read from the environment only, and that keep a daemon which

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cerebro::daemon::hello::{Hello, Role};
@@ -319,6 +319,23 @@ fn a_standalone_server_does_not_share_a_home_with_a_daemon() {
         format!("{heard}{}", alone.said()).contains("daemon").then_some(())
     });
     assert_eq!(agent.search("daemon owns").len(), 1, "the first is not disturbed");
+}
+
+/// What the engine reads from the environment alone: the bound on messages before anybody has signed in is among it.
+#[test]
+fn a_daemon_that_a_person_runs_has_the_settings_of_others() {
+    let home = Home::new();
+    let mut command = home.command();
+    let command = command.args(["daemon", "run"]).env("MALLOC_CONF", "narenas:2");
+    let mut process = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let pid = process.id().to_string();
+    wait_for("the daemon", || home.run(&["daemon", "status"]).stdout.contains(&pid).then_some(()));
+    let environment = fs::read_to_string(format!("/proc/{}/environ", process.id())).unwrap();
+    for wanted in ["SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE=1048576", "MALLOC_CONF=narenas:2"] {
+        assert!(environment.split('\0').any(|set| set == wanted), "{wanted}: {environment}");
+    }
+    home.run(&["daemon", "stop"]).success();
+    assert!(process.wait().unwrap().success());
 }
 
 #[test]
