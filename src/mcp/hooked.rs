@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX},
-    service::{Caller, ContextRequest, ServiceError, StartRequest},
+    service::{Caller, ContextRequest, ServiceError, StartRequest, directory},
 };
 
 /// What the names of these operations begin with.
@@ -70,7 +70,7 @@ async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
     let request = StartRequest {
         id: call.session.clone(),
         project: None,
-        directory: call.arguments.text("directory")?,
+        directory: call.arguments.text("directory")?.as_deref().map(directory),
         agent: None,
         parent: None,
     };

@@ -21,7 +21,7 @@ use crate::{
     recall::{Match, Signal, Weights},
     service::{
         Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
-        ServiceError, StartRequest, TimelineRequest, Within, agent_name,
+        ServiceError, StartRequest, TimelineRequest, Within, agent_name, is_directory,
     },
 };
 
@@ -94,14 +94,9 @@ pub(super) fn shown_project(project: &Project) -> &str {
 
 async fn session_start(call: &mut Call) -> Answer {
     let directory = call.arguments.text("directory")?;
-    if directory.as_deref().is_some_and(|directory| directory.contains(char::is_control)) {
-        return Err(
-            ArgumentError::new("directory", directory.as_deref(), "it must be a path on one line").into()
-        );
-    }
-    if let Some(long) = directory.as_deref().filter(|directory| directory.len() > DIRECTORY_BYTES_MAX) {
-        let problem = format!("it has {} bytes, at most {DIRECTORY_BYTES_MAX} are a path", long.len());
-        return Err(ArgumentError::new("directory", Some(long), problem).into());
+    if let Some(path) = directory.as_deref().filter(|path| !is_directory(path)) {
+        let problem = format!("it must be a path: one line of at most {DIRECTORY_BYTES_MAX} bytes");
+        return Err(ArgumentError::new("directory", Some(path), problem).into());
     }
     let named = call.arguments.project()?;
     let project = named.or_else(|| {

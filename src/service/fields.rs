@@ -3,8 +3,8 @@
 use super::ServiceError;
 use crate::{
     domain::limits::{
-        AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX,
-        TOPIC_KEY_CHARS_MAX,
+        AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX,
+        TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
     },
     hygiene,
     redact::clean,
@@ -104,6 +104,20 @@ pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
 pub(crate) fn agent(name: &str) -> String {
     let line = text::one_line(&clean(name));
     text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
+}
+
+/// The folder of a session: as it came where it is a path of one line, else made one, and cut.
+pub(crate) fn directory(path: &str) -> String {
+    let path = clean(path);
+    if is_directory(&path) {
+        return path;
+    }
+    text::cut_bytes(&text::one_line(&path), DIRECTORY_BYTES_MAX).to_owned()
+}
+
+/// Whether this can be the path of a folder: one line of at most 4,096 bytes.
+pub(crate) fn is_directory(path: &str) -> bool {
+    path.len() <= DIRECTORY_BYTES_MAX && !path.contains(char::is_control)
 }
 
 fn bounded(field: &'static str, value: &str, line: &str) -> Result<(), ServiceError> {

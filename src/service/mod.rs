@@ -45,7 +45,7 @@ pub use browse::{BrowseRequest, Browsed};
 pub use claims::{Claimed, Claiming};
 pub use context::{Context, ContextRequest};
 pub use error::ServiceError;
-pub(crate) use fields::agent as agent_name;
+pub(crate) use fields::{agent as agent_name, directory, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
 pub use note::{NoteRequest, Noted};

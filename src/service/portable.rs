@@ -6,13 +6,12 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Caller, Service, ServiceError, fields};
 use crate::{
     domain::{
         EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
-        SessionId, Timestamp, limits::DIRECTORY_BYTES_MAX,
+        SessionId, Timestamp,
     },
     redact::clean,
     store::{Changes, Edge, Happened, Table, Write},
@@ -257,7 +256,7 @@ enum Taken {
 }
 
 async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceError> {
-    let parsed = match serde_json::from_str::<Value>(line).and_then(|line| Line::deserialize(cleaned(line))) {
+    let parsed = match serde_json::from_str::<Line>(line) {
         Ok(parsed) => parsed,
         Err(error) => return Ok(Taken::Skipped(format!("not a line of an export: {error}"))),
     };
@@ -273,16 +272,6 @@ async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceEr
         Line::Edge(line) => edge(write, line).await?,
     };
     Ok(taken.unwrap_or_else(Taken::Skipped))
-}
-
-/// A line without secrets in any of its texts.
-fn cleaned(line: Value) -> Value {
-    match line {
-        Value::String(text) => Value::String(clean(&text)),
-        Value::Array(items) => items.into_iter().map(cleaned).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, cleaned(value))).collect(),
-        other => other,
-    }
 }
 
 type Taking = Result<Result<Taken, String>, ServiceError>;
@@ -379,7 +368,7 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
-    let Ok(to) = SessionId::parse(&line.to) else { return Ok(Err(bad_end())) };
+    let Ok(to) = session_id(&line.to) else { return Ok(Err(bad_end())) };
     if !write.has_session(&to).await? {
         return Ok(Err(format!("session `{to}` of an edge is not here")));
     }
@@ -398,7 +387,7 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         return Ok(Ok(Taken::Created));
     }
     if line.name == Table::Follows.name() {
-        let Ok(from) = SessionId::parse(&line.from) else { return Ok(Err(bad_end())) };
+        let Ok(from) = session_id(&line.from) else { return Ok(Err(bad_end())) };
         if !write.has_session(&from).await? {
             return Ok(Err(format!("session `{from}` of an edge is not here")));
         }
@@ -447,7 +436,7 @@ impl TryFrom<SessionLine> for Session {
             id: session_id(&line.id)?,
             project: project(&line.project)?,
             agent: fields::agent(&line.agent),
-            directory: line.directory.map(directory).transpose()?,
+            directory: line.directory.as_deref().map(fields::directory),
             started_at: line.started_at,
             seen_at: line.seen_at,
             ended_at: line.ended_at,
@@ -618,7 +607,8 @@ impl From<&Edge> for EdgeLine {
 }
 
 fn session_id(text: &str) -> Result<SessionId, String> {
-    SessionId::parse(text).map_err(|error| format!("session `{text}`: {error}"))
+    let text = clean(text);
+    SessionId::parse(&text).map_err(|error| format!("session `{text}`: {error}"))
 }
 
 fn memory_id(text: &str) -> Result<MemoryId, String> {
@@ -629,7 +619,11 @@ fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
         return Ok(Project::none());
     }
-    Project::parse(text).ok_or_else(|| format!("`{text}` is no project name"))
+    // A name was cleaned before it was made normal; what it is now may look like a secret without being one.
+    let named = Project::parse(text).filter(|project| project.as_str() == text);
+    named
+        .or_else(|| Project::parse(&clean(text)))
+        .ok_or_else(|| format!("`{}` is no project name", clean(text)))
 }
 
 fn scope(text: &str) -> Result<Scope, String> {
@@ -637,14 +631,8 @@ fn scope(text: &str) -> Result<Scope, String> {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    Kind::parse(text).ok_or_else(|| format!("`{text}` is no type"))
-}
-
-fn directory(path: String) -> Result<String, String> {
-    if path.len() > DIRECTORY_BYTES_MAX || path.contains(char::is_control) {
-        return Err(format!("a directory is one line of at most {DIRECTORY_BYTES_MAX} bytes"));
-    }
-    Ok(path)
+    let named = Kind::parse(text).filter(|kind| kind.as_str() == text);
+    named.or_else(|| Kind::parse(&clean(text))).ok_or_else(|| format!("`{}` is no type", clean(text)))
 }
 
 fn content(text: &str) -> Result<String, String> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use crate::support::{Home, Value, json};
 
@@ -176,6 +178,28 @@ fn an_import_is_redacted_like_any_write() {
     other.run(&["import", file.to_str().unwrap()]).success();
     let text = other.export_text();
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
+}
+
+/// What it makes of a name may look like a secret, which the name did not.
+#[test]
+fn the_programs_own_names_come_through() {
+    let home = Home::new();
+    for name in ["XApp-Manager2024", "Sk-LearnContribExperiments2"] {
+        home.pump().project(name).start().save("Kept", "In a project with an odd name.");
+    }
+    let prompt = json!({"session_id": "hooked", "cwd": "/srv/a\tb", "prompt": "Ask the ibis."}).to_string();
+    let mut command = home.command();
+    let mut hook =
+        command.args(["hook", "claude-code", "UserPromptSubmit"]).stdin(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    assert!(hook.wait().unwrap().success());
+    let text = home.export_text();
+    assert!(text.contains("xapp-manager2024") && text.contains("/srv/a b"), "{text}");
+    let file = home.work().join("own.jsonl");
+    fs::write(&file, &text).unwrap();
+    let other = Home::new();
+    other.run(&["import", file.to_str().unwrap()]).success();
+    assert_eq!(other.export_text(), text);
 }
 
 #[test]
