@@ -28,6 +28,9 @@ pub enum SpawnError {
     /// The program cannot be run.
     #[error("cannot start the daemon ({program}): {source}; was cerebro moved? install it again")]
     Program { program: PathBuf, source: io::Error },
+    /// The program cannot begin anew.
+    #[error("cannot begin anew with the daemon's settings: {source}; start it with them: {settings}")]
+    Anew { settings: String, source: io::Error },
 }
 
 /// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only
@@ -80,14 +83,21 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
 /// manager: where one is missing, the program begins anew in this process, with all of them.
 ///
 /// # Errors
-/// It cannot begin anew, and goes on as it is.
-pub fn with_lean_memory() -> io::Result<()> {
+/// [`SpawnError::Anew`]. A process in which that failed is not what it was, and has to end.
+pub fn with_lean_memory() -> Result<(), SpawnError> {
     let missing: Vec<_> = lean_memory().collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let mut program = std::process::Command::new(platform::own_program()?);
-    Err(program.args(std::env::args_os().skip(1)).envs(missing).exec())
+    let settings =
+        missing.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+    let anew = |source| SpawnError::Anew { settings, source };
+    let program = match platform::own_program() {
+        Ok(program) => program,
+        Err(error) => return Err(anew(error)),
+    };
+    let mut command = std::process::Command::new(program);
+    Err(anew(command.args(std::env::args_os().skip(1)).envs(missing).exec()))
 }
 
 /// Settings that the engine and the heap read from the environment only, and that keep a daemon which

@@ -89,9 +89,7 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     if is_starter {
         return daemon::spawn::orphan(&home).map_err(Error::user);
     }
-    if let Err(error) = daemon::spawn::with_lean_memory() {
-        tracing::warn!(%error, "the daemon takes more memory than it would have to");
-    }
+    daemon::spawn::with_lean_memory().map_err(Error::user)?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
     let embedding = config.embedding(&home);
