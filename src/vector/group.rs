@@ -3,10 +3,13 @@
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BinaryHeap, HashMap},
+    num::NonZero,
     ops::Range,
+    sync::OnceLock,
 };
 
 use multiversion::multiversion;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use rustc_hash::FxHashSet;
 
 use super::{Change, Near, Packed};
@@ -15,7 +18,7 @@ use crate::{domain::MemoryId, relate::Likeness};
 /// A passage is looked at first for each memory that is wanted, and one more for so many of them; then more,
 /// where many belong together.
 const SPARE: usize = 4;
-/// From how many passages on it is worth to start a thread.
+/// From how many passages on it is worth to wake a thread.
 const SPLIT_MIN: usize = 8_192;
 /// What a similarity of 1 is as a whole number: all that the 24 bits of a float's fraction tell.
 const ONE: f32 = 16_777_216.0;
@@ -124,12 +127,11 @@ impl Group {
     /// How near each passage is to a vector, in order; of many, one half is compared by another thread.
     fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
         let count = self.places.len();
-        if count < SPLIT_MIN {
+        let Some(helpers) = (count >= SPLIT_MIN).then(helpers).flatten() else {
             return self.similarities(0..count, vector);
-        }
+        };
         let (mut similarities, mut rest) = (Vec::new(), Vec::new());
-        // A thread that waits for work is woken where a processor is idle; a new one often waits for this one.
-        rayon::in_place_scope(|scope| {
+        helpers.in_place_scope(|scope| {
             scope.spawn(|_| rest = self.similarities(count / 2..count, vector));
             similarities = self.similarities(0..count / 2, vector);
         });
@@ -164,6 +166,19 @@ impl Group {
             }
         }
     }
+}
+
+/// The threads that compare a half, for all searches; `None` if the system gives none. They wait for work: a thread
+/// that is woken goes where a processor is idle, and a new one was often put on that of its parent. They are apart from
+/// those of the database, which may have longer work.
+fn helpers() -> Option<&'static ThreadPool> {
+    static HELPERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let made = || {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let builder = ThreadPoolBuilder::new().num_threads(processors.div_ceil(2));
+        builder.thread_name(|_| "compare".to_owned()).build().ok()
+    };
+    HELPERS.get_or_init(made).as_ref()
 }
 
 fn share(similarity: i32) -> f32 {
