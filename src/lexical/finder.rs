@@ -1,7 +1,7 @@
 //! Finding words and scoring passages by them.
 //!
 //! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted
-//! fields", 2004) over passages, computed clue by clue into one array for each segment. Document
+//! fields", 2004) over passages, computed clue by clue into an array, segment after segment. Document
 //! frequencies are counted within what the filters let through: a project's ranking does not depend
 //! on its neighbours.
 

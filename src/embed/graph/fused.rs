@@ -171,14 +171,16 @@ impl<'a> Reader<'a> {
     /// The shape of a result, if it has so many dimensions and all are known.
     fn shape<const N: usize>(&self, name: &str) -> Option<[&Dimension; N]> {
         let shape: [&Dimension; N] = self.shapes.get(name)?.iter().collect::<Vec<_>>().try_into().ok()?;
-        shape.iter().all(|it| it.value.is_some() || it.name.is_some()).then_some(shape)
+        let is_known =
+            |it: &&Dimension| it.value > Some(0) || it.name.as_ref().is_some_and(|it| !it.is_empty());
+        shape.iter().all(is_known).then_some(shape)
     }
 }
 
-/// The only number of a tensor of floats.
+/// The only number of a tensor of floats that has no more dimensions than one.
 fn number(tensor: &Tensor) -> Option<f32> {
     let bytes: [u8; 4] = tensor.raw_data.as_ref()?.as_ref().try_into().ok()?;
-    (tensor.data_type == Some(FLOAT)).then(|| f32::from_le_bytes(bytes))
+    (tensor.data_type == Some(FLOAT) && tensor.dims.len() <= 1).then(|| f32::from_le_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -188,10 +190,16 @@ mod tests {
     use prost::bytes::Bytes;
 
     fn stored(name: &str, number: f32) -> Bytes {
+        tensor(name, number, vec![])
+    }
+
+    fn table(name: &str, number: f32) -> Bytes {
+        tensor(name, number, vec![1, 1, 1, 1])
+    }
+
+    fn tensor(name: &str, number: f32, dims: Vec<i64>) -> Bytes {
         let raw_data = Some(number.to_le_bytes().to_vec().into());
-        Tensor { dims: vec![], data_type: Some(FLOAT), name: Some(name.to_owned()), raw_data }
-            .encode_to_vec()
-            .into()
+        Tensor { dims, data_type: Some(FLOAT), name: Some(name.to_owned()), raw_data }.encode_to_vec().into()
     }
 
     /// What is said of a shape: numbers, and names for what is not known before there is a text.
@@ -281,6 +289,10 @@ mod tests {
         let is_left = |change: fn(&mut Graph)| fused(gelu(), change).is_none();
         assert!(is_left(|graph| graph.initializer[0] = stored("root", 1.5)), "another root");
         assert!(is_left(|graph| graph.initializer[2] = stored("half", 1.0)), "not half");
+        assert!(
+            is_left(|graph| graph.initializer[2] = table("half", 0.5)),
+            "a number that widens what it is joined with"
+        );
         assert!(is_left(|graph| made(graph, "part").input.reverse()), "the root by x");
         assert!(is_left(|graph| made(graph, "result").input[0] = "y".to_owned()), "of something else");
         assert!(is_left(|graph| made(graph, "erf").op_type = Some("Tanh".to_owned())), "another curve");

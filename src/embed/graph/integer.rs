@@ -203,6 +203,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_used_stays_where_it_stands() {
+        // ONNX Runtime brings nodes in order; what is used may stand behind its user.
+        let mut model = stored_as_bytes();
+        model.graph.as_mut().unwrap().node.reverse();
+        let found = operators(&rewritten(model.encode_to_vec()));
+        assert_eq!(found.iter().filter(|(operator, _)| operator == "Gather").count(), 2, "{found:?}");
+        assert!(!found.iter().any(|(_, output)| output == "table"), "{found:?}");
+    }
+
+    #[test]
     fn floats_that_are_needed_otherwise_stay() {
         let mut model = stored_as_bytes();
         let output = Value { name: Some("weight".to_owned()), kind: None }.encode_to_vec().into();

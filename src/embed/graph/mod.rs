@@ -1,13 +1,13 @@
 //! A model's graph, written anew so that ONNX Runtime computes the same in less time and less memory.
 //!
 //! Nothing here knows a model by its name: a part of a graph that is understood is replaced, and what is not stays as
-//! it came. The replacements give the same numbers, but for [`integer`], which rounds.
+//! it came. [`integer`] rounds; [`fused`] computes the same in another order.
 
 mod fused;
 mod integer;
 mod onnx;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use prost::bytes::Bytes;
 use prost::{DecodeError, Message};
@@ -65,18 +65,22 @@ fn has_graph(node: &Node) -> bool {
 
 /// Removes what nobody uses: ONNX Runtime would compute it all the same.
 fn drop_unused(graph: &mut Graph) -> Result<(), DecodeError> {
-    let mut used = HashSet::new();
+    let made =
+        |(at, node): (usize, &Node)| node.output.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
+    let makers: HashMap<String, usize> = graph.node.iter().enumerate().flat_map(made).collect();
+    let mut wanted = Vec::new();
     for bytes in &graph.output {
-        used.extend(Value::decode(bytes.clone())?.name);
+        wanted.extend(Value::decode(bytes.clone())?.name);
     }
-    let mut kept = Vec::with_capacity(graph.node.len());
-    for node in graph.node.drain(..).rev() {
-        if node.output.iter().any(|name| used.contains(name)) {
-            used.extend(node.input.iter().cloned());
-            kept.push(node);
+    let mut used = HashSet::new();
+    while let Some(name) = wanted.pop() {
+        if let Some(at) = makers.get(&name)
+            && used.insert(*at)
+        {
+            wanted.extend(graph.node[*at].input.iter().cloned());
         }
     }
-    kept.reverse();
-    graph.node = kept;
+    let mut at = 0..;
+    graph.node.retain(|_| at.next().is_some_and(|at| used.contains(&at)));
     Ok(())
 }
