@@ -91,13 +91,11 @@ pub fn with_lean_memory() -> Result<(), SpawnError> {
     }
     let settings =
         missing.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-    let anew = |source| SpawnError::Anew { settings, source };
-    let program = match platform::own_program() {
-        Ok(program) => program,
-        Err(error) => return Err(anew(error)),
-    };
-    let mut command = std::process::Command::new(program);
-    Err(anew(command.args(std::env::args_os().skip(1)).envs(missing).exec()))
+    let arguments = std::env::args_os().skip(1);
+    let begun = platform::own_program()
+        .map(|program| std::process::Command::new(program).args(arguments).envs(missing).exec());
+    let (Ok(source) | Err(source)) = begun;
+    Err(SpawnError::Anew { settings, source })
 }
 
 /// Settings that the engine and the heap read from the environment only, and that keep a daemon which

@@ -96,7 +96,7 @@ impl<'a> Gathering<'a> {
         for candidate in &found {
             gathering.add_found(candidate);
         }
-        gathering.sides = (0..found.len().min(LENDERS_MAX)).map(|at| gathering.sides(at)).collect();
+        gathering.sides = (0..found.len().min(LENDERS_MAX)).map(|at| gathering.beside(at)).collect();
         gathering
     }
 
@@ -181,7 +181,7 @@ impl<'a> Gathering<'a> {
     /// Notes who stands next to a candidate in its session.
     fn link(&mut self, from: usize) {
         let known = self.sides.get_mut(from).map(std::mem::take);
-        for side in known.unwrap_or_else(|| self.sides(from)) {
+        for side in known.unwrap_or_else(|| self.beside(from)) {
             for (rank, memory) in side.into_iter().enumerate() {
                 if let Some(to) = self.known.get(&memory) {
                     self.pool.links.push(Link { from, to: *to, distance: rank + 1 });
@@ -191,7 +191,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Who stands next to a candidate in its session.
-    fn sides(&self, of: usize) -> Sides {
+    fn beside(&self, of: usize) -> Sides {
         let candidate = self.pool.candidates[of];
         if candidate.session == 0 {
             return Sides::default();

@@ -619,11 +619,7 @@ fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
         return Ok(Project::none());
     }
-    // A name was cleaned before it was made normal; what it is now may look like a secret without being one.
-    let named = Project::parse(text).filter(|project| project.as_str() == text);
-    named
-        .or_else(|| Project::parse(&clean(text)))
-        .ok_or_else(|| format!("`{}` is no project name", clean(text)))
+    named(text, Project::parse).ok_or_else(|| format!("`{}` is no project name", clean(text)))
 }
 
 fn scope(text: &str) -> Result<Scope, String> {
@@ -631,8 +627,13 @@ fn scope(text: &str) -> Result<Scope, String> {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    let named = Kind::parse(text).filter(|kind| kind.as_str() == text);
-    named.or_else(|| Kind::parse(&clean(text))).ok_or_else(|| format!("`{}` is no type", clean(text)))
+    named(text, Kind::parse).ok_or_else(|| format!("`{}` is no type", clean(text)))
+}
+
+/// A name in its normal form, or what is left of another one without secrets: a name was cleaned before it was made
+/// normal, and what it is since may look like a secret without being one.
+fn named<T: ToString>(text: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    parse(text).filter(|name| name.to_string() == text).or_else(|| parse(&clean(text)))
 }
 
 fn content(text: &str) -> Result<String, String> {

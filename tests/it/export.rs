@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::process::Stdio;
 
+use crate::hooks::hook;
 use crate::support::{Home, Value, json};
 
 /// A home with something of every kind.
@@ -188,11 +187,7 @@ fn the_programs_own_names_come_through() {
         home.pump().project(name).start().save("Kept", "In a project with an odd name.");
     }
     let prompt = json!({"session_id": "hooked", "cwd": "/srv/a\tb", "prompt": "Ask the ibis."}).to_string();
-    let mut command = home.command();
-    let mut hook =
-        command.args(["hook", "claude-code", "UserPromptSubmit"]).stdin(Stdio::piped()).spawn().unwrap();
-    hook.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
-    assert!(hook.wait().unwrap().success());
+    hook(&home, "claude-code", "UserPromptSubmit", prompt.as_bytes());
     let text = home.export_text();
     assert!(text.contains("xapp-manager2024") && text.contains("/srv/a b"), "{text}");
     let file = home.work().join("own.jsonl");

@@ -13,7 +13,7 @@ const OUTPUT_MAX: usize = 9_000;
 
 /// Runs a hook to its end; gives what it said. It must succeed, soon, and without a word on standard error.
 #[track_caller]
-fn hook(home: &Home, agent: &str, event: &str, input: &[u8]) -> String {
+pub fn hook(home: &Home, agent: &str, event: &str, input: &[u8]) -> String {
     run(home.command().args(["hook", agent, event]), input)
 }
 

@@ -65,9 +65,10 @@ fn has_graph(node: &Node) -> bool {
 
 /// Removes what nobody uses: ONNX Runtime would compute it all the same.
 fn drop_unused(graph: &mut Graph) -> Result<(), DecodeError> {
-    let made =
-        |(at, node): (usize, &Node)| node.output.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
-    let makers: HashMap<String, usize> = graph.node.iter().enumerate().flat_map(made).collect();
+    let mut makers = HashMap::new();
+    for (at, node) in graph.node.iter().enumerate() {
+        makers.extend(node.output.iter().map(|name| (name.clone(), at)));
+    }
     let mut wanted = Vec::new();
     for bytes in &graph.output {
         wanted.extend(Value::decode(bytes.clone())?.name);
