@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use cerebro::recall::Signal;
+use cerebro_core::recall::Signal;
 use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
 

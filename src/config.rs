@@ -12,13 +12,11 @@ use std::{
 pub use remote::{RemoteConfig, asked_database};
 use serde::Deserialize;
 
-use crate::{
-    embed,
-    home::user_home,
-    llm,
-    service::{Settings, backup::Plan},
-    text,
-};
+use crate::home::user_home;
+use cerebro_core::text;
+use cerebro_models::embed;
+use cerebro_models::llm;
+use cerebro_service::{Settings, backup::Plan};
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::daemon::platform;
+use crate::platform;
 
 /// Longest socket path that is used as it stands, in bytes. The kernel's bound is 107 on Linux and
 /// 103 on macOS; one lower number for both keeps some room.

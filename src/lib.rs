@@ -4,26 +4,8 @@
 
 #![recursion_limit = "512"]
 
-pub mod domain;
-
-pub mod hygiene;
-pub mod pace;
-pub mod passage;
-pub mod recall;
-pub mod redact;
-pub mod relate;
-pub mod text;
-
-pub mod door;
-pub mod embed;
-pub mod lexical;
-pub mod llm;
-pub mod store;
-pub mod vector;
-
-pub mod service;
-
 pub mod home;
+pub mod platform;
 pub mod project_dir;
 
 pub mod daemon;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::Project;
-use crate::domain::limits::PROJECT_CHARS_MAX;
-use crate::redact::redact;
+use cerebro_core::domain::Project;
+use cerebro_core::domain::limits::PROJECT_CHARS_MAX;
+use cerebro_core::redact::redact;
 
 /// Largest file of a repository that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

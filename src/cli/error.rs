@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
-use crate::embed::EmbedError;
 use crate::home::HomeError;
 use crate::setup::SetupError;
+use cerebro_models::embed::EmbedError;
 
 /// Whose fault it is; scripts tell it by the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

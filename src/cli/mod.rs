@@ -83,7 +83,7 @@ impl Desk {
 /// Does what the command line says. The exit code is 0, or 1 for what the user can mend, 2 for a
 /// command line that makes no sense, 3 for a fault of the program.
 pub fn main() -> ExitCode {
-    crate::daemon::platform::keep_private();
+    crate::platform::keep_private();
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(words) => {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::front::Front;
-use crate::text;
+use cerebro_core::text;
 
 /// Below it stand links.
 const MARK: &str = "%% cerebro: what follows is written by `cerebro export` and not read back %%";

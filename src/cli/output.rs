@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::error::{Error, Result};
 use super::table::{self, Table};
-use crate::text;
+use cerebro_core::text;
 
 /// Where a command's results go, and in what form.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use super::error::{Error, Result};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
-use crate::domain::MemoryId;
 use crate::home::Home;
+use cerebro_core::domain::MemoryId;
 
 /// How long a call may take: the store may have to open first, and build its index.
 const CALL_MAX: Duration = Duration::from_secs(120);

@@ -4,8 +4,8 @@ use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrange
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::domain::Timestamp;
-use crate::text;
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text;
 
 /// The width of a terminal that says it has none: some that programs make were never given a size.
 const WIDTH_UNKNOWN: u16 = 80;

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::Config;
-use crate::{
-    embed::{self, EmbedError, Provider, Settings, Shelf},
-    home::Home,
-    llm,
-    pace::Budget,
-    service::{Claiming, Embedding},
-};
+use crate::home::Home;
+use cerebro_core::pace::Budget;
+use cerebro_models::embed::{self, EmbedError, Provider, Settings, Shelf};
+use cerebro_models::llm;
+use cerebro_service::{Claiming, Embedding};
 
 impl Config {
     /// How texts become vectors in a home. The file is read anew each time a provider is opened, so a changed

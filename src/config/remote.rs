@@ -11,12 +11,10 @@ use rand::Rng;
 use serde::Deserialize;
 
 use super::{Config, ConfigError};
-use crate::{
-    embed,
-    home::Home,
-    service::Settings,
-    store::{Remote, Secret},
-};
+use crate::home::Home;
+use cerebro_models::embed;
+use cerebro_service::Settings;
+use cerebro_store::{Remote, Secret};
 
 /// Letters and digits of a writer's name.
 const WRITER_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

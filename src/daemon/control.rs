@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::Timestamp;
+use cerebro_core::domain::Timestamp;
 
 /// A handle to the running daemon; clones are the same daemon.
 #[derive(Debug, Clone)]

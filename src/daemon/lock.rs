@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::platform;
 use crate::home::Home;
+use crate::platform;
 
 /// Longest text read from a lock file.
 const OWNER_BYTES_MAX: u64 = 4 * 1024;

@@ -9,7 +9,6 @@ mod connection;
 mod control;
 pub mod hello;
 pub mod lock;
-pub mod platform;
 mod socket;
 pub mod spawn;
 
@@ -130,11 +129,11 @@ pub async fn run<S: Serve>(
     make: impl FnOnce(Control) -> S,
 ) -> Result<(), RunError> {
     if options.detached {
-        platform::detach();
+        crate::platform::detach();
     }
     let lock = take_lock(home).await?;
     let socket = Socket::bind(home, &lock)?;
-    let termination = platform::termination().map_err(RunError::Signals)?;
+    let termination = crate::platform::termination().map_err(RunError::Signals)?;
     let control = Control::new();
     let served = make(control.clone());
     tracing::info!(version = VERSION, pid = std::process::id(), home = %home.root().display(), "serving");

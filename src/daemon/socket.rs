@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::lock::Lock;
-use super::platform;
 use crate::home::{Home, HomeError};
+use crate::platform;
 
 /// Why the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]

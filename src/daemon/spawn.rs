@@ -8,8 +8,8 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-use super::platform;
 use crate::home::Home;
+use crate::platform;
 
 /// Size from which the log is set aside as `daemon.log.old`, in place of the one before.
 const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;

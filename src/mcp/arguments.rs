@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, civil::Date, tz::TimeZone};
 use serde_json::{Map, Value};
 
-use crate::{
-    domain::{IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX},
-    redact, text,
+use cerebro_core::domain::{
+    IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX,
 };
+use cerebro_core::redact;
+use cerebro_core::text;
 
 /// An argument that cannot be read as meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

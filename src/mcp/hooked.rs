@@ -8,10 +8,8 @@ use super::{
     reply::Reply,
     tools::{Answer, Call},
 };
-use crate::{
-    domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX},
-    service::{Caller, ContextRequest, ServiceError, StartRequest, directory},
-};
+use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};
 
 /// What the names of these operations begin with.
 pub(super) const PREFIX: &str = "op_hook_";

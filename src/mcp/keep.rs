@@ -10,12 +10,10 @@ use super::{
     server::Server,
     tools::{Answer, Call},
 };
-use crate::{
-    domain::MemoryId,
-    service::{
-        NoteRequest,
-        backup::{BackupRequest, Target},
-    },
+use cerebro_core::domain::MemoryId;
+use cerebro_service::{
+    NoteRequest,
+    backup::{BackupRequest, Target},
 };
 
 /// Most backups that a rotation may be told to keep.
@@ -52,7 +50,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         verify: call.arguments.flag(&["verify"])?,
         keep: call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?,
     };
-    let made = call.service.back_up(request).await.map_err(crate::service::ServiceError::from)?;
+    let made = call.service.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
     let rows: u64 = made.rows.values().sum();
     let removed: Vec<Value> = made.removed.iter().map(|path| json!(path.display().to_string())).collect();
     Ok(Reply::saying(format!("{rows} rows are in {}", made.path.display()))

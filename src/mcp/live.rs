@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::reply::moment;
-use crate::{domain::Timestamp, text};
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text;
 
 /// Most calls that are kept.
 const CALLS_MAX: usize = 1_000;

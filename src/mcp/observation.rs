@@ -6,13 +6,11 @@ use super::{
     reply::{NOTES, Reply, agent, moment},
     tools::{Answer, Call, shown_project},
 };
-use crate::{
-    domain::{
-        Memory, Revision,
-        limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
-    },
-    service::{Earlier, Observation, ObservationRequest},
+use cerebro_core::domain::{
+    Memory, Revision,
+    limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
+use cerebro_service::{Earlier, Observation, ObservationRequest};
 
 pub(super) async fn get(call: &mut Call) -> Answer {
     let request = ObservationRequest {

@@ -15,13 +15,11 @@ use super::{
     tools::{Answer, Call},
     view, worker,
 };
-use crate::{
-    domain::{
-        EndReason, Memory, Project, Prompt, Session, Timestamp,
-        limits::{LIMIT_MAX, LISTING_MAX},
-    },
-    service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated},
+use cerebro_core::domain::{
+    EndReason, Memory, Project, Prompt, Session, Timestamp,
+    limits::{LIMIT_MAX, LISTING_MAX},
 };
+use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated};
 
 /// What the names of these operations begin with.
 pub(super) const PREFIX: &str = "op_";

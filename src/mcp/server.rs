@@ -41,16 +41,17 @@ use crate::{
         Activity, Control, Serve,
         hello::{Hello, Role},
     },
-    domain::{
-        EndReason, PERSON, Project, SessionId, Timestamp,
-        limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
-    },
     home::{Home, user_home},
-    project_dir, redact,
-    service::{Caller, Embedding, Service, ServiceError, Settings, agent_name},
-    store::{Lease, Remote},
-    text,
+    project_dir,
 };
+use cerebro_core::domain::{
+    EndReason, PERSON, Project, SessionId, Timestamp,
+    limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
+};
+use cerebro_core::redact;
+use cerebro_core::text;
+use cerebro_service::{Caller, Embedding, Lease, Service, ServiceError, Settings, agent_name};
+use cerebro_store::Remote;
 
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);

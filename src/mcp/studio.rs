@@ -14,12 +14,10 @@ use super::{
     server::Server,
     tools::{Answer, Call},
 };
-use crate::{
-    daemon::platform,
-    domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX},
-    service::Service,
-    store::{self, Lease, Query, StudioAccess, StudioOptions},
-};
+use crate::platform;
+use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_service::{Lease, Service, StudioAccess, StudioOptions};
+use cerebro_store::Query;
 
 /// Longest text of a query.
 const QUERY_BYTES_MAX: usize = 256 * 1024;
@@ -60,7 +58,7 @@ async fn sql(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} statements", shown.len())).list("results", shown))
 }
 
-fn statement(answer: store::Answer) -> Value {
+fn statement(answer: cerebro_store::Answer) -> Value {
     let mut shown = json!({ "result": answer.value, "ms": answer.took.as_secs_f64() * 1_000.0 });
     if answer.cut {
         shown["cut"] = json!(true);
@@ -104,8 +102,8 @@ async fn open(call: &mut Call) -> Answer {
 fn describe(access: &StudioAccess) -> Value {
     json!({
         "endpoint": format!("ws://{}", access.address), "rpc": format!("ws://{}/rpc", access.address),
-        "namespace": access.namespace, "database": access.database, "user": access.user,
-        "password": access.password,
+        "namespace": access.visitor.namespace, "database": access.visitor.database,
+        "user": access.visitor.user, "password": access.visitor.password,
     })
 }
 

@@ -10,19 +10,17 @@ use super::{
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
-use crate::{
-    domain::{
-        EndReason, Kind, MemoryId, Project, Scope, SessionId,
-        limits::{
-            CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
-            TIMELINE_MAX,
-        },
+use cerebro_core::domain::{
+    EndReason, Kind, MemoryId, Project, Scope, SessionId,
+    limits::{
+        CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
+        TIMELINE_MAX,
     },
-    recall::{Match, Signal, Weights},
-    service::{
-        Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
-        ServiceError, StartRequest, TimelineRequest, Within, agent_name, is_directory,
-    },
+};
+use cerebro_core::recall::{Match, Signal, Weights};
+use cerebro_service::{
+    Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
+    ServiceError, StartRequest, TimelineRequest, Within, agent_name, is_directory,
 };
 
 /// One call under way.
@@ -346,7 +344,7 @@ async fn suggest_topic_key(call: &mut Call) -> Answer {
 }
 
 async fn search(call: &mut Call) -> Answer {
-    let now = crate::domain::Timestamp::now();
+    let now = cerebro_core::domain::Timestamp::now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
     // A person may ask why, and what without; to an agent these are arguments that are not there.
@@ -366,7 +364,7 @@ async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
-    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id).collect();
+    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
     let claimed = call.service.claimed(&ids).await?;
     let reply = found_reply(&found, &claimed, &request);
     Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })
@@ -383,7 +381,7 @@ fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentError> {
 }
 
 /// What a hit's score is made of.
-fn explained(hit: &crate::lexical::Hit) -> Value {
+fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
     let parts = [
         ("words", hit.parts.words),
         ("meaning", hit.parts.meaning),
@@ -409,7 +407,7 @@ fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &S
         Match::None => "none",
     };
     let several = found.project.is_none();
-    let parts = |hit: &crate::lexical::Hit, shape: &dyn Fn(HitParts<'_>) -> Value| {
+    let parts = |hit: &cerebro_search::lexical::Hit, shape: &dyn Fn(HitParts<'_>) -> Value| {
         let personal = hit.scope == Scope::Personal;
         shape(HitParts {
             id: hit.id.as_str(),
@@ -420,7 +418,7 @@ fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &S
             preview: &hit.preview,
             score: hit.score,
             project: (several || personal).then(|| shown_project(&hit.project)),
-            claimed: claimed.get(&hit.id),
+            claimed: claimed.get(&hit.id.into()),
         })
     };
     let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();
@@ -537,7 +535,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
 }
 
 pub(super) fn entry_json(entry: &Entry) -> Value {
-    let title = crate::text::cut_chars(&entry.title, 120);
+    let title = cerebro_core::text::cut_chars(&entry.title, 120);
     let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
     if !title.is_empty() {
         facts["title"] = json!(title);
@@ -550,7 +548,7 @@ pub(super) fn entry_json(entry: &Entry) -> Value {
 
 fn entry_line(entry: &Entry) -> String {
     let kind = entry.memory_kind.as_deref().unwrap_or(entry.kind.as_str());
-    let title = crate::text::cut_chars(&entry.title, 120);
+    let title = cerebro_core::text::cut_chars(&entry.title, 120);
     format!("{} {kind} `{}` {title} ({})", moment(entry.at), entry.id, agent(&entry.agent))
 }
 

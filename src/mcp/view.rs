@@ -12,10 +12,8 @@ use super::{
     server::Server,
     tools::{Answer, Call, entry_json},
 };
-use crate::{
-    domain::Timestamp,
-    service::{BrowseRequest, Story},
-};
+use cerebro_core::domain::Timestamp;
+use cerebro_service::{BrowseRequest, Story};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;

@@ -7,11 +7,9 @@ use super::{
     reply::Reply,
     tools::{Answer, Call},
 };
-use crate::{
-    domain::limits::LISTING_MAX,
-    service::{Service, ServiceError},
-    store::{JobState, ListedJob},
-};
+use cerebro_core::domain::limits::LISTING_MAX;
+use cerebro_service::{Service, ServiceError};
+use cerebro_store::{JobState, ListedJob};
 
 /// The operations answered here.
 pub(super) const NAMES: [&str; 6] =

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::message::{self, FromDaemon, Key, Request};
-use crate::domain::limits::CALLS_IN_FLIGHT_MAX;
+use cerebro_core::domain::limits::CALLS_IN_FLIGHT_MAX;
 
 /// Most subscriptions of one client; they stay under way and are not counted as calls.
 const SUBSCRIPTIONS_MAX: usize = 16;

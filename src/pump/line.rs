@@ -5,7 +5,7 @@ use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
-use crate::text::sanitize_surrogates;
+use cerebro_core::text::sanitize_surrogates;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 

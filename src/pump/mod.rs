@@ -25,10 +25,13 @@ use self::link::{Dial, Link, ToDaemon, ToServed, Unreachable};
 use self::message::{FromClient, FromDaemon, Key};
 use crate::daemon::hello::{FAREWELL_METHOD, Hello, Role};
 use crate::daemon::lock::{Lock, LockError, Use};
-use crate::daemon::{self, Control, Serve, platform};
-use crate::domain::SessionId;
-use crate::domain::limits::LINE_BYTES_MAX;
 use crate::home::Home;
+use crate::{
+    daemon::{self, Control, Serve},
+    platform,
+};
+use cerebro_core::domain::SessionId;
+use cerebro_core::domain::limits::LINE_BYTES_MAX;
 
 /// Longest line of the daemon: an answer may carry the longest content in both its halves.
 const ANSWER_BYTES_MAX: usize = 4 * LINE_BYTES_MAX;

@@ -85,5 +85,5 @@ fn path(folder: &Path, agent: &str) -> PathBuf {
 
 /// The digest of a text.
 pub fn digest(text: &str) -> String {
-    crate::text::hex(&Sha256::digest(text))
+    cerebro_core::text::hex(&Sha256::digest(text))
 }

@@ -11,7 +11,7 @@ use super::paper::{Cursor, Paper};
 use super::row::{Memory, Relation, Revision, date, items};
 use super::state::State;
 use super::{fit, paint};
-use crate::domain::limits::GET_BYTES_MAX;
+use cerebro_core::domain::limits::GET_BYTES_MAX;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;

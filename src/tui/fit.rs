@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::text;
+use cerebro_core::text;
 
 /// Columns of a text on a terminal: 2 for wide characters, none for combining ones.
 pub fn width(text: &str) -> usize {

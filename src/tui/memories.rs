@@ -14,7 +14,7 @@ use super::paper::Cursor;
 use super::row::{Row, date, items};
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
-use crate::domain::Kind;
+use cerebro_core::domain::Kind;
 
 /// Hits of one answer.
 const HITS_PAGE: usize = 50;

@@ -1,7 +1,7 @@
 //! Sessions: start, end, summary, and which session a call belongs to.
 
-use cerebro::domain::{Project, SessionId};
-use cerebro::service::{Caller, Embedding, Service, Settings};
+use cerebro_core::domain::{Project, SessionId};
+use cerebro_service::{Caller, Embedding, Service, Settings};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Agent, Home, Value, assert_keys, json};
@@ -314,7 +314,8 @@ async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
 
     let ended = async || {
         let sessions = service.sessions(None, None, 10).await.unwrap();
-        let reason = |session: cerebro::domain::Session| Some((session.id, session.end_reason?.as_str()));
+        let reason =
+            |session: cerebro_core::domain::Session| Some((session.id, session.end_reason?.as_str()));
         sessions.into_iter().filter_map(reason).map(|(id, why)| format!("{id} {why}")).collect::<Vec<_>>()
     };
     // The connection may have gone later than the last call, and a daemon that just began cannot know.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cerebro::embed::{self, Embedder, Provider, Purpose, Settings};
+use cerebro_models::embed::{self, Embedder, Provider, Purpose, Settings};
 
 use crate::support::shelf;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cerebro::embed::{self, EmbedError, Embedded, Embedder, Provider as Kind, Purpose, Settings};
+use cerebro_models::embed::{self, EmbedError, Embedded, Embedder, Provider as Kind, Purpose, Settings};
 
 use crate::support::{Provider, Scene, json, shelf};
 

@@ -8,12 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use futures::StreamExt;
+use cerebro_testing::{Account, Client};
 use rustix::process::{Pid, Signal, kill_process};
-use surrealdb::Surreal;
-use surrealdb::engine::any::{Any, connect};
-use surrealdb::opt::auth::{Database, Root};
-use surrealdb::types::{Action, Value as Row};
 
 use crate::support::{DEADLINE, Home, Value, json, wait_for};
 
@@ -52,19 +48,17 @@ impl Studio {
         wait_for("cerebro studio to end", || self.process.try_wait().unwrap()).code().unwrap_or(-1)
     }
 
-    fn credentials(&self) -> Database {
-        Database {
-            namespace: self.says("namespace").to_owned(),
-            database: self.says("database").to_owned(),
-            username: self.says("user").to_owned(),
-            password: self.says("password").to_owned(),
-        }
+    /// The visitors' account, with this password.
+    fn account(&self, password: &str) -> Account {
+        let [namespace, database, user] =
+            ["namespace", "database", "user"].map(|key| self.says(key).to_owned());
+        Account::Database(namespace, database, user, password.to_owned())
     }
 
-    async fn visit(&self) -> Surreal<Any> {
-        let db = connect(self.says("endpoint")).await.unwrap();
-        db.signin(self.credentials()).await.unwrap();
-        db.use_ns(self.says("namespace")).use_db(self.says("database")).await.unwrap();
+    async fn visit(&self) -> Client {
+        let db = Client::connect(self.says("endpoint")).await.unwrap();
+        db.sign_in(self.account(self.says("password"))).await.unwrap();
+        db.choose(self.says("namespace"), self.says("database")).await.unwrap();
         db
     }
 
@@ -119,8 +113,8 @@ fn the_rust_client_reads_follows_and_changes_nothing() {
     let before = state(&home);
     run(async {
         let db = studio.visit().await;
-        let mut read = db.query("SELECT VALUE title FROM memory ORDER BY title").await.unwrap();
-        assert_eq!(read.take::<Vec<String>>(0).unwrap(), ["Alpha", "Beta"]);
+        let read = db.query("SELECT VALUE title FROM memory ORDER BY title").await.unwrap();
+        assert_eq!(read, [json!(["Alpha", "Beta"])]);
 
         for text in [
             "CREATE memory:intruder SET title = 'x'",
@@ -152,24 +146,22 @@ fn the_rust_client_reads_follows_and_changes_nothing() {
             "RETURN function() { return 1 }",
             "RETURN crypto::argon2::generate('x')",
         ] {
-            let refused = db.query(text).await.and_then(|answer| answer.check().map(drop));
-            assert!(refused.is_err(), "not refused: {text}");
+            let answer = db.query(text).await;
+            assert!(answer.is_err(), "not refused: {text}");
         }
-        let created = db.create::<Option<Row>>(("memory", "intruder")).content(Row::None).await;
+        let created = db.create("memory", "intruder").await;
         assert!(created.is_err(), "the method was answered: {created:?}");
-        assert!(db.clone().begin().await.is_err(), "a visitor holds a transaction open");
+        assert!(db.begin().await.is_err(), "a visitor holds a transaction open");
     });
     assert_eq!(state(&home), before);
 
     run(async {
         let db = studio.visit().await;
-        let mut live = db.query("LIVE SELECT * FROM memory").await.unwrap();
-        let mut news = live.stream::<surrealdb::Notification<Row>>(0).unwrap();
+        let mut news = db.live("LIVE SELECT * FROM memory").await.unwrap();
         agent.save("Gamma", "Saved while somebody follows.");
-        let told = tokio::time::timeout(DEADLINE, news.next()).await.expect("no news").unwrap().unwrap();
-        assert_eq!(told.action, Action::Create);
-        let title = told.data.into_json_value()["title"].clone();
-        assert_eq!(title, "Gamma");
+        let (action, row) =
+            tokio::time::timeout(DEADLINE, news.change()).await.expect("no news").unwrap().unwrap();
+        assert_eq!((action.as_str(), &row["title"]), ("Create", &json!("Gamma")));
     });
 }
 
@@ -185,18 +177,17 @@ fn nobody_comes_in_without_the_password() {
     assert_eq!(written["password"], studio.says("password"));
     assert!(studio.says("endpoint").starts_with("ws://127.0.0.1:"));
     run(async {
-        let db = connect(studio.says("endpoint")).await.unwrap();
-        let wrong = Database { password: "guess".to_owned(), ..studio.credentials() };
-        assert!(db.signin(wrong).await.is_err());
+        let db = Client::connect(studio.says("endpoint")).await.unwrap();
+        assert!(db.sign_in(studio.account("guess")).await.is_err());
         for user in ["root", "cerebro", "studio"] {
-            let root = Root { username: user.to_owned(), password: studio.says("password").to_owned() };
-            assert!(db.signin(root).await.is_err(), "{user} is a root user");
+            let root = Account::Root(user.to_owned(), studio.says("password").to_owned());
+            assert!(db.sign_in(root).await.is_err(), "{user} is a root user");
         }
-        let _ = db.use_ns("cerebro").use_db("main").await;
+        let _ = db.choose("cerebro", "main").await;
         for text in ["SELECT * FROM memory", "RETURN 1", "INFO FOR DB", "DEFINE USER x ON ROOT PASSWORD 'x'"]
         {
-            let refused = db.query(text).await.and_then(|answer| answer.check().map(drop));
-            assert!(refused.is_err(), "a guest may: {text}");
+            let answer = db.query(text).await;
+            assert!(answer.is_err(), "a guest may: {text}");
         }
     });
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
@@ -272,8 +263,9 @@ fn one_is_open_at_a_time_and_another_command_closes_it() {
     assert_eq!(again.address(), studio.address());
     assert_ne!(again.says("password"), studio.says("password"));
     run(async {
-        let db = connect(again.says("endpoint")).await.unwrap();
-        assert!(db.signin(studio.credentials()).await.is_err(), "an old password is taken");
+        let db = Client::connect(again.says("endpoint")).await.unwrap();
+        let old = studio.account(studio.says("password"));
+        assert!(db.sign_in(old).await.is_err(), "an old password is taken");
     });
     drop(again);
 
@@ -302,8 +294,7 @@ fn the_daemon_leaves_with_visitors_and_releases_the_store() {
             .unwrap();
         let news = visitor.block_on(async {
             let db = studio.visit().await;
-            let mut live = db.query("LIVE SELECT * FROM memory").await.unwrap();
-            (live.stream::<surrealdb::Notification<Row>>(0).unwrap(), db)
+            (db.live("LIVE SELECT * FROM memory").await.unwrap(), db)
         });
         let begun = std::time::Instant::now();
         home.run(&["daemon", "stop"]).success();

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cerebro::domain::{Project, Timestamp};
-use cerebro::store::{Store, StoredVector};
+use cerebro_core::domain::{Project, Timestamp};
+use cerebro_store::{Store, StoredVector};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::support::{Fickle, Home, Mood, json, scaled, wait_for};
@@ -70,7 +70,7 @@ async fn read(dir: std::path::PathBuf) -> Held {
 }
 
 /// How many live memories have no vectors of their present revision, by the store's own search for them.
-async fn missing(store: &Store, model: &cerebro::store::StoredModel) -> (usize, usize) {
+async fn missing(store: &Store, model: &cerebro_store::StoredModel) -> (usize, usize) {
     let (mut after, mut count, mut pages) = (None, 0, 0);
     loop {
         let (last, queued) = store.queue_missing(model, after.as_ref(), PAGE).await.unwrap();

@@ -10,10 +10,10 @@ use crate::cli::error::{Error, Result};
 use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::domain::Project;
 use crate::home::user_home;
 use crate::project_dir;
-use crate::text;
+use cerebro_core::domain::Project;
+use cerebro_core::text;
 
 /// Most lines, and bytes of lines, that are sent at once.
 const BATCH_LINES_MAX: usize = 200;

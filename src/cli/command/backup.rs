@@ -14,7 +14,7 @@ use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, Use};
-use crate::service::backup::{self, BackupError, FileError, Kept};
+use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
 /// How often the progress of a backup is asked for.
 const GLANCE: Duration = Duration::from_millis(100);

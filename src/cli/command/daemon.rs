@@ -15,10 +15,13 @@ use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{duration, shown};
 use crate::config::{Config, ConfigError};
 use crate::daemon::spawn::MISCONFIGURED;
-use crate::daemon::{self, Options, RunError, lock, platform};
 use crate::home::Home;
 use crate::mcp::Server;
-use crate::text;
+use crate::{
+    daemon::{self, Options, RunError, lock},
+    platform,
+};
+use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.
 const STOP_MAX: Duration = Duration::from_secs(45);

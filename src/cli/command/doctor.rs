@@ -17,11 +17,14 @@ use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
-use crate::daemon::{self, lock, platform};
-use crate::domain::Timestamp;
 use crate::home::{Home, user_home};
-use crate::service::backup;
-use crate::service::doctor::{CHECKS, Check, Health};
+use crate::{
+    daemon::{self, lock},
+    platform,
+};
+use cerebro_core::domain::Timestamp;
+use cerebro_service::backup;
+use cerebro_service::doctor::{CHECKS, Check, Health};
 
 /// Free space below which the disk is a finding: the store refuses writes at 32 MiB.
 const FREE_BYTES_MIN: u64 = 256 << 20;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Desk, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
-use crate::daemon::platform;
+use crate::platform;
 
 /// How often the command looks whether the endpoint is still open.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -7,7 +7,9 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
-use crate::domain::limits::{CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX};
+use cerebro_core::domain::limits::{
+    CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
+};
 
 /// Find memories by words, names or questions
 ///

@@ -9,8 +9,8 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
-use crate::text;
+use cerebro_core::text;
+use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
 /// Longest title in a drawing, in characters.
 const TITLE_CHARS: usize = 60;

@@ -12,9 +12,9 @@ use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
-use crate::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Deed, Event};
+use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 
 /// How much context is asked for first; escapes and the frame need some of the room.
 const CONTEXT_BYTES: usize = 8_000;

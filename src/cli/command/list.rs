@@ -7,7 +7,7 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table};
-use crate::domain::limits::{LIMIT_MAX, LISTING_MAX};
+use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 
 /// List memories, the newest first
 #[derive(Debug, Args)]

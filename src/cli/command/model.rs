@@ -17,11 +17,11 @@ use super::{Desk, Outcome, daemon};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes};
 use crate::config::{Config, edit};
-use crate::embed::install::{self, Traits};
-use crate::embed::{
+use crate::home::Home;
+use cerebro_models::embed::install::{self, Traits};
+use cerebro_models::embed::{
     self, Addresses, EmbedError, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
 };
-use crate::home::Home;
 
 /// The table of the configuration that these commands write.
 const TABLE: &str = "embeddings";

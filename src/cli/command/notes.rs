@@ -13,8 +13,8 @@ use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::daemon::platform;
-use crate::text;
+use crate::platform;
+use cerebro_core::text;
 
 /// Deepest folder below the given one that is read.
 const DEPTH_MAX: usize = 16;

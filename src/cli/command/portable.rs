@@ -13,9 +13,9 @@ use crate::cli::error::{Error, Result};
 use crate::cli::foreign::Source;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::daemon::platform;
-use crate::domain::limits::LINE_BYTES_MAX;
-use crate::text;
+use crate::platform;
+use cerebro_core::domain::limits::LINE_BYTES_MAX;
+use cerebro_core::text;
 
 /// Most lines that are sent at once.
 const BATCH_LINES_MAX: usize = 200;

@@ -11,7 +11,7 @@ use super::{Desk, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::domain::limits::CONTENT_BYTES_MAX;
+use cerebro_core::domain::limits::CONTENT_BYTES_MAX;
 
 /// Save a memory
 ///

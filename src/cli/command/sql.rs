@@ -10,7 +10,7 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
-use crate::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 
 /// Longest query that is read.
 const QUERY_BYTES_MAX: u64 = 256 * 1024;

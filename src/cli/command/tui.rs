@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 
 use super::{Desk, Outcome};
 use crate::cli::error::{Error, Result};
-use crate::domain::{Project, Timestamp};
 use crate::tui;
+use cerebro_core::domain::{Project, Timestamp};
 
 /// Look through the memory on screens: lists, search, sessions, live calls
 ///

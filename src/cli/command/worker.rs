@@ -9,7 +9,7 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
-use crate::domain::limits::LISTING_MAX;
+use cerebro_core::domain::limits::LISTING_MAX;
 
 /// How often the progress is looked at.
 const GLANCE: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::sqlite::{Reader, Row};
 use super::{ForeignError, Harvest, MemoryFacts, SessionFacts, Source, id_of, prompt_line};
-use crate::domain::{Project, SessionId, Timestamp};
+use cerebro_core::domain::{Project, SessionId, Timestamp};
 
 const AGENT: &str = "engram";
 

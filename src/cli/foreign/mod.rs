@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
-use crate::domain::{Kind, Project, SessionId};
-use crate::text;
+use cerebro_core::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
+use cerebro_core::domain::{Kind, Project, SessionId};
+use cerebro_core::text;
 
 /// A program whose memory can be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -206,7 +206,7 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::MemoryId;
+    use cerebro_core::domain::MemoryId;
 
     #[test]
     fn ids_follow_from_the_other_ones() {

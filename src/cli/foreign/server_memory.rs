@@ -11,8 +11,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{ForeignError, Harvest, MemoryFacts, Source, id_of};
-use crate::domain::limits::LINE_BYTES_MAX;
-use crate::domain::{Project, Timestamp};
+use cerebro_core::domain::limits::LINE_BYTES_MAX;
+use cerebro_core::domain::{Project, Timestamp};
 
 const AGENT: &str = "server-memory";
 

@@ -16,13 +16,11 @@ use super::{
     lobby::{Lobby, Pipe, Unanswered},
     message::{Era, Message, Refusal, SESSION_HEADER, answered, status_of},
 };
-use crate::{
-    domain::{
-        Project,
-        limits::{ECHO_CHARS_MAX, LINE_BYTES_MAX},
-    },
-    text,
+use cerebro_core::domain::{
+    Project,
+    limits::{ECHO_CHARS_MAX, LINE_BYTES_MAX},
 };
+use cerebro_core::text;
 
 /// Names the project of calls that do not name one themselves.
 const PROJECT_HEADER: &str = "x-cerebro-project";

@@ -23,13 +23,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::message::{Message, answered};
 use crate::{
     daemon::{Serve as _, hello::Hello},
-    domain::{
-        Project, SessionId,
-        limits::{CALLS_IN_FLIGHT_MAX, DISCONNECT_GRACE},
-    },
     mcp::server::Server,
-    store::secret,
 };
+use cerebro_core::domain::{
+    Project, SessionId,
+    limits::{CALLS_IN_FLIGHT_MAX, DISCONNECT_GRACE},
+};
+use cerebro_store::secret;
 
 /// Most sessions at once.
 const SESSIONS_MAX: usize = 1_024;

@@ -33,7 +33,7 @@ use super::{
     server::Server,
     tools::{Answer, Call},
 };
-use crate::door::{self, Bounded, Guard};
+use cerebro_net::{Bounded, Guard};
 
 const MCP: &str = "/mcp";
 const HEALTH: &str = "/health";
@@ -143,7 +143,7 @@ pub(super) async fn open(
     let address = listener.address().map_err(refused)?;
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
     let router = router(server, gate, guard, Lobby::new(server.clone(), stop.clone(), end.clone()));
-    let mut serving = tokio::spawn(door::serve(listener, router, stop.clone()));
+    let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
     let (own, stopped) = (server.clone(), stop.clone());
     let ended = tokio::spawn(async move {
         tokio::select! {
@@ -231,7 +231,7 @@ fn router(server: &Server, gate: Arc<Gate>, guard: Guard, lobby: Arc<Lobby>) -> 
         .with_state(pages)
         .merge(mcp)
         .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
-        .layer(middleware::from_fn_with_state(guard, door::guard))
+        .layer(middleware::from_fn_with_state(guard, cerebro_net::guard))
         .layer(middleware::from_fn_with_state(gate, gate::count))
 }
 

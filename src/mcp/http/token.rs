@@ -5,7 +5,8 @@ use std::{fs, io, path::Path};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::{daemon::platform, store::secret};
+use crate::platform;
+use cerebro_store::secret;
 
 /// The shortest token that is accepted.
 const CHARS_MIN: usize = 16;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cerebro::embed::Shelf;
+use cerebro_models::embed::Shelf;
 
 /// The home with the models, which tests only read.
 ///

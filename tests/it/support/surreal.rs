@@ -3,17 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
-use surrealdb::engine::any;
-use surrealdb::opt::auth::Root;
-use surrealdb_core::CommunityComposer;
-use surrealdb_core::channel::bounded;
-use surrealdb_core::dbs::Session;
-use surrealdb_core::kvs::Datastore;
-use surrealdb_server::ntw::client_ip::ClientIp;
-use surrealdb_server::{RouterOptions, SurrealRouter};
-use tokio_util::sync::CancellationToken;
+use cerebro_testing::{Account, Client};
 
 use super::{Home, wait_for};
 
@@ -75,10 +66,9 @@ impl Surreal {
     pub fn run(&self, text: &str) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let db = any::connect(self.url("ws")).await.unwrap();
-            let root = Root { username: "root".to_owned(), password: PASSWORD.to_owned() };
-            db.signin(root).await.unwrap();
-            db.query(text.to_owned()).await.unwrap().check().unwrap();
+            let client = Client::connect(&self.url("ws")).await.unwrap();
+            client.sign_in(Account::Root("root".to_owned(), PASSWORD.to_owned())).await.unwrap();
+            client.query(text).await.unwrap();
         });
     }
 
@@ -121,32 +111,7 @@ pub fn serve() {
         .thread_stack_size(STACK_BYTES)
         .build()
         .unwrap();
-    let served = runtime.spawn(run(folder, address));
-    runtime.block_on(served).unwrap();
-}
-
-async fn run(folder: PathBuf, address: SocketAddr) {
-    let store = Datastore::builder()
-        .with_auth(true)
-        .with_capabilities(surrealdb_rpc::capabilities::Capabilities::all())
-        .build_with_path(&format!("rocksdb://{}?sync=every", folder.join("store").display()))
-        .await
-        .unwrap();
-    store.check_version().await.unwrap();
-    store.bootstrap().await.unwrap();
-    let user = format!("DEFINE USER OVERWRITE root ON ROOT PASSWORD '{PASSWORD}' ROLES OWNER");
-    store.execute(&user, &Session::owner(), None).await.unwrap();
-    let options = RouterOptions {
-        client_ip: ClientIp::None,
-        no_identification_headers: false,
-        allow_origin: Vec::new(),
-        durable_session_ttl: None,
-    };
-    let (_news, listen) = bounded(16);
-    let stop = CancellationToken::new();
-    let router = SurrealRouter::build::<CommunityComposer>(options, Arc::clone(&store), listen, stop, ())
-        .await
-        .unwrap();
-    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
-    axum::serve(listener, router.into_router()).await.unwrap();
+    let served =
+        runtime.spawn(async move { cerebro_testing::serve(&folder.join("store"), address, PASSWORD).await });
+    runtime.block_on(served).unwrap().unwrap();
 }

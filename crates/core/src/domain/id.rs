@@ -1,0 +1,243 @@
+//! Identifiers: short random memory ids, and session ids that clients choose.
+
+use std::fmt;
+
+use rand::Rng;
+
+use super::limits::SESSION_ID_CHARS_MAX;
+
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+const LENGTH: usize = 12;
+
+/// Why a text is not an identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Not 12 lowercase base32 characters that begin with a letter.
+    #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
+    Memory,
+    /// Empty, too long or with control characters.
+    #[error("not a session id: 1 to {SESSION_ID_CHARS_MAX} printable characters")]
+    Session,
+}
+
+/// Twelve lowercase base32 characters, the first a letter. Their order is that of their text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Short([u8; LENGTH]);
+
+impl Short {
+    fn random() -> Self {
+        let mut rng = rand::rng();
+        // The first of them is a letter, so that an id is never read as a number.
+        let letters = |i| if i == 0 { 26 } else { ALPHABET.len() };
+        Self(std::array::from_fn(|i| ALPHABET[rng.random_range(0..letters(i))]))
+    }
+
+    fn parse(text: &str) -> Result<Self, IdError> {
+        let bytes = <[u8; LENGTH]>::try_from(text.as_bytes()).map_err(|_| IdError::Memory)?;
+        let well_formed = bytes[0].is_ascii_lowercase() && bytes.iter().all(|b| ALPHABET.contains(b));
+        if well_formed { Ok(Self(bytes)) } else { Err(IdError::Memory) }
+    }
+
+    fn as_str(&self) -> &str {
+        // They are letters and digits.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The id of a memory: 12 lowercase base32 characters, the first a letter, drawn at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryId(Short);
+
+impl MemoryId {
+    /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
+    pub fn random() -> Self {
+        Self(Short::random())
+    }
+
+    /// Reads an id as people and agents write it: with or without `memory:`, in any case, with
+    /// blanks around it.
+    ///
+    /// # Errors
+    /// [`IdError::Memory`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let text = text.strip_prefix("memory:").unwrap_or(text);
+        Short::parse(&text.to_ascii_lowercase()).map(Self)
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The id of anything that can be found: a memory, or another kind of subject. Indexes and vectors are keyed by
+/// it; which kind it is, the index that holds it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubjectId(Short);
+
+impl SubjectId {
+    /// The bare id.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The id as a number of 60 bits, five for each character.
+    pub fn as_number(&self) -> u64 {
+        self.0.0.iter().fold(0, |number, byte| {
+            let digit = if byte.is_ascii_lowercase() { byte - b'a' } else { byte - b'2' + 26 };
+            number << 5 | u64::from(digit)
+        })
+    }
+
+    /// The inverse of [`Self::as_number`]; `None` for a number that no id has.
+    pub fn from_number(number: u64) -> Option<Self> {
+        let short =
+            Short(std::array::from_fn(|i| ALPHABET[(number >> (5 * (LENGTH - 1 - i)) & 31) as usize]));
+        let id = Self(short);
+        (short.0[0].is_ascii_lowercase() && id.as_number() == number).then_some(id)
+    }
+}
+
+impl fmt::Display for SubjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<MemoryId> for SubjectId {
+    fn from(id: MemoryId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<SubjectId> for MemoryId {
+    fn from(id: SubjectId) -> Self {
+        Self(id.0)
+    }
+}
+
+/// The id of a prompt: of the same form as a memory's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PromptId(Short);
+
+impl PromptId {
+    /// Draws a new id.
+    pub fn random() -> Self {
+        Self(Short::random())
+    }
+
+    /// Takes an id that the store or an export holds.
+    ///
+    /// # Errors
+    /// [`IdError::Memory`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        Short::parse(text).map(Self)
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for PromptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The id of a session: whatever the client calls it, 1 to 128 printable characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Mints an id for a client that names none.
+    pub fn random() -> Self {
+        Self(format!("s-{}", Short::random().as_str()))
+    }
+
+    /// Reads an id, blanks around it aside.
+    ///
+    /// # Errors
+    /// [`IdError::Session`] when it is empty, too long or holds control characters.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let printable = !text.chars().any(char::is_control);
+        if printable && (1..=SESSION_ID_CHARS_MAX).contains(&text.chars().count()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(IdError::Session)
+        }
+    }
+
+    /// The id as the client wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_ids_are_well_formed_and_differ() {
+        let ids: std::collections::HashSet<_> = (0..1_000).map(|_| MemoryId::random()).collect();
+        assert_eq!(ids.len(), 1_000);
+        for id in &ids {
+            assert_eq!(MemoryId::parse(id.as_str()).as_ref(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn memory_ids_are_read_kindly_and_strictly() {
+        let id = MemoryId::parse("abcdefghij27").unwrap();
+        assert_eq!(MemoryId::parse(" memory:ABCDEFGHIJ27\n"), Ok(id));
+        for bad in [
+            "", "abcdefghij2", "abcdefghij271", "2bcdefghij27", "abcdefghij10", "session:abcdefghij27",
+            "äbcdefghij2",
+        ] {
+            assert_eq!(MemoryId::parse(bad), Err(IdError::Memory), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_subject_id_is_a_number_and_back() {
+        for text in ["aaaaaaaaaaaa", "abcdefghij27", "z77777777777"] {
+            let id = SubjectId::from(MemoryId::parse(text).unwrap());
+            assert_eq!(SubjectId::from_number(id.as_number()), Some(id));
+        }
+        // One that would begin with a digit, and one with more than 60 bits.
+        for number in [26 << 55, 1 << 60, u64::MAX] {
+            assert_eq!(SubjectId::from_number(number), None, "{number}");
+        }
+    }
+
+    #[test]
+    fn session_ids_hold_any_printable_text_up_to_the_bound() {
+        assert!(SessionId::parse("2026-11-21 / café ⟩`").is_ok());
+        assert!(SessionId::parse(&"é".repeat(128)).is_ok());
+        for bad in ["", "  ", "a\u{0}b", &"é".repeat(129)] {
+            assert_eq!(SessionId::parse(bad), Err(IdError::Session), "{bad}");
+        }
+    }
+}

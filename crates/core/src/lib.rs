@@ -1,0 +1,13 @@
+//! The words of Cerebro and its decisions, all pure: no I/O, no clock, no task.
+//!
+//! A module may use those above it in this list.
+
+pub mod domain;
+pub mod text;
+
+pub mod hygiene;
+pub mod pace;
+pub mod passage;
+pub mod recall;
+pub mod redact;
+pub mod relate;

@@ -1,0 +1,243 @@
+//! Which memories belong together: pure decisions over what was found of a memory and its neighbours.
+//!
+//! A relation is owned by the memory it leaves from: it is decided anew, as a whole, whenever that memory
+//! has a new revision, from what the store holds at that moment. Doing it twice is doing it once.
+
+pub mod claim;
+mod mention;
+
+use std::collections::BTreeMap;
+
+pub use mention::{Mention, MentionKind, mentions};
+
+use crate::domain::{MemoryId, SubjectId};
+
+/// Most relations of one kind that leave a memory.
+pub const DEGREE_MAX: usize = 8;
+/// A mention that more memories of the project share says nothing about any two of them.
+pub const HOLDERS_MAX: usize = 20;
+/// The least weight of a relation that is worth a row.
+const WEIGHT_MIN: f64 = 0.1;
+/// Most mentions that an evidence names.
+const EVIDENCE_MAX: usize = 5;
+/// How many standard deviations above the usual likeness a memory must be to be called similar.
+const SIMILAR_DEVIATIONS: f64 = 3.0;
+/// Likeness below which nothing is called similar, however unusual it is.
+const SIMILAR_MIN: f64 = 0.5;
+/// Fewest other memories from which the usual likeness can be told.
+const SAMPLE_MIN: usize = 8;
+
+/// Why two memories belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RelationKind {
+    /// They mean nearly the same.
+    Similar,
+    /// They name the same files, symbols, errors or packages.
+    MentionsSame,
+    /// It adds to the other.
+    Extends,
+    /// It mends what the other describes.
+    Fixes,
+    /// It takes the other's place.
+    Supersedes,
+    /// Both cannot be true.
+    Contradicts,
+    /// It holds only while the other does.
+    DependsOn,
+    /// It came about by the other.
+    CausedBy,
+}
+
+impl RelationKind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Similar,
+        Self::MentionsSame,
+        Self::Extends,
+        Self::Fixes,
+        Self::Supersedes,
+        Self::Contradicts,
+        Self::DependsOn,
+        Self::CausedBy,
+    ];
+
+    /// Its name in the store and in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Similar => "similar",
+            Self::MentionsSame => "mentions_same",
+            Self::Extends => "extends",
+            Self::Fixes => "fixes",
+            Self::Supersedes => "supersedes",
+            Self::Contradicts => "contradicts",
+            Self::DependsOn => "depends_on",
+            Self::CausedBy => "caused_by",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// A relation that leaves a memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Relation {
+    /// The memory it goes to.
+    pub to: MemoryId,
+    /// Why.
+    pub kind: RelationKind,
+    /// How strong: above 0, at most 1.
+    pub weight: f64,
+    /// What it was seen by, in few words.
+    pub evidence: Option<String>,
+}
+
+/// The memories that share rare mentions with a memory.
+///
+/// `holders` has, for each of its mentions, the other live memories that have it too. A mention that `n`
+/// memories share adds `1/n` to the weight of any two of them: one that only two have adds a half.
+pub fn by_mentions(holders: &[(Mention, Vec<MemoryId>)]) -> Vec<Relation> {
+    let mut shared: BTreeMap<&MemoryId, (f64, Vec<&Mention>)> = BTreeMap::new();
+    let rare = |others: &Vec<MemoryId>| (1..HOLDERS_MAX).contains(&others.len());
+    for (mention, others) in holders.iter().filter(|(_, others)| rare(others)) {
+        let share = 1.0 / (others.len() + 1) as f64;
+        for other in others {
+            let (weight, by) = shared.entry(other).or_default();
+            *weight += share;
+            by.push(mention);
+        }
+    }
+    let relation = |(to, (weight, by)): (&MemoryId, (f64, Vec<&Mention>))| Relation {
+        to: *to,
+        kind: RelationKind::MentionsSame,
+        weight: weight.min(1.0),
+        evidence: Some(evidence(&by)),
+    };
+    strongest(shared.into_iter().map(relation))
+}
+
+fn evidence(mentions: &[&Mention]) -> String {
+    let mut names: Vec<&str> = mentions.iter().map(|mention| mention.name.as_str()).collect();
+    let more = names.len().saturating_sub(EVIDENCE_MAX);
+    names.truncate(EVIDENCE_MAX);
+    let names = names.join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
+}
+
+/// How like a memory is to the others of its project, or to a large sample of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Likeness {
+    /// With how many others it was compared.
+    pub count: usize,
+    /// The mean of its cosine similarity to them.
+    pub mean: f64,
+    /// The standard deviation of it.
+    pub deviation: f64,
+    /// Those that it is most like: [`DEGREE_MAX`] at least, if there are so many.
+    pub nearest: Vec<(SubjectId, f32)>,
+}
+
+impl Likeness {
+    /// To all of these others, each named once.
+    pub fn to(others: Vec<(SubjectId, f32)>) -> Self {
+        let count = others.len().max(1) as f64;
+        let mean = others.iter().map(|(_, value)| f64::from(*value)).sum::<f64>() / count;
+        let variance =
+            others.iter().map(|(_, value)| (f64::from(*value) - mean).powi(2)).sum::<f64>() / count;
+        Self { count: others.len(), mean, deviation: variance.sqrt(), nearest: others }
+    }
+}
+
+/// The memories that are unusually like a memory.
+///
+/// Models differ in what is usual (for some, any two texts have 0.8), so the threshold is taken from the
+/// likeness itself: its mean and a number of its standard deviations.
+pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
+    if likeness.count < SAMPLE_MIN {
+        return Vec::new();
+    }
+    let least = (likeness.mean + SIMILAR_DEVIATIONS * likeness.deviation).max(SIMILAR_MIN);
+    let near = likeness.nearest.iter().filter(|(_, value)| f64::from(*value) >= least);
+    strongest(near.map(|(to, value)| Relation {
+        to: (*to).into(),
+        kind: RelationKind::Similar,
+        // Six digits: more would differ between machines.
+        weight: ((f64::from(*value) * 1e6).round() / 1e6).clamp(0.0, 1.0),
+        evidence: None,
+    }))
+}
+
+/// The strongest relations within the degree; the smaller id first among equals.
+fn strongest(relations: impl Iterator<Item = Relation>) -> Vec<Relation> {
+    let mut relations: Vec<Relation> = relations.filter(|one| one.weight >= WEIGHT_MIN).collect();
+    relations.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.to.cmp(&b.to)));
+    relations.truncate(DEGREE_MAX);
+    relations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: usize) -> MemoryId {
+        let letter = |k: usize| char::from(b'a' + u8::try_from(k % 26).unwrap());
+        MemoryId::parse(&format!("m{}{}aaaaaaaaa", letter(n / 26), letter(n))).unwrap()
+    }
+
+    fn mention(name: &str) -> Mention {
+        Mention { kind: MentionKind::Symbol, name: name.to_owned() }
+    }
+
+    #[test]
+    fn rare_mentions_relate_and_common_ones_do_not() {
+        let crowd: Vec<MemoryId> = (10..10 + HOLDERS_MAX).map(id).collect();
+        let relations = by_mentions(&[
+            (mention("open_store"), vec![id(1), id(2)]),
+            (mention("E0502"), vec![id(1)]),
+            (mention("main"), crowd),
+            (mention("alone"), Vec::new()),
+        ]);
+        let seen: Vec<(MemoryId, f64, Option<&str>)> =
+            relations.iter().map(|r| (r.to, r.weight, r.evidence.as_deref())).collect();
+        assert_eq!(
+            seen,
+            [(id(1), 1.0 / 3.0 + 0.5, Some("open_store, E0502")), (id(2), 1.0 / 3.0, Some("open_store"))]
+        );
+    }
+
+    #[test]
+    fn the_degree_is_bounded_and_ties_are_settled() {
+        let others: Vec<MemoryId> = (1..=DEGREE_MAX + 1).rev().map(id).collect();
+        let relations = by_mentions(&[(mention("x_y"), others)]);
+        let kept: Vec<MemoryId> = relations.into_iter().map(|r| r.to).collect();
+        assert_eq!(kept, (1..=DEGREE_MAX).map(id).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn only_what_stands_out_is_similar_whatever_the_model_finds_usual() {
+        for usual in [0.1f32, 0.8] {
+            let mut likeness: Vec<(SubjectId, f32)> =
+                (0..100).map(|n| (id(n).into(), usual + (n % 7) as f32 / 200.0)).collect();
+            assert_eq!(by_likeness(&Likeness::to(likeness.clone())), [], "{usual}");
+            likeness[42].1 = 0.97;
+            let relations = by_likeness(&Likeness::to(likeness));
+            assert_eq!(relations.len(), 1, "{usual}");
+            assert_eq!((&relations[0].to, relations[0].weight), (&id(42), 0.97));
+        }
+    }
+
+    #[test]
+    fn few_memories_say_nothing_about_what_is_usual() {
+        assert_eq!(by_likeness(&Likeness::to(vec![(id(1).into(), 0.99), (id(2).into(), 0.1)])), []);
+    }
+
+    #[test]
+    fn every_kind_is_known_by_its_name() {
+        for kind in RelationKind::ALL {
+            assert_eq!(RelationKind::parse(kind.as_str()), Some(kind));
+        }
+        assert_eq!(RelationKind::parse("destroys"), None);
+    }
+}

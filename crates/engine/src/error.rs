@@ -1,0 +1,102 @@
+//! What can go wrong in the database, and the one look at SurrealDB's own errors.
+
+use std::path::PathBuf;
+
+use surrealdb::types::QueryError;
+
+/// The text that a script throws when a row changed since it was read.
+const STALE: &str = "cerebro:stale";
+
+/// Why the database did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Another writer committed in between: the whole decision must be made again.
+    #[error("the write met another one; call again")]
+    Conflict,
+    /// Another process has the database open.
+    #[error("the database in {} is held by another process; stop that one (`cerebro daemon stop`, or a SurrealDB server on the same folder)", .0.display())]
+    Locked(PathBuf),
+    /// The folder or the database in it cannot be used.
+    #[error("cannot open the database in {}: {reason}", .dir.display())]
+    Open {
+        /// The database's folder.
+        dir: PathBuf,
+        /// The engine's own words.
+        reason: String,
+    },
+    /// The disk is full, or the database made itself read-only because it nearly is.
+    #[error("no space left on the disk: nothing was written; free some space and call again ({0})")]
+    DiskFull(String),
+    /// A statement failed.
+    #[error("statement `{statement}` failed: {reason}")]
+    Query {
+        /// The file in `surql/statements`.
+        statement: &'static str,
+        /// The engine's own words.
+        reason: String,
+    },
+    /// A person's query cannot be run.
+    #[error("the query was refused: {0}")]
+    Refused(String),
+    /// The live endpoint cannot be opened.
+    #[error("cannot open the endpoint: {0}")]
+    Studio(String),
+    /// The server cannot be reached now.
+    #[error("the database at {url} cannot be reached: {reason}; nothing is lost, call again in a moment")]
+    Unreachable {
+        /// The server's address.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The server, the account or the database on it is none to work with.
+    #[error("cannot use the database at {url}: {reason}")]
+    Remote {
+        /// The server's address.
+        url: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// Something that only an embedded store can do.
+    #[error(
+        "{0} needs a store of this machine, and this one is on a server: use SurrealDB's own tools there"
+    )]
+    NotRemote(&'static str),
+}
+
+/// Sorts one error of the engine. A failed transaction reports an error for each of its statements,
+/// most of which only say that they were not run: those are `None`.
+pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<EngineError> {
+    match error.query_details() {
+        Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict),
+        Some(QueryError::NotExecuted) => return None,
+        _ => {}
+    }
+    let text = error.to_string();
+    // The type of these is lost on the way out of a transaction, so their text decides.
+    if text.contains("can be retried") || text.contains(STALE) || is_unique_violation(&text) {
+        return Some(EngineError::Conflict);
+    }
+    if text.contains("not executed due to a failed transaction") {
+        return None;
+    }
+    if text.contains("No space left on device") || text.contains("read-and-delete-only") {
+        return Some(EngineError::DiskFull(text));
+    }
+    Some(EngineError::Query { statement, reason: text })
+}
+
+/// The unique indexes hold what decisions rely on (one holder of a topic key, one event for a number):
+/// running into one means that the decision was made on an older state.
+fn is_unique_violation(text: &str) -> bool {
+    text.contains("already contains") || text.contains("already exists")
+}
+
+/// Sorts an error of opening the database in `dir`.
+pub(super) fn classify_open(dir: &std::path::Path, reason: String) -> EngineError {
+    if reason.contains("/LOCK") {
+        EngineError::Locked(dir.to_path_buf())
+    } else {
+        EngineError::Open { dir: dir.to_path_buf(), reason }
+    }
+}

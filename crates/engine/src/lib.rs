@@ -1,0 +1,25 @@
+//! The database engine behind a narrow door: SurrealDB on RocksDB in this process, or a SurrealDB server.
+//!
+//! This crate is the only one that drives SurrealDB. It exists for the sake of the build: the engine's
+//! async functions are compiled where they are polled, half of the program's machine code. So every
+//! function here that polls one returns a [`BoxFuture`], the engine is compiled once, with this crate, and
+//! a change elsewhere does not compile it again. It knows nothing of memories; `cerebro-store` does.
+
+mod access;
+mod dump;
+mod engine;
+mod error;
+mod link;
+mod live;
+mod remote;
+mod studio;
+mod viewer;
+
+pub use access::secret;
+pub use dump::{Dump, Pieces, Script, script};
+pub use engine::{DATABASE, Engine, NAMESPACE, Statement};
+pub use error::EngineError;
+pub use futures::future::BoxFuture;
+pub use remote::{Remote, Secret};
+pub use studio::{Endpoint, Visitor};
+pub use viewer::{Answer, Query};

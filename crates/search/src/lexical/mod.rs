@@ -1,0 +1,154 @@
+//! The lexical leg of search: a tantivy index that is derived from the store and may be thrown away
+//! and built anew at any time.
+//!
+//! Saves queue their changes in memory, and a few at a time are committed in the background. A search
+//! reads what is committed and, from a segment in memory, what is queued: so it sees every save that was
+//! acknowledged before it began.
+
+mod browse;
+mod directory;
+mod finder;
+mod fold;
+mod holders;
+mod index;
+mod mark;
+mod merge;
+mod opening;
+mod passage;
+mod pool;
+mod preview;
+mod query;
+mod roster;
+mod scan;
+mod schema;
+mod search;
+mod tokenizer;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tantivy::TantivyError;
+
+pub use browse::Listing;
+pub use index::Index;
+pub use query::{Projects, Query};
+pub use search::{Answer, Hit};
+
+use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp};
+
+/// What the index needs to know of a memory.
+#[derive(Debug, Clone)]
+pub struct Doc {
+    pub id: SubjectId,
+    /// [`Project::none`] for a personal memory.
+    pub project: Project,
+    pub scope: Scope,
+    pub kind: Kind,
+    pub title: String,
+    pub content: String,
+    pub topic_key: Option<String>,
+    /// As normalised by whoever fills in [`Query::tags`].
+    pub tags: Vec<String>,
+    pub agent: String,
+    /// When this revision was written.
+    pub date: Timestamp,
+    /// The session that wrote it.
+    pub session: Option<SessionId>,
+    /// Band keys of the content's MinHash: near-identical contents share one.
+    pub near_keys: Vec<u64>,
+    /// A hash of the normalised title.
+    pub title_key: u64,
+}
+
+/// A step that the index follows.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// The memory is new or has a new revision.
+    Put(Box<Doc>),
+    /// The memory is deleted and may come back.
+    Remove(SubjectId),
+    /// The memory is purged: once flushed, no file of the index holds a byte of its text.
+    Erase(SubjectId),
+}
+
+impl Change {
+    /// The memory it is about.
+    pub fn id(&self) -> &SubjectId {
+        match self {
+            Self::Put(doc) => &doc.id,
+            Self::Remove(id) | Self::Erase(id) => id,
+        }
+    }
+}
+
+/// How far the index follows the store's log: for each writer the last `seq` that it holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkpoint(pub BTreeMap<String, u64>);
+
+impl Checkpoint {
+    /// Whether it is at least so many events of one writer after another checkpoint.
+    fn is_beyond(&self, other: &Self, events: u64) -> bool {
+        let ahead =
+            |(writer, seq): (&String, &u64)| seq - other.0.get(writer).copied().unwrap_or(0).min(*seq);
+        self.0.iter().map(ahead).any(|ahead| ahead >= events)
+    }
+
+    fn to_json(&self) -> String {
+        let seqs = self.0.iter().map(|(writer, seq)| (writer.as_str(), *seq));
+        seqs.collect::<Value>().to_string()
+    }
+
+    fn from_json(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        let seqs = value.as_object()?.iter().map(|(writer, seq)| Some((writer.clone(), seq.as_u64()?)));
+        seqs.collect::<Option<_>>().map(Self)
+    }
+}
+
+/// Why the index did not do as told.
+#[derive(Debug, thiserror::Error)]
+pub enum LexicalError {
+    /// The caller drops the index, opens it anew (which empties it) and rebuilds it from the store.
+    #[error("the search index is damaged and must be rebuilt: {0}")]
+    Damaged(String),
+    #[error("the search index is in use by another process; stop it, or wait until it is gone")]
+    Locked,
+    #[error("the search index was closed")]
+    Closed,
+    #[error("the search index cannot use its folder: {0}; check free space and permissions")]
+    Io(#[from] std::io::Error),
+    #[error("the search index failed: {0}")]
+    Failed(TantivyError),
+}
+
+impl From<TantivyError> for LexicalError {
+    fn from(error: TantivyError) -> Self {
+        use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+        use tantivy::directory::error::OpenReadError;
+        match &error {
+            TantivyError::LockFailure(..) => Self::Locked,
+            TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. })
+            | TantivyError::IoError(io_error)
+                if !matches!(io_error.kind(), InvalidData | NotFound | UnexpectedEof) =>
+            {
+                Self::Io(std::io::Error::new(io_error.kind(), io_error.to_string()))
+            }
+            TantivyError::OpenReadError(_)
+            | TantivyError::IoError(_)
+            | TantivyError::DataCorruption(_)
+            | TantivyError::IncompatibleIndex(_)
+            | TantivyError::DeserializeError(_)
+            | TantivyError::SchemaError(_)
+            | TantivyError::FieldNotFound(_)
+            | TantivyError::InternalError(_) => Self::Damaged(error.to_string()),
+            _ => Self::Failed(error),
+        }
+    }
+}
+
+/// What the functions of this module return.
+pub type Result<T> = std::result::Result<T, LexicalError>;

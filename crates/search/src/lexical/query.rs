@@ -1,0 +1,213 @@
+//! What is asked, and what the index looks for because of it. The text is data: nothing in it is an
+//! operator.
+
+use std::collections::HashSet;
+
+use tantivy::{
+    Term,
+    tokenizer::{TextAnalyzer, TokenStream},
+};
+
+use super::{
+    fold::fold,
+    schema::{Fields, Key},
+    tokenizer::{Run, runs, short_hash, words_analyzer},
+};
+use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX};
+use cerebro_core::recall::Weights;
+
+/// Most clues of one query; the first ones count. A query of 2,000 characters rarely has more.
+const CLUES_MAX: usize = 96;
+/// Most different meanings, one for each bit of a mask.
+pub const MEANINGS_MAX: usize = 64;
+
+/// A search.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Any text; what is beyond [`QUERY_CHARS_MAX`] characters is not looked at.
+    pub text: String,
+    pub projects: Projects,
+    pub scope: Option<Scope>,
+    pub kind: Option<Kind>,
+    /// All of them must be there.
+    pub tags: Vec<String>,
+    /// Not older than this.
+    pub since: Option<Timestamp>,
+    /// Not younger than this.
+    pub until: Option<Timestamp>,
+    pub limit: usize,
+    pub offset: usize,
+    /// What each signal weighs.
+    pub weights: Weights,
+}
+
+impl Query {
+    /// No words, and only the conditions of a place.
+    pub(super) fn everything_in(project: &Project, scope: Scope) -> Self {
+        Self {
+            text: String::new(),
+            projects: Projects::Of { project: project.clone(), with_personal: false },
+            scope: Some(scope),
+            kind: None,
+            tags: Vec::new(),
+            since: None,
+            until: None,
+            limit: 0,
+            offset: 0,
+            weights: Weights::default(),
+        }
+    }
+}
+
+/// Whose memories are searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Projects {
+    All,
+    Of {
+        project: Project,
+        /// Personal memories too, which belong to no project.
+        with_personal: bool,
+    },
+}
+
+/// One thing to look for.
+#[derive(Debug, Clone)]
+pub struct Clue {
+    /// One term for each field that may hold it.
+    pub terms: Vec<Term>,
+    pub form: Form,
+    /// Which of the query's meanings it bears: the number of a bit.
+    pub meaning: usize,
+    /// The meaning of the name that it is a part of.
+    pub part_of: Option<usize>,
+}
+
+/// How a clue is written in the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A word, or a part of a name.
+    Word,
+    /// A name as a whole, among the names or among the words.
+    Name,
+}
+
+impl Query {
+    /// The places that are searched; none where all are.
+    pub fn places(&self, fields: &Fields) -> Option<Vec<Term>> {
+        let Projects::Of { project, with_personal } = &self.projects else { return None };
+        let mut places = vec![fields.term(Key::Project(project))];
+        places.extend(with_personal.then(|| fields.term(Key::Scope(Scope::Personal))));
+        Some(places)
+    }
+
+    /// The conditions that a memory must meet: of each inner list at least one term.
+    pub fn conditions(&self, fields: &Fields) -> Vec<Vec<Term>> {
+        let mut conditions: Vec<Vec<Term>> = self.places(fields).into_iter().collect();
+        let scope = self.scope.map(Key::Scope);
+        let kind = self.kind.as_ref().map(Key::Kind);
+        let tags = self.tags.iter().map(|tag| Key::Tag(tag));
+        conditions.extend(scope.into_iter().chain(kind).chain(tags).map(|key| vec![fields.term(key)]));
+        conditions
+    }
+
+    /// The text within its bound.
+    pub fn bounded_text(&self) -> &str {
+        match self.text.char_indices().nth(QUERY_CHARS_MAX) {
+            Some((end, _)) => &self.text[..end],
+            None => &self.text,
+        }
+    }
+
+    /// What to look for. Stop words are left out unless there is nothing else.
+    pub fn clues(&self, fields: &Fields) -> Vec<Clue> {
+        let all: Vec<Run<'_>> = runs(self.bounded_text()).collect();
+        let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();
+        let mut clues =
+            Clues { fields, words: words_analyzer(), seen: HashSet::new(), list: Vec::new(), meanings: 0 };
+        for run in if meant.is_empty() { all } else { meant } {
+            if clues.list.len() >= CLUES_MAX || clues.meanings >= MEANINGS_MAX - 1 {
+                break;
+            }
+            clues.add(&run);
+        }
+        clues.list.truncate(CLUES_MAX);
+        clues.list
+    }
+}
+
+struct Clues<'a> {
+    fields: &'a Fields,
+    words: TextAnalyzer,
+    seen: HashSet<Term>,
+    list: Vec<Clue>,
+    meanings: usize,
+}
+
+impl Clues<'_> {
+    fn add(&mut self, run: &Run<'_>) {
+        let mut tokens = Vec::new();
+        self.words.token_stream(run.text).process(&mut |token| tokens.push(token.clone()));
+        let whole = self.meanings;
+        let name = run.name();
+        if let Some(name) = &name {
+            self.meanings += 1;
+            for name in [name].into_iter().chain(&short_hash(run.text)) {
+                self.push(vec![self.fields.term(Key::Name(name))], Form::Name, whole, None);
+            }
+        }
+        for (i, token) in tokens.iter().enumerate() {
+            let terms =
+                [self.fields.head, self.fields.body].map(|field| Term::from_field_text(field, &token.text));
+            // The analyser gives a word in camel case as a whole before its parts.
+            let joined = tokens.get(i + 1).is_some_and(|next| {
+                next.offset_from == token.offset_from && next.offset_to < token.offset_to
+            });
+            if name.is_some() && (joined || tokens.len() == 1) {
+                self.push(terms.to_vec(), Form::Name, whole, None);
+            } else if self.meanings < MEANINGS_MAX {
+                let part_of = name.is_some().then_some(whole);
+                if self.push(terms.to_vec(), Form::Word, self.meanings, part_of) {
+                    self.meanings += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether the clue is new.
+    fn push(&mut self, terms: Vec<Term>, form: Form, meaning: usize, part_of: Option<usize>) -> bool {
+        let new = self.seen.insert(terms[0].clone());
+        if new {
+            self.list.push(Clue { terms, form, meaning, part_of });
+        }
+        new
+    }
+}
+
+/// Whether a word carries no subject.
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&fold(word).as_str()).is_ok()
+}
+
+/// English words that carry no subject, folded (so without apostrophes), in order.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at",
+    "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant", "could",
+    "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "during", "each", "for", "from",
+    "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "im", "in",
+    "into", "is", "isnt", "it", "its", "ive", "just", "may", "me", "might", "my", "no", "nor", "of", "off",
+    "on", "or", "our", "ours", "over", "please", "shall", "she", "should", "so", "some", "such", "than",
+    "that", "thats", "the", "their", "theirs", "them", "then", "there", "these", "they", "this", "those",
+    "through", "to", "too", "under", "until", "up", "us", "very", "was", "wasnt", "we", "were", "werent",
+    "what", "whats", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with",
+    "would", "you", "your", "yours",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::STOP_WORDS;
+
+    #[test]
+    fn stop_words_are_in_order() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+}

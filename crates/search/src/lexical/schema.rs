@@ -1,0 +1,181 @@
+//! What the index stores of a passage, and its way in and out.
+
+use std::fmt;
+
+use tantivy::{
+    Index, TantivyDocument, Term,
+    schema::{FAST, Field, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions},
+};
+
+use super::{
+    Doc,
+    fold::normal_name,
+    opening::opening,
+    passage::passages,
+    tokenizer::{WORDS, names, words_analyzer},
+};
+use cerebro_core::domain::{Kind, Project, Scope, SubjectId};
+
+/// The handles of the schema's fields. One document is one passage of one memory; the passages of a
+/// memory are neighbours within a segment, numbered from 0.
+///
+/// Few fields are indexed, for each costs every commit a term dictionary of its own: whatever is
+/// looked up exactly shares `keys`, where a first letter tells the kinds of keys apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields {
+    /// Exact terms, see [`Key`].
+    pub keys: Field,
+    /// Words of title, topic key and tags.
+    pub head: Field,
+    /// Words of the passage; stored.
+    pub body: Field,
+    /// Column: the memory's id as a number.
+    pub memory: Field,
+    /// Column: the passage's number.
+    pub passage: Field,
+    /// Column: microseconds since 1970.
+    pub date: Field,
+    /// Column: a hash of the session's id, 0 without one.
+    pub session: Field,
+    /// Stored, as are the following.
+    pub title: Field,
+    pub project: Field,
+    pub scope: Field,
+    pub kind: Field,
+    pub agent: Field,
+}
+
+/// An exact term of a passage.
+#[derive(Debug, Clone, Copy)]
+pub enum Key<'a> {
+    Memory(&'a SubjectId),
+    /// On the first passage of each memory.
+    First,
+    Project(&'a Project),
+    Scope(Scope),
+    Kind(&'a Kind),
+    Tag(&'a str),
+    /// The whole title or topic key, normalised; on the first passage.
+    Called(&'a str),
+    /// A near key or the title key, among memories of one project and scope; on the first passage.
+    Near(&'a Project, Scope, u64),
+    /// A word that opens the content; on the first passage.
+    Opening(&'a str),
+    /// A name in title, topic key, tags or passage, as the tokenizer cuts it.
+    Name(&'a str),
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(id) => write!(f, "m{id}"),
+            Self::First => f.write_str("f"),
+            Self::Project(project) => write!(f, "p{project}"),
+            Self::Scope(scope) => write!(f, "s{}", scope.as_str()),
+            Self::Kind(kind) => write!(f, "k{kind}"),
+            Self::Tag(tag) => write!(f, "t{tag}"),
+            Self::Called(name) => write!(f, "c{name}"),
+            Self::Near(project, scope, key) => write!(f, "n{:016x}", near_hash(project, *scope, *key)),
+            Self::Opening(word) => write!(f, "o{word}"),
+            Self::Name(name) => write!(f, "={name}"),
+        }
+    }
+}
+
+fn text(analyzer: &str, lengths: bool) -> TextOptions {
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(analyzer)
+        .set_index_option(IndexRecordOption::WithFreqs)
+        .set_fieldnorms(lengths);
+    TextOptions::default().set_indexing_options(indexing)
+}
+
+/// The schema and its handles.
+pub fn schema() -> (Schema, Fields) {
+    let mut schema = Schema::builder();
+    let fields = Fields {
+        keys: schema.add_text_field("keys", text("raw", false)),
+        head: schema.add_text_field("head", text(WORDS, true)),
+        body: schema.add_text_field("body", text(WORDS, true).set_stored()),
+        memory: schema.add_u64_field("memory", FAST),
+        passage: schema.add_u64_field("passage", FAST),
+        date: schema.add_i64_field("date", FAST),
+        session: schema.add_u64_field("session", FAST),
+        title: schema.add_text_field("title", STORED),
+        project: schema.add_text_field("project", STORED),
+        scope: schema.add_text_field("scope", STORED),
+        kind: schema.add_text_field("kind", STORED),
+        agent: schema.add_text_field("agent", STORED),
+    };
+    (schema.build(), fields)
+}
+
+/// Makes the analyser known to an index.
+pub fn register_analyzer(index: &Index) {
+    index.tokenizers().register(WORDS, words_analyzer());
+}
+
+impl Fields {
+    /// The documents of a memory, one for each passage.
+    pub fn documents(&self, doc: &Doc) -> Vec<TantivyDocument> {
+        let head =
+            [doc.title.as_str(), doc.topic_key.as_deref().unwrap_or(""), &doc.tags.join("\n")].join("\n");
+        let passages = passages(&doc.content);
+        (0..).zip(passages).map(|(number, passage)| self.document(doc, &head, number, passage)).collect()
+    }
+
+    fn document(&self, doc: &Doc, head: &str, number: u64, passage: &str) -> TantivyDocument {
+        let mut out = TantivyDocument::new();
+        out.add_text(self.head, head);
+        out.add_text(self.body, passage);
+        out.add_u64(self.memory, doc.id.as_number());
+        out.add_u64(self.passage, number);
+        out.add_i64(self.date, doc.date.as_microsecond());
+        out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
+        out.add_text(self.title, &doc.title);
+        out.add_text(self.project, doc.project.as_str());
+        out.add_text(self.scope, doc.scope.as_str());
+        out.add_text(self.kind, doc.kind.as_str());
+        out.add_text(self.agent, &doc.agent);
+        let mut key = |key: Key<'_>| out.add_text(self.keys, key.to_string());
+        key(Key::Memory(&doc.id));
+        key(Key::Project(&doc.project));
+        key(Key::Scope(doc.scope));
+        key(Key::Kind(&doc.kind));
+        doc.tags.iter().for_each(|tag| key(Key::Tag(tag)));
+        for name in names(head).chain(names(passage)) {
+            key(Key::Name(&name));
+        }
+        if number == 0 {
+            key(Key::First);
+            for word in opening(passage) {
+                key(Key::Opening(&word));
+            }
+            for name in [Some(&doc.title), doc.topic_key.as_ref()].into_iter().flatten() {
+                key(Key::Called(&normal_name(name)));
+            }
+            for near in doc.near_keys.iter().chain([&doc.title_key]) {
+                key(Key::Near(&doc.project, doc.scope, *near));
+            }
+        }
+        out
+    }
+
+    /// The term of a key.
+    pub fn term(&self, key: Key<'_>) -> Term {
+        Term::from_field_text(self.keys, &key.to_string())
+    }
+}
+
+/// A key that only memories of the same project and scope share.
+fn near_hash(project: &Project, scope: Scope, key: u64) -> u64 {
+    let names = project.as_str().bytes().chain([0]).chain(scope.as_str().bytes());
+    fnv(names.chain(key.to_le_bytes()))
+}
+
+/// FNV-1a of 64 bits.
+fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

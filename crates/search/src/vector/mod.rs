@@ -1,0 +1,256 @@
+//! Exact nearest vectors, in memory: those of whole projects, loaded when they are first asked for.
+//!
+//! A vector is kept as whole numbers of 8 bits, 127 for its largest. That takes a quarter of what floats take,
+//! and comparing thousands waits for memory more than it computes. A similarity differs from the one of floats by
+//! some ten-thousandths, less than models differ by; sums of whole numbers are the same on every machine and in
+//! every order, so that ties are true ties.
+
+mod group;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+
+use group::Group;
+
+use cerebro_core::domain::{Project, SubjectId};
+use cerebro_core::relate::Likeness;
+
+/// What the largest of a vector's numbers becomes.
+const LARGEST: f32 = 127.0;
+
+/// A vector as it is compared: the direction of its whole numbers.
+///
+/// No sum of products of two of them leaves 32 bits below 130,000 dimensions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Packed {
+    numbers: Vec<i8>,
+    /// What 1 stands for where the vector has unit length.
+    step: f32,
+}
+
+impl Packed {
+    /// Packs a vector of any length. One of no length stays at zero, near to nothing.
+    pub fn new(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+        let scale = if largest > 0.0 { LARGEST / largest } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and no number is above 127")]
+        let numbers: Vec<i8> = vector.iter().map(|x| (x * scale).round() as i8).collect();
+        let square: i32 = numbers.iter().map(|n| i32::from(*n).pow(2)).sum();
+        let step = if square > 0 { 1.0 / (square as f32).sqrt() } else { 0.0 };
+        Self { numbers, step }
+    }
+
+    /// How many numbers it has.
+    pub fn dimension(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+/// A passage of a subject that is near to what was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Near {
+    /// The subject.
+    pub subject: SubjectId,
+    /// Which of its passages, from 0: the nearest one.
+    pub passage: u32,
+    /// The cosine of the angle between both, at most 1.
+    pub similarity: f32,
+}
+
+/// What happened to the vectors of a subject.
+#[derive(Debug, Clone)]
+enum Change {
+    Put(SubjectId, Vec<Packed>),
+    Remove(SubjectId),
+    /// It is live, and belongs to another project.
+    Settle(SubjectId, Project),
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Being read from the store; what changes meanwhile is applied after it.
+    Loading(Vec<Change>),
+    Loaded(Group),
+}
+
+/// The vectors of one model, by project; the empty project holds the personal ones.
+#[derive(Debug)]
+pub struct Space {
+    dimension: usize,
+    project_max: usize,
+    bytes_max: usize,
+    slots: HashMap<Project, Slot>,
+    /// Which projects were used, the last one at the end.
+    used: Vec<Project>,
+}
+
+impl Space {
+    /// An empty one for vectors of `dimension` numbers, which forgets a project whose vectors grow beyond
+    /// `project_max` bytes, and of all the projects that were not used for longest beyond `bytes_max`.
+    pub fn new(dimension: usize, project_max: usize, bytes_max: usize) -> Self {
+        Self { dimension, project_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
+    }
+
+    /// How many numbers its vectors have.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Bytes of the vectors it holds.
+    pub fn bytes(&self) -> usize {
+        self.slots.values().map(|slot| if let Slot::Loaded(group) = slot { group.bytes() } else { 0 }).sum()
+    }
+
+    /// Whether a project can be asked.
+    pub fn holds(&self, project: &Project) -> bool {
+        matches!(self.slots.get(project), Some(Slot::Loaded(_)))
+    }
+
+    /// Begins to load a project: from now on it is told of every change of it.
+    pub fn begin(&mut self, project: &Project) {
+        self.slots.insert(project.clone(), Slot::Loading(Vec::new()));
+    }
+
+    /// Ends loading a project with what was read, none of it read before [`Self::begin`].
+    pub fn fill(&mut self, project: &Project, rows: Vec<(SubjectId, u32, Packed)>) {
+        let Some(Slot::Loading(changes)) = self.slots.remove(project) else { return };
+        let mut group = Group::new(self.dimension);
+        for (subject, passage, vector) in rows {
+            group.push(subject, passage, &vector);
+        }
+        let mut moved = Vec::new();
+        for change in changes {
+            if let Change::Settle(subject, to) = &change
+                && group.has(subject)
+            {
+                moved.push((*subject, to.clone()));
+            }
+            group.apply(change);
+        }
+        self.slots.insert(project.clone(), Slot::Loaded(group));
+        self.touch(project);
+        for (subject, to) in moved {
+            self.forget_without(&subject, &to);
+        }
+        self.shrink();
+    }
+
+    /// Forgets a project; it is loaded anew when it is asked for.
+    pub fn forget(&mut self, project: &Project) {
+        self.slots.remove(project);
+        self.used.retain(|used| used != project);
+    }
+
+    /// Replaces the vectors of a subject, which is one of `project` and of no other.
+    pub fn put(&mut self, project: &Project, subject: &SubjectId, vectors: Vec<Packed>) {
+        for (other, slot) in &mut self.slots {
+            if other != project {
+                slot.change(Change::Remove(*subject));
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(project) {
+            slot.change(Change::Put(*subject, vectors));
+        }
+        self.shrink();
+    }
+
+    /// Takes a subject's vectors away.
+    pub fn remove(&mut self, subject: &SubjectId) {
+        for slot in self.slots.values_mut() {
+            slot.change(Change::Remove(*subject));
+        }
+    }
+
+    /// Makes sure that a live subject is held in its project and in no other. Where its vectors are not at
+    /// hand, the project is forgotten, to be loaded anew.
+    pub fn settle(&mut self, subject: &SubjectId, project: &Project) {
+        let mut moved = false;
+        for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != project) {
+            match slot {
+                Slot::Loaded(group) => {
+                    moved |= group.has(subject);
+                    group.apply(Change::Remove(*subject));
+                }
+                // Whether it was there is known when that project is loaded.
+                Slot::Loading(changes) => changes.push(Change::Settle(*subject, project.clone())),
+            }
+        }
+        if moved {
+            self.forget_without(subject, project);
+        }
+    }
+
+    /// Forgets a project whose vectors were read, or are being read, without those of a subject that came to it.
+    fn forget_without(&mut self, subject: &SubjectId, project: &Project) {
+        if !matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(subject)) {
+            self.forget(project);
+        }
+    }
+
+    /// The nearest `k` memories of the projects that `keep` lets through, each with its nearest passage,
+    /// the nearest first; of equals the one with the smaller id. `None` when a project is not loaded.
+    pub fn nearest(
+        &self,
+        projects: &[Project],
+        query: &Packed,
+        k: usize,
+        keep: &dyn Fn(&SubjectId) -> bool,
+    ) -> Option<Vec<Near>> {
+        let mut groups = Vec::with_capacity(projects.len());
+        for project in projects {
+            let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+            groups.push(group);
+        }
+        if query.dimension() != self.dimension {
+            return Some(Vec::new());
+        }
+        Some(group::nearest(&groups, query, k, keep))
+    }
+
+    /// How like a subject of these passages is to every other one of a project, with the `k` that it is most
+    /// like; of equals those with the smaller id. `None` when the project is not loaded.
+    pub fn likeness(
+        &self,
+        project: &Project,
+        passages: &[Packed],
+        except: &SubjectId,
+        k: usize,
+    ) -> Option<Likeness> {
+        let Some(Slot::Loaded(group)) = self.slots.get(project) else { return None };
+        Some(group.likeness(passages, except, k))
+    }
+
+    /// Notes that a project was used just now.
+    pub fn touch(&mut self, project: &Project) {
+        if !self.slots.contains_key(project) {
+            return;
+        }
+        self.used.retain(|used| used != project);
+        self.used.push(project.clone());
+    }
+
+    /// The projects that it holds.
+    pub fn projects(&self) -> BTreeSet<Project> {
+        self.slots.keys().cloned().collect()
+    }
+
+    fn shrink(&mut self) {
+        let (slots, max) = (&mut self.slots, self.project_max);
+        slots.retain(|_, slot| !matches!(slot, Slot::Loaded(group) if group.vector_bytes() > max));
+        self.used.retain(|used| slots.contains_key(used));
+        while self.bytes() > self.bytes_max && self.used.len() > 1 {
+            let oldest = self.used.remove(0);
+            self.slots.remove(&oldest);
+        }
+    }
+}
+
+impl Slot {
+    fn change(&mut self, change: Change) {
+        match self {
+            Self::Loading(changes) => changes.push(change),
+            Self::Loaded(group) => group.apply(change),
+        }
+    }
+}

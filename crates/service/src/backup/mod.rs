@@ -1,0 +1,404 @@
+//! Backups: everything of one moment in one file, while agents go on writing; and the way back.
+//!
+//! A backup is the database's own script (see [`cerebro_store::Dump`]): memories, revisions, sessions,
+//! prompts, edges, events, jobs, vectors, the schema and the list of its migrations. The JSON Lines export
+//! leaves out what tells of one store only; a backup is that one store, so its numbers go on after it.
+
+mod file;
+mod schedule;
+mod shelf;
+mod tally;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+pub use file::{End, FileError, Head};
+pub use shelf::Kept;
+
+use super::{Service, ServiceError, lock};
+use cerebro_core::domain::Timestamp;
+use cerebro_store::{self, Dump, RowCounts, Store, StoreError};
+
+/// How many pieces of a script wait for the disk.
+const PIECES_WAITING: usize = 16;
+/// Where a restored database is made before it takes its place.
+pub const MAKING: &str = "store.restoring";
+
+/// When backups are made by themselves, and where they lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// How often; zero is never.
+    pub every: Duration,
+    /// How many are kept; 0 keeps all.
+    pub keep: usize,
+    /// The folder, from the home's own if it is relative.
+    pub dir: PathBuf,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { every: Duration::ZERO, keep: 7, dir: PathBuf::from("backups") }
+    }
+}
+
+impl Plan {
+    /// The folder of a home's backups.
+    pub fn dir_in(&self, home: &Path) -> PathBuf {
+        home.join(&self.dir)
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupRequest {
+    /// The home that is backed up, for the file's first line.
+    pub home: PathBuf,
+    /// Where the file goes.
+    pub target: Target,
+    /// Whether it is read again and compared.
+    pub verify: bool,
+    /// How many backups of this home the folder may hold afterwards; 0 is all of them.
+    pub keep: usize,
+}
+
+/// Where a backup goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Into a folder, named by its moment.
+    Folder(PathBuf),
+    /// To a file, as plain SurrealQL.
+    Script(PathBuf),
+}
+
+/// A backup that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackedUp {
+    pub path: PathBuf,
+    pub at: Timestamp,
+    /// The rows of each table.
+    pub rows: RowCounts,
+    /// The size of the file.
+    pub bytes: u64,
+    pub verified: bool,
+    /// Older backups that made room.
+    pub removed: Vec<PathBuf>,
+}
+
+/// How the last attempt went, and how far the one under way is.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    under_way: AtomicBool,
+    rows: AtomicU64,
+    total: AtomicU64,
+    outcome: Mutex<Outcome>,
+}
+
+/// The one backup under way, as long as this lives.
+struct UnderWay<'desk>(&'desk AtomicBool);
+
+impl<'desk> UnderWay<'desk> {
+    fn begin(flag: &'desk AtomicBool) -> Option<Self> {
+        (!flag.swap(true, Ordering::SeqCst)).then(|| Self(flag))
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// What is told of backups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The last one that was made since the daemon started.
+    pub made: Option<(Timestamp, PathBuf)>,
+    /// Why the last attempt failed, if it did.
+    pub failure: Option<(Timestamp, String)>,
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// One at a time.
+    #[error("a backup is under way already; wait for it to end")]
+    UnderWay,
+    /// The file is not to be had.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The home holds something.
+    #[error(
+        "{0} holds memories already; a backup is restored into an empty home: give --home DIR, or move that folder away"
+    )]
+    NotEmpty(PathBuf),
+    /// The folder cannot be made or moved.
+    #[error("cannot {verb} {path}: {source}")]
+    Folder { verb: &'static str, path: PathBuf, source: io::Error },
+    /// A part of the work ended without an answer.
+    #[error("the backup broke off: {0}")]
+    Broken(String),
+}
+
+impl Service {
+    /// Writes everything as it is now into a file that appears whole or not at all.
+    ///
+    /// # Errors
+    /// [`BackupError`]; nothing is left of a failed one.
+    pub async fn back_up(&self, request: BackupRequest) -> Result<BackedUp, BackupError> {
+        let desk = &self.0.backups;
+        let _one_at_a_time = UnderWay::begin(&desk.under_way).ok_or(BackupError::UnderWay)?;
+        let done = self.write_backup(&request).await;
+        let mut outcome = lock(&desk.outcome);
+        match &done {
+            Ok(made) => *outcome = Outcome { made: Some((made.at, made.path.clone())), failure: None },
+            Err(error) => outcome.failure = Some((self.store().now(), error.to_string())),
+        }
+        drop(outcome);
+        done
+    }
+
+    async fn write_backup(&self, request: &BackupRequest) -> Result<BackedUp, BackupError> {
+        let desk = &self.0.backups;
+        desk.rows.store(0, Ordering::Relaxed);
+        desk.total.store(self.store().row_counts().await?.values().sum(), Ordering::Relaxed);
+        let at = self.store().now();
+        // Read first: the script may hold later events, never fewer.
+        let (seq, _) = self.store().last_event().await?;
+        let head = Head::now(&request.home, at, seq);
+        let dump = self.store().dump().await?;
+        let (path, packed) = match &request.target {
+            Target::Folder(dir) => {
+                make_folder(dir)?;
+                sweep(dir)?;
+                (dir.join(shelf::name(at)), true)
+            }
+            Target::Script(path) => (path.clone(), false),
+        };
+        let draft = file::Draft::begin(&path, &head, packed)?;
+        let (end, bytes) = self.copy(dump, draft).await?;
+        let (target, home, verify, keep) =
+            (request.target.clone(), request.home.clone(), request.verify, request.keep);
+        let written = path.clone();
+        let removed = blocking(move || -> Result<_, BackupError> {
+            let Target::Folder(dir) = target else { return Ok(Vec::new()) };
+            if verify && let Err(error) = file::read(&written, |_| true) {
+                // It must not pass for a good one later.
+                fs::remove_file(&written).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(BackupError::Folder { verb: "remove", path: written.clone(), source: error }),
+                })?;
+                return Err(error.into());
+            }
+            Ok(shelf::rotate(&dir, &home, keep)?)
+        })
+        .await?;
+        Ok(BackedUp { path, at, rows: end.rows, bytes, verified: verify && packed, removed })
+    }
+
+    /// Carries the script from the database to the file.
+    async fn copy(&self, mut dump: Dump, draft: file::Draft) -> Result<(End, u64), BackupError> {
+        let (pieces, mut waiting) = tokio::sync::mpsc::channel::<Vec<u8>>(PIECES_WAITING);
+        let service = self.clone();
+        let writing = tokio::task::spawn_blocking(move || -> Result<file::Draft, FileError> {
+            let mut draft = draft;
+            while let Some(piece) = waiting.blocking_recv() {
+                draft.add(&piece)?;
+                service.0.backups.rows.store(draft.rows(), Ordering::Relaxed);
+            }
+            Ok(draft)
+        });
+        let mut read = Ok(());
+        loop {
+            match dump.piece().await {
+                Ok(None) => break,
+                Ok(Some(piece)) => {
+                    if pieces.send(piece).await.is_err() {
+                        // The writer has stopped and says why.
+                        break;
+                    }
+                }
+                Err(error) => {
+                    read = Err(StoreError::from(error));
+                    break;
+                }
+            }
+        }
+        drop(pieces);
+        let draft = writing.await.map_err(|error| BackupError::Broken(error.to_string()))??;
+        // A half script must not become a file: the draft goes with the error.
+        read?;
+        blocking(move || Ok(draft.finish()?)).await
+    }
+
+    /// How many rows of the backup under way are written, and of about how many; `None` when none is.
+    pub fn backup_progress(&self) -> Option<(u64, u64)> {
+        let desk = &self.0.backups;
+        let both = || (desk.rows.load(Ordering::Relaxed), desk.total.load(Ordering::Relaxed));
+        desk.under_way.load(Ordering::SeqCst).then(both)
+    }
+
+    /// How the last attempt went.
+    pub fn backup_outcome(&self) -> Outcome {
+        lock(&self.0.backups.outcome).clone()
+    }
+}
+
+/// The backups of a home in a folder, newest first.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
+    shelf::kept(dir, home)
+}
+
+/// Reads a whole backup and compares it with its own counts and checksum. `progress` is told the bytes of
+/// the script so far.
+///
+/// # Errors
+/// [`FileError`] says what is wrong with it.
+pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End), FileError> {
+    let mut bytes = 0;
+    file::read(path, |piece| {
+        bytes += piece.len() as u64;
+        progress(bytes);
+        true
+    })
+}
+
+/// Makes the database of an empty home from a backup. The caller owns the home: no other process may have
+/// its database open. The index is removed, and built anew by the next daemon.
+///
+/// # Errors
+/// [`BackupError::NotEmpty`] for a home with anything in it; after any error the home is as it was.
+pub async fn restore(
+    path: &Path,
+    home: &Path,
+    store_dir: &Path,
+    index_dir: &Path,
+    progress: impl Fn(u64) + Send + 'static,
+) -> Result<(Head, End), BackupError> {
+    check_empty(store_dir).await?;
+    let making = home.join(MAKING);
+    remove(&making)?;
+    // Read once to the end before anything is made of it.
+    let checked = path.to_path_buf();
+    let (head, end) = blocking(move || Ok(file::read(&checked, |_| true)?)).await?;
+    let made = fill(path, &making, &end.rows, progress).await;
+    if let Err(error) = made {
+        remove(&making)?;
+        return Err(error);
+    }
+    remove(index_dir)?;
+    remove(store_dir)?;
+    fs::rename(&making, store_dir).map_err(|source| BackupError::Folder {
+        verb: "move the restored database to",
+        path: store_dir.to_path_buf(),
+        source,
+    })?;
+    if let Err(error) = fs::File::open(home).and_then(|folder| folder.sync_all()) {
+        tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
+    }
+    Ok((head, end))
+}
+
+async fn fill(
+    path: &Path,
+    dir: &Path,
+    rows: &RowCounts,
+    progress: impl Fn(u64) + Send + 'static,
+) -> Result<(), BackupError> {
+    let (pieces, script) = cerebro_store::script();
+    let source = path.to_path_buf();
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = 0;
+        let read = file::read(&source, |piece| {
+            bytes += piece.len() as u64;
+            progress(bytes);
+            pieces.send(piece.to_vec())
+        });
+        if let Err(error) = &read {
+            pieces.fail(error.to_string());
+        }
+    });
+    let restored = Store::restore(dir, script, rows).await;
+    reading.await.map_err(|error| BackupError::Broken(error.to_string()))?;
+    Ok(restored?)
+}
+
+/// What somebody remembered; all else a daemon makes by itself.
+const REMEMBERED: [&str; 5] = ["session", "memory", "revision", "prompt", "event"];
+
+/// A home counts as empty when its database, if there is one, holds nothing that anybody remembered: a
+/// daemon that was started in it has made one.
+async fn check_empty(store_dir: &Path) -> Result<(), BackupError> {
+    if !fs::read_dir(store_dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Ok(());
+    }
+    let store = Store::open(store_dir, Timestamp::now, Box::new(|_| {})).await?;
+    let counted = store.row_counts().await;
+    store.close().await?;
+    let remembered = |table: &str| REMEMBERED.contains(&table);
+    let rows: u64 = counted?.iter().filter(|(table, _)| remembered(table)).map(|(_, rows)| rows).sum();
+    if rows > 0 {
+        return Err(BackupError::NotEmpty(store_dir.to_path_buf()));
+    }
+    Ok(())
+}
+
+fn remove(dir: &Path) -> Result<(), BackupError> {
+    match fs::remove_dir_all(dir) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn make_folder(dir: &Path) -> Result<(), BackupError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| BackupError::Folder { verb: "make", path: dir.to_path_buf(), source })
+}
+
+/// Removes what a process that was killed left of a backup. One is written at a time for a home; another
+/// home's draft in the same folder is left alone while it is young.
+fn sweep(dir: &Path) -> Result<(), BackupError> {
+    const YOUNG: Duration = Duration::from_secs(24 * 3600);
+    let fault = |source| BackupError::Folder { verb: "read", path: dir.to_path_buf(), source };
+    for entry in fs::read_dir(dir).map_err(fault)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours =
+            name.starts_with(".cerebro-") && name.ends_with(&format!("{}{}", shelf::SUFFIX, file::PART));
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        if ours && age.is_some_and(|age| age > YOUNG) {
+            // Room on the disk, nothing more: it is no fault when another process was quicker.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
+) -> Result<T, BackupError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| BackupError::Broken(error.to_string()))?
+}
+
+impl From<BackupError> for ServiceError {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => error.into(),
+            other => Self::Backup(other.to_string()),
+        }
+    }
+}

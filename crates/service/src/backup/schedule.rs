@@ -1,0 +1,98 @@
+//! Backups by the clock: an overdue one when the daemon starts, then one in each interval.
+
+use std::{future::Future, path::Path, time::Duration};
+
+use super::{BackupRequest, Outcome, Service, Target, lock, shelf};
+use cerebro_core::domain::Timestamp;
+
+/// How long the daemon has served before it makes an overdue backup, so that it does not stand in the way
+/// of those who waited for its start.
+const SETTLE: Duration = Duration::from_secs(5);
+/// How long after a failure the next attempt is made.
+const RETRY: Duration = Duration::from_secs(15 * 60);
+
+impl Service {
+    /// Makes backups as the settings say, until `stopping` completes. A failure is logged and told by
+    /// [`Service::backup_outcome`]; the next attempt follows.
+    pub async fn keep_backups(&self, home: &Path, stopping: impl Future<Output = ()>) {
+        let plan = self.settings().backup.clone();
+        if plan.every.is_zero() {
+            return;
+        }
+        if let Some(remote) = &self.settings().remote {
+            tracing::warn!(url = %remote.url, "backup.every is set, but the database is on a server: it is backed up there");
+            return;
+        }
+        tokio::pin!(stopping);
+        let dir = plan.dir_in(home);
+        let mut wait = SETTLE.min(plan.every).max(self.until_due(&dir, home, plan.every));
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = &mut stopping => return,
+            }
+            let request = BackupRequest {
+                home: home.to_path_buf(),
+                target: Target::Folder(dir.clone()),
+                verify: true,
+                keep: plan.keep,
+            };
+            // A daemon that leaves does not wait for it: half a backup is removed with its writer.
+            let attempt = tokio::select! {
+                attempt = self.back_up_if_changed(request) => attempt,
+                () = &mut stopping => return,
+            };
+            wait = match attempt {
+                Ok(()) => plan.every,
+                Err(error) => {
+                    tracing::error!(%error, "the scheduled backup failed");
+                    RETRY.min(plan.every)
+                }
+            };
+        }
+    }
+
+    /// How long until the next one is due; zero when it is overdue.
+    fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
+        let newest = shelf::kept(dir, home).ok().and_then(|kept| kept.into_iter().next());
+        newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.store().now()))
+    }
+
+    /// Makes a backup unless the newest one shows what there is: else an idle machine would fill the
+    /// folder with copies and push out what is older.
+    async fn back_up_if_changed(&self, request: BackupRequest) -> Result<(), super::BackupError> {
+        let Target::Folder(dir) = &request.target else { return Ok(()) };
+        let (seq, _) = self.store().last_event().await?;
+        let newest = shelf::kept(dir, &request.home)?.into_iter().next();
+        if let Some(newest) = newest.filter(|newest| newest.head.seq == seq) {
+            tracing::debug!("nothing happened since the last backup");
+            // It shows this moment too.
+            *lock(&self.0.backups.outcome) =
+                Outcome { made: Some((self.store().now(), newest.path)), failure: None };
+            return Ok(());
+        }
+        let made = self.back_up(request).await?;
+        tracing::info!(file = %made.path.display(), bytes = made.bytes, "a scheduled backup was made");
+        Ok(())
+    }
+}
+
+/// What is left of an interval that began at `last`; a moment to come counts as now.
+fn until(last: Timestamp, every: Duration, now: Timestamp) -> Duration {
+    let age = Duration::try_from(now.duration_since(last)).unwrap_or(Duration::ZERO);
+    every.saturating_sub(age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_is_due_an_interval_after_the_last() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let every = Duration::from_secs(100);
+        for (last, now, left) in [(0, 0, 100), (0, 30, 70), (0, 100, 0), (0, 5_000, 0), (50, 0, 100)] {
+            assert_eq!(until(at(last), every, at(now)), Duration::from_secs(left), "{last} {now}");
+        }
+    }
+}

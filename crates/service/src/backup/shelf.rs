@@ -1,0 +1,122 @@
+//! The backups in a folder: their names, their order, and which of them make room for newer ones.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::file::{self, FileError, Head};
+use cerebro_core::domain::Timestamp;
+
+const PREFIX: &str = "cerebro-";
+/// What the names of backups end with.
+pub const SUFFIX: &str = ".surql.zst";
+
+/// The name of a backup that is made at a moment; names sort as moments do.
+pub fn name(at: Timestamp) -> String {
+    let moment: String = format!("{at:.3}")
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric() || *letter == '.')
+        .collect();
+    format!("{PREFIX}{moment}{SUFFIX}")
+}
+
+/// A finished backup.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    pub path: PathBuf,
+    pub head: Head,
+    pub bytes: u64,
+}
+
+/// The backups of a home in a folder, newest first. Files of other homes and other kinds are not ours.
+///
+/// # Errors
+/// [`FileError::Io`] when the folder cannot be read; one that is not there holds nothing.
+pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
+    let fault = |source| FileError::Io { verb: "read", path: dir.to_path_buf(), source };
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fault(error)),
+    };
+    let home = home.display().to_string();
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(fault)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(metadata) = entry.metadata() else { continue };
+        if !(metadata.is_file() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+            continue;
+        }
+        let Ok(head) = file::head(&entry.path()) else { continue };
+        if head.home == home {
+            found.push(Kept { path: entry.path(), head, bytes: metadata.len() });
+        }
+    }
+    found.sort_by(|a, b| (b.head.at, &b.path).cmp(&(a.head.at, &a.path)));
+    Ok(found)
+}
+
+/// Removes all but the newest `keep` backups of a home; 0 keeps all. Gives those that it removed.
+///
+/// # Errors
+/// [`FileError::Io`] for the first that cannot be removed.
+pub fn rotate(dir: &Path, home: &Path, keep: usize) -> Result<Vec<PathBuf>, FileError> {
+    if keep == 0 {
+        return Ok(Vec::new());
+    }
+    let mut removed = Vec::new();
+    for old in kept(dir, home)?.into_iter().skip(keep) {
+        fs::remove_file(&old.path).map_err(|source| FileError::Io {
+            verb: "remove",
+            path: old.path.clone(),
+            source,
+        })?;
+        removed.push(old.path);
+    }
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backup::file::Draft;
+
+    fn put(dir: &Path, home: &str, second: i64) -> PathBuf {
+        let at = Timestamp::from_second(second).unwrap();
+        let path = dir.join(name(at));
+        Draft::begin(&path, &Head::now(Path::new(home), at, 0), true).unwrap().finish().unwrap();
+        path
+    }
+
+    #[test]
+    fn names_sort_as_moments_do() {
+        let at = |micros| name(Timestamp::from_microsecond(micros).unwrap());
+        assert_eq!(at(1_763_776_000_123_456), "cerebro-20251122T014640.123Z.surql.zst");
+        assert!(at(1_000_000) < at(1_001_000) && at(1_001_000) < at(61_000_000));
+    }
+
+    #[test]
+    fn only_the_oldest_of_our_own_make_room() {
+        let temp = tempfile::tempdir().unwrap();
+        let ours: Vec<PathBuf> = (1..=4).map(|second| put(temp.path(), "/ours", second)).collect();
+        let other = put(temp.path(), "/other", 5);
+        let foreign = temp.path().join("cerebro-0.surql.zst");
+        fs::write(&foreign, "not a backup").unwrap();
+        assert!(rotate(temp.path(), Path::new("/ours"), 0).unwrap().is_empty());
+        let removed = rotate(temp.path(), Path::new("/ours"), 2).unwrap();
+        assert_eq!(removed, [ours[1].clone(), ours[0].clone()]);
+        for (path, there) in [
+            (&ours[0], false),
+            (&ours[1], false),
+            (&ours[2], true),
+            (&ours[3], true),
+            (&other, true),
+            (&foreign, true),
+        ] {
+            assert_eq!(path.exists(), there, "{path:?}");
+        }
+        assert!(kept(&temp.path().join("none"), Path::new("/ours")).unwrap().is_empty());
+    }
+}

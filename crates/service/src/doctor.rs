@@ -1,0 +1,429 @@
+//! Looking whether what must always hold does hold, and mending what is derived.
+//!
+//! Every check has a name and reads through a whole table, which no call of an agent does. Mending never
+//! touches what was remembered: it removes or rebuilds rows and files that follow from it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{Service, ServiceError};
+use cerebro_core::domain::{Memory, MemoryId, Timestamp};
+use cerebro_store::{Counted, Faulty, Span, Store, StoreError};
+
+/// The checks of this module, in the order in which they are told.
+pub const CHECKS: [&str; 8] = ["rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index"];
+/// How many rows are read at once.
+const PAGE: usize = 500;
+/// How long after its end a lease counts as lost: the worker looks far more often.
+const LEASE_GRACE: Duration = Duration::from_secs(5 * 60);
+
+/// What a check found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// It holds.
+    Sound,
+    /// It does not hold.
+    Fault,
+    /// It did not hold and was mended.
+    Mended,
+    /// It could not be looked at.
+    Unknown,
+}
+
+impl Health {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sound => "ok",
+            Self::Fault => "fault",
+            Self::Mended => "fixed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One check and what it found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: &'static str,
+    pub health: Health,
+    /// What was found, in words; what to do, if the user must.
+    pub words: String,
+}
+
+impl Check {
+    /// A check that held.
+    pub fn sound(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Sound, words: words.into() }
+    }
+
+    /// A check that did not hold.
+    pub fn fault(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Fault, words: words.into() }
+    }
+
+    /// A check that could not be made.
+    pub fn unknown(name: &'static str, words: impl Into<String>) -> Self {
+        Self { name, health: Health::Unknown, words: words.into() }
+    }
+
+    /// The same, after it was mended.
+    #[must_use]
+    pub fn mended(self) -> Self {
+        Self { health: Health::Mended, ..self }
+    }
+}
+
+type Found = Result<Check, ServiceError>;
+
+/// What the memories' rows say, without their texts.
+struct Roll {
+    known: BTreeMap<MemoryId, Entry>,
+}
+
+struct Entry {
+    revision: i64,
+    live: bool,
+    purged: bool,
+    updated_at: Timestamp,
+}
+
+impl Service {
+    /// Makes every check, and mends what can be mended if `fix` says so.
+    pub async fn examine(&self, fix: bool) -> Vec<Check> {
+        let roll = self.roll().await;
+        let mut checks = vec![self.rows(&roll).await];
+        let told = |name, found: Found| {
+            found.unwrap_or_else(|error| Check::unknown(name, format!("could not be looked at: {error}")))
+        };
+        checks.push(told("events", self.events_checked().await));
+        checks.push(told("edges", self.edges(fix).await));
+        checks.push(told("links", self.links().await));
+        checks.push(told("jobs", self.queue(fix).await));
+        let Ok(roll) = roll else {
+            let words = "needs readable rows of memories";
+            checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
+            return in_order(checks);
+        };
+        checks.push(told("revisions", self.kept_revisions(&roll).await));
+        checks.push(told("vectors", self.vectors(&roll, fix).await));
+        checks.push(told("index", self.index_checked(fix).await));
+        in_order(checks)
+    }
+
+    async fn roll(&self) -> Result<Roll, StoreError> {
+        let mut known = BTreeMap::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(Roll { known }) };
+            after = Some(last.clone());
+            known.extend(page.into_iter().map(|(_, memory)| (memory.id, Entry::of(&memory))));
+        }
+    }
+
+    /// Every row can be read back as what it was written as.
+    async fn rows(&self, roll: &Result<Roll, StoreError>) -> Check {
+        match roll.as_ref().map(|_| ()) {
+            Ok(()) => match self.other_rows().await {
+                Ok(rows) => Check::sound("rows", format!("all {rows} can be read")),
+                Err(error) => Check::fault("rows", error.to_string()),
+            },
+            Err(error) => Check::fault("rows", error.to_string()),
+        }
+    }
+
+    async fn other_rows(&self) -> Result<u64, StoreError> {
+        use cerebro_store::Table::{CreatedIn, Follows};
+        macro_rules! walk {
+            ($page:ident $(, $table:expr)?) => {{
+                let mut after: Option<String> = None;
+                loop {
+                    let page = self.store().$page($($table,)? after.as_deref(), PAGE).await?;
+                    let Some((last, _)) = page.last() else { break };
+                    after = Some(last.clone());
+                }
+            }};
+        }
+        walk!(page_of_revisions);
+        walk!(page_of_sessions);
+        walk!(page_of_prompts);
+        walk!(page_of_edges, CreatedIn);
+        walk!(page_of_edges, Follows);
+        Ok(self.store().row_counts().await?.values().sum())
+    }
+
+    /// The numbers of a writer's events have no gaps.
+    async fn events_checked(&self) -> Found {
+        let mut total = 0;
+        for counted in self.store().counted_events().await? {
+            total += counted.rows;
+            if let Some(words) = gap(&counted) {
+                let at = self.first_gap(&counted.writer).await?;
+                let words = format!("{words}; the first one missing is {at}. Restore a backup from before");
+                return Ok(Check::fault("events", words));
+            }
+        }
+        Ok(Check::sound("events", format!("{total} without a gap")))
+    }
+
+    async fn first_gap(&self, writer: &str) -> Result<u64, ServiceError> {
+        let mut seq = 0;
+        loop {
+            let events = self.store().events_after(writer, seq, PAGE).await?;
+            if events.is_empty() {
+                return Ok(seq + 1);
+            }
+            for event in events {
+                if event.seq != seq + 1 {
+                    return Ok(seq + 1);
+                }
+                seq = event.seq;
+            }
+        }
+    }
+
+    /// Every edge has both its ends.
+    async fn edges(&self, fix: bool) -> Found {
+        let loose = self.store().loose_edges().await?;
+        if loose.is_empty() {
+            return Ok(Check::sound("edges", "all have both ends"));
+        }
+        let check = Check::fault("edges", many(&loose, "edges lack an end"));
+        if !fix {
+            return Ok(check);
+        }
+        self.store().remove(&loose).await?;
+        Ok(check.mended())
+    }
+
+    /// Every session that a row names is there.
+    async fn links(&self) -> Found {
+        let loose = self.store().loose_links().await?;
+        if loose.is_empty() {
+            return Ok(Check::sound("links", "every session that is named is there"));
+        }
+        Ok(Check::fault("links", many(&loose, "rows name a session that is not there")))
+    }
+
+    /// The revisions of a memory run without a gap up to the present one.
+    async fn kept_revisions(&self, roll: &Roll) -> Found {
+        let spans = self.store().revision_spans().await?;
+        let limited = self.settings().revisions_keep > 0;
+        let mut faults = spans
+            .keys()
+            .filter(|id| !roll.known.contains_key(id))
+            .map(|id| format!("the memory `{id}` of revisions is not there"))
+            .chain(roll.known.iter().filter_map(|(id, entry)| {
+                let words = entry.lost_revision(spans.get(id), limited)?;
+                Some(format!("memory `{id}`: {words}"))
+            }));
+        let Some(first) = faults.next() else {
+            return Ok(Check::sound("revisions", "every memory has all of its own"));
+        };
+        let others = faults.count();
+        Ok(Check::fault("revisions", format!("{first}{}. Restore a backup from before", and_more(others))))
+    }
+
+    /// Work is done or waits; none is stuck, given up, or about nothing.
+    async fn queue(&self, fix: bool) -> Found {
+        let before = self.store().now() - LEASE_GRACE;
+        let faulty = self.store().faulty_jobs(before).await?;
+        let mut words = Vec::new();
+        for (rows, what) in [
+            (&faulty.orphans, "jobs are about memories that are not live"),
+            (&faulty.stuck, "jobs were begun and left"),
+            (&faulty.dead, "jobs were given up (`cerebro jobs retry` tries them again)"),
+        ] {
+            if !rows.is_empty() {
+                words.push(many(rows, what));
+            }
+        }
+        if words.is_empty() {
+            return Ok(Check::sound("jobs", "none is stuck or given up"));
+        }
+        let check = Check::fault("jobs", words.join("; "));
+        if !fix {
+            return Ok(check);
+        }
+        self.store().remove(&faulty.orphans).await?;
+        self.store().requeue(&faulty.stuck).await?;
+        // Why they were given up is for a person to look at.
+        Ok(if faulty.dead.is_empty() { check.mended() } else { check })
+    }
+
+    /// Every vector belongs to a live memory, and every live memory has its vectors or a job that will
+    /// make them, once there is a model.
+    async fn vectors(&self, roll: &Roll, fix: bool) -> Found {
+        let store = self.store();
+        let tables = store.vector_tables().await?;
+        if tables.is_empty() {
+            return Ok(Check::sound("vectors", "there are none"));
+        }
+        let owed = store.owed().await?;
+        let (mut words, mut count) = (Vec::new(), 0);
+        for (table, active) in &tables {
+            let held = store.vectors_in(table).await?;
+            count += held.revisions.len();
+            if !held.orphans.is_empty() {
+                words.push(many(&held.orphans, "vectors are of memories that are not live"));
+                if fix {
+                    store.remove(&held.orphans).await?;
+                }
+            }
+            let lacks = |(id, entry): &(&MemoryId, &Entry)| {
+                entry.live
+                    && held.revisions.get(*id) != Some(&entry.revision)
+                    && owed.binary_search(id).is_err()
+            };
+            let missing: Vec<MemoryId> = if *active {
+                roll.known.iter().filter(lacks).map(|(id, _)| *id).collect()
+            } else {
+                Vec::new()
+            };
+            if let Some(first) = missing.first() {
+                words.push(format!("{} memories have no vector and no job (as `{first}`)", missing.len()));
+                if fix {
+                    store.owe(&missing).await?;
+                }
+            }
+        }
+        if words.is_empty() {
+            return Ok(Check::sound("vectors", format!("{count} memories have theirs")));
+        }
+        let check = Check::fault("vectors", words.join("; "));
+        Ok(if fix { check.mended() } else { check })
+    }
+
+    /// The index holds every live memory as it is, and no other.
+    async fn index_checked(&self, fix: bool) -> Found {
+        let mut differs = self.index_differs().await?;
+        if differs.is_some() {
+            // It may have been a write in between: look again while nobody writes.
+            let pause = self.store().pause().await;
+            differs = self.index_differs().await?;
+            drop(pause);
+        }
+        let Some(words) = differs else {
+            return Ok(Check::sound("index", "holds every live memory and no other"));
+        };
+        if !fix {
+            let words = format!("{words}. `cerebro doctor --fix` builds it anew");
+            return Ok(Check::fault("index", words));
+        }
+        self.rebuild_index().await?;
+        match self.index_differs().await? {
+            None => Ok(Check::fault("index", words).mended()),
+            Some(still) => Ok(Check::fault("index", format!("{still}, even after it was built anew"))),
+        }
+    }
+
+    async fn index_differs(&self) -> Result<Option<String>, ServiceError> {
+        let held = self.ask(cerebro_search::lexical::Index::held).await?;
+        let held: BTreeMap<MemoryId, _> = held.into_iter().map(|(id, at)| (id.into(), at)).collect();
+        let roll = self.roll().await?;
+        let live = || roll.known.iter().filter(|(_, entry)| entry.live);
+        let missing = live().filter(|(id, _)| !held.contains_key(id)).count();
+        let stale =
+            live().filter(|(id, entry)| held.get(id).is_some_and(|at| *at != entry.updated_at)).count();
+        let ghosts = held.keys().filter(|id| roll.known.get(id).is_none_or(|entry| !entry.live)).count();
+        let words = [
+            (missing, "live memories are not in it"),
+            (stale, "memories are in it as they were before"),
+            (ghosts, "memories are in it that are not live"),
+        ];
+        let told: Vec<String> =
+            words.iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
+        Ok((!told.is_empty()).then(|| told.join("; ")))
+    }
+
+    /// The version of the open store's schema.
+    pub fn schema_version(&self) -> u32 {
+        Store::schema_version()
+    }
+}
+
+impl Entry {
+    fn of(memory: &Memory) -> Self {
+        Self {
+            revision: i64::from(memory.revision),
+            live: memory.is_live(),
+            purged: memory.purged,
+            updated_at: memory.updated_at,
+        }
+    }
+
+    /// What is wrong with the revisions that are kept of it, if anything. With a limit on their number the
+    /// oldest may be gone.
+    fn lost_revision(&self, span: Option<&Span>, limited: bool) -> Option<String> {
+        if self.purged {
+            return span.map(|span| format!("it was purged and {} revisions are left", span.rows));
+        }
+        let before = self.revision - 1;
+        let Some(span) = span else {
+            return (before > 0 && !limited).then(|| format!("none of its {before} revisions is there"));
+        };
+        if span.last != before || span.last - span.first + 1 != span.rows {
+            let Span { rows, first, last } = span;
+            return Some(format!("of {before} revisions there are {rows}, from {first} to {last}"));
+        }
+        (span.first > 1 && !limited).then(|| format!("the revisions before {} are not there", span.first))
+    }
+}
+
+fn gap(counted: &Counted) -> Option<String> {
+    let Counted { writer, rows, first, last } = counted;
+    (*first != 1 || *last != *rows)
+        .then(|| format!("writer `{writer}` has {rows} events, numbered from {first} to {last}"))
+}
+
+fn many(rows: &Faulty, what: &str) -> String {
+    format!("{} {what} (as {})", rows.len(), rows.example())
+}
+
+fn and_more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    }
+}
+
+fn in_order(mut checks: Vec<Check>) -> Vec<Check> {
+    checks.sort_by_key(|check| CHECKS.iter().position(|name| *name == check.name));
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_revisions_are_seen() {
+        let entry =
+            |revision, purged| Entry { revision, live: true, purged, updated_at: Timestamp::UNIX_EPOCH };
+        let span = |rows, first, last| Some(Span { rows, first, last });
+        for (revision, purged, span, limited, faulty) in [
+            (1, false, None, false, false),
+            (3, false, span(2, 1, 2), false, false),
+            (3, false, None, false, true),
+            (3, false, None, true, false),
+            (3, false, span(1, 1, 1), false, true),
+            (4, false, span(2, 1, 3), false, true),
+            (4, false, span(2, 2, 3), false, true),
+            (4, false, span(2, 2, 3), true, false),
+            (4, true, None, false, false),
+            (4, true, span(1, 3, 3), false, true),
+        ] {
+            let found = entry(revision, purged).lost_revision(span.as_ref(), limited);
+            assert_eq!(found.is_some(), faulty, "{revision} {span:?} {limited}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_in_numbers_are_seen() {
+        let counted = |rows, first, last| Counted { writer: "w".to_owned(), rows, first, last };
+        assert_eq!(gap(&counted(5, 1, 5)), None);
+        for odd in [counted(4, 1, 5), counted(4, 2, 5), counted(5, 0, 4)] {
+            assert!(gap(&odd).is_some(), "{odd:?}");
+        }
+    }
+}

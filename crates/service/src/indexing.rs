@@ -1,0 +1,297 @@
+//! Keeps the lexical index at the log's end.
+//!
+//! The index is derived: each commit is handed to it in order while the writer waits, so a search sees
+//! every save that was acknowledged before it. What it missed (it was closed, damaged or failed) it reads
+//! from the log, or from all memories when it has no checkpoint.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{Service, ServiceError};
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId};
+use cerebro_core::hygiene;
+use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
+use cerebro_store::Committed;
+
+/// How many rows are read at once when the index catches up.
+const PAGE: usize = 500;
+
+/// How long a search waits for the index to catch up.
+const CATCH_UP_WAIT: Duration = Duration::from_secs(60);
+
+/// The index, and how it stands to the log.
+pub(super) struct Follower {
+    index: RwLock<Arc<Index>>,
+    dir: PathBuf,
+    /// Commits are not taken in one by one: [`Service::catch_up`] will read them from the log.
+    behind: AtomicBool,
+    /// What the index holds cannot be used.
+    damaged: AtomicBool,
+    catching_up: tokio::sync::Mutex<()>,
+}
+
+impl Follower {
+    /// Follows with an index just opened, which may lack what was committed while it was closed.
+    pub(super) fn new(index: Index, dir: &Path) -> Self {
+        Self {
+            index: RwLock::new(Arc::new(index)),
+            dir: dir.to_path_buf(),
+            behind: AtomicBool::new(true),
+            damaged: AtomicBool::new(false),
+            catching_up: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub(super) fn index(&self) -> Arc<Index> {
+        Arc::clone(&self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
+    #[tracing::instrument(level = "debug", skip_all)]
+    pub(super) fn follow(self: &Arc<Self>, committed: &Committed) {
+        if self.behind.load(Ordering::SeqCst) {
+            return;
+        }
+        let Some(last) = committed.events.last() else { return };
+        let erased = erased(&committed.events);
+        let index = self.index();
+        for memory in &committed.memories {
+            if let Err(error) = index.push(change(memory, &erased)) {
+                tracing::warn!(%error, "the lexical index missed a commit and will catch up from the log");
+                self.behind.store(true, Ordering::SeqCst);
+                return;
+            }
+        }
+        index.reach(&last.writer, last.seq);
+        if index.is_due() {
+            // Nobody waits for it: a search sees what is queued, too.
+            let follower = Arc::clone(self);
+            tokio::task::spawn_blocking(move || follower.commit(&index));
+        }
+    }
+
+    fn commit(&self, index: &Index) {
+        let Err(error) = index.flush_if_due() else { return };
+        tracing::warn!(%error, "the lexical index could not commit; it tries again after the next save");
+        if matches!(error, LexicalError::Damaged(_)) {
+            // The next search builds it anew.
+            self.damaged.store(true, Ordering::SeqCst);
+            self.behind.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Replaces a broken index by an empty one.
+    fn reopen(&self) -> Result<(), LexicalError> {
+        // The old one may not be usable at all; what it held is in the store.
+        if let Err(error) = self.index().close() {
+            tracing::debug!(%error, "the broken index did not close");
+        }
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            tracing::debug!(%error, "the broken index could not be removed");
+        }
+        let (index, _) = Index::open(&self.dir)?;
+        *self.index.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(index);
+        self.damaged.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    pub(super) fn close(&self) {
+        if let Err(error) = self.index().close() {
+            tracing::warn!(%error, "the lexical index did not close cleanly and may be built anew");
+        }
+    }
+}
+
+fn erased(events: &[Event]) -> Vec<MemoryId> {
+    events
+        .iter()
+        .filter(|event| event.kind == EventKind::MemoryPurged)
+        .filter_map(|event| event.memory)
+        .collect()
+}
+
+fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
+    if memory.purged || erased.contains(&memory.id) {
+        return Change::Erase(memory.id.into());
+    }
+    if !memory.is_live() {
+        return Change::Remove(memory.id.into());
+    }
+    Change::Put(Box::new(document(memory)))
+}
+
+/// What the index holds of a memory.
+fn document(memory: &Memory) -> Doc {
+    Doc {
+        id: memory.id.into(),
+        project: memory.project.clone(),
+        scope: memory.scope,
+        kind: memory.kind.clone(),
+        title: memory.title.clone(),
+        content: memory.content.clone(),
+        topic_key: memory.topic_key.clone(),
+        tags: memory.tags.clone(),
+        agent: memory.agent.clone(),
+        date: memory.updated_at,
+        session: memory.session.clone(),
+        near_keys: hygiene::near_keys(&hygiene::Shingles::of(&memory.content)),
+        title_key: hygiene::title_key(&memory.title),
+    }
+}
+
+impl Service {
+    pub(super) fn index(&self) -> Arc<Index> {
+        self.0.index.index()
+    }
+
+    /// Whether the index has taken in every commit so far.
+    pub(super) fn index_is_current(&self) -> bool {
+        !self.0.index.behind.load(Ordering::SeqCst)
+    }
+
+    /// Brings the index to the log's end: from its checkpoint, or from all memories without one. Writers
+    /// wait only for the last few steps, so that nothing slips by between the log and the live commits.
+    pub(super) async fn catch_up(&self) -> Result<(), ServiceError> {
+        let follower = &self.0.index;
+        let _one_at_a_time = follower.catching_up.lock().await;
+        if !follower.behind.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let begun = std::time::Instant::now();
+        if follower.damaged.load(Ordering::SeqCst) {
+            follower.reopen()?;
+        }
+        let index = self.index();
+        if index.checkpoint().0.contains_key(self.store().writer()) {
+            self.follow_logs(&index).await?;
+        } else {
+            self.fill(&index).await?;
+        }
+        let pause = self.store().pause().await;
+        self.follow_logs(&index).await?;
+        follower.behind.store(false, Ordering::SeqCst);
+        drop(pause);
+        tracing::info!(ms = begun.elapsed().as_millis(), "the lexical index is at the log's end");
+        Ok(())
+    }
+
+    /// Follows the log of each writer from the last event of it that the index holds.
+    async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
+        let held = index.checkpoint();
+        for writer in self.store().writers().await? {
+            self.follow_log(index, &writer, held.0.get(&writer).copied().unwrap_or(0)).await?;
+        }
+        Ok(())
+    }
+
+    async fn follow_log(&self, index: &Index, writer: &str, mut seq: u64) -> Result<(), ServiceError> {
+        loop {
+            let events = self.store().events_after(writer, seq, PAGE).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            seq = last.seq;
+            let mut ids: Vec<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
+            ids.sort();
+            ids.dedup();
+            let erased = erased(&events);
+            for memory in self.store().memories_by_id(&ids).await? {
+                index.push(change(&memory, &erased))?;
+            }
+            index.reach(writer, seq);
+        }
+    }
+
+    async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
+        // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
+        let places = self.store().places().await?;
+        let mut after: Option<String> = None;
+        let mut count = 0;
+        // A fill that is cut off goes on from the log's beginning.
+        index.reach(self.store().writer(), 0);
+        loop {
+            let page = self.store().page_of_memories(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            count += page.len();
+            for (_, memory) in page.iter().filter(|(_, memory)| memory.is_live()) {
+                index.push(change(memory, &[]))?;
+            }
+            if count % (PAGE * 10) == 0 {
+                tracing::info!(count, "building the lexical index anew");
+            }
+        }
+        for (writer, seq) in &places.0 {
+            index.reach(writer, *seq);
+            self.follow_log(index, writer, *seq).await?;
+        }
+        Ok(index.flush()?)
+    }
+
+    /// Throws the index away and builds it anew from the store.
+    pub(super) async fn rebuild_index(&self) -> Result<(), ServiceError> {
+        self.0.index.damaged.store(true, Ordering::SeqCst);
+        self.0.index.behind.store(true, Ordering::SeqCst);
+        self.at_the_end().await
+    }
+
+    /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
+    ///
+    /// # Errors
+    /// A failing index or store.
+    pub async fn compact(&self) -> Result<(), ServiceError> {
+        self.ask(Index::flush).await?;
+        Ok(self.store().compact().await?)
+    }
+
+    /// Asks the index, which first catches up if it has fallen behind or turns out to be damaged.
+    pub(super) async fn ask<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + Sync + Clone + 'static,
+    {
+        self.at_the_end().await?;
+        match self.ask_once(question.clone()).await {
+            Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
+                tracing::warn!(%reason, "the lexical index is damaged and is built anew");
+                self.0.index.damaged.store(true, Ordering::SeqCst);
+                self.0.index.behind.store(true, Ordering::SeqCst);
+                self.at_the_end().await?;
+                self.ask_once(question).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Waits until the index is at the log's end. The work goes on when the wait is over.
+    async fn at_the_end(&self) -> Result<(), ServiceError> {
+        if self.index_is_current() {
+            return Ok(());
+        }
+        let service = self.clone();
+        let work = tokio::spawn(async move { service.catch_up().await });
+        match tokio::time::timeout(CATCH_UP_WAIT, work).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => Err(LexicalError::Damaged(format!("building it broke off: {error}")).into()),
+            Err(_) => Err(ServiceError::IndexBusy),
+        }
+    }
+
+    async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
+    where
+        T: Send + 'static,
+        F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
+    {
+        let index = self.index();
+        let span = tracing::Span::current();
+        let answer = tokio::task::spawn_blocking(move || span.in_scope(|| question(&index))).await;
+        match answer {
+            Ok(answer) => Ok(answer?),
+            Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The use cases: what an agent or a person can ask of their memory.
+//!
+//! One file for each. All text is redacted here, before the store, the index or a log sees it; every
+//! write goes through [`cerebro_store::Store::transact`], which tells the index of it.
+
+pub mod backup;
+mod browse;
+mod claims;
+mod context;
+pub mod doctor;
+mod error;
+mod fields;
+mod get;
+mod graph;
+mod hooked;
+mod indexing;
+mod note;
+mod peers;
+mod portable;
+mod projects;
+mod prompt;
+mod reindex;
+mod relate;
+mod save;
+mod search;
+mod session;
+mod stats;
+mod story;
+mod studio;
+mod timeline;
+mod topic;
+mod traffic;
+mod update;
+mod vectors;
+mod worker;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+pub use browse::{BrowseRequest, Browsed};
+pub use claims::{Claimed, Claiming};
+pub use context::{Context, ContextRequest};
+pub use error::ServiceError;
+pub use fields::{agent as agent_name, directory, is_directory};
+pub use get::{Earlier, Observation, ObservationRequest};
+pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub use note::{NoteRequest, Noted};
+pub use portable::{ExportPage, Imported};
+pub use projects::Merged;
+pub use prompt::PromptSaved;
+pub use reindex::Reindexing;
+pub use save::{Replaced, SaveOutcome, SaveRequest, Saved, Similar};
+pub use search::{Elsewhere, Found, SearchRequest};
+pub use session::{StartRequest, Started, Summarised};
+pub use stats::Stats;
+pub use story::Story;
+pub use studio::{Lease, StudioAccess, StudioOptions};
+pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
+pub use topic::Suggestion;
+pub use traffic::Busy;
+pub use update::{DeleteOutcome, Patch, Updated};
+pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
+pub use worker::{WorkerReport, WorkerState};
+
+use sha2::{Digest, Sha256};
+
+use cerebro_core::domain::{Project, SessionId, limits};
+use cerebro_search::lexical::Index;
+use cerebro_store::{Committed, ProjectCount, Remote, Store};
+
+/// What the user can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Window in which an equal save or prompt counts as a repetition.
+    pub dedup_window: Duration,
+    /// Whether agents may purge.
+    pub agent_hard_delete: bool,
+    /// How many earlier revisions of a memory are kept; 0 keeps all.
+    pub revisions_keep: u32,
+    /// Backups by the clock.
+    pub backup: backup::Plan,
+    /// The server that has the database; none where it is embedded.
+    pub remote: Option<Remote>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dedup_window: limits::DEDUP_WINDOW,
+            agent_hard_delete: true,
+            revisions_keep: 0,
+            backup: backup::Plan::default(),
+            remote: None,
+        }
+    }
+}
+
+/// Who calls: facts of the connection, not of the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The connection's own project.
+    pub project: Project,
+    /// The client's name.
+    pub agent: String,
+    /// A person at the command line, who may do what is kept from agents.
+    pub person: bool,
+}
+
+/// The use cases over an open store. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    index: Arc<indexing::Follower>,
+    vectors: Arc<vectors::Vectors>,
+    worker: Arc<worker::Worker>,
+    traffic: traffic::Traffic,
+    settings: Settings,
+    backups: backup::Desk,
+    claims: Arc<claims::ClaimBook>,
+    /// Sessions known to be live in the store, so that a save need not look.
+    live: Mutex<BTreeSet<SessionId>>,
+    /// How many connections each session has now.
+    connected: Mutex<HashMap<SessionId, usize>>,
+    /// The places of the searches that compute: each holds a thread while it waits for the model.
+    searches: tokio::sync::Semaphore,
+    /// The live endpoint, while one is open.
+    studio: tokio::sync::Mutex<Option<studio::Studio>>,
+    /// The projects that hold anything, read when first asked for.
+    projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
+}
+
+/// Locks a mutex whose data cannot be left half-changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service {
+    /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
+    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`.
+    ///
+    /// # Errors
+    /// When either cannot be opened; a damaged index is not an error but built anew.
+    pub async fn open(
+        store_dir: &Path,
+        index_dir: &Path,
+        settings: Settings,
+        embedding: Embedding,
+    ) -> Result<Self, ServiceError> {
+        let index_dir =
+            settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
+        let (index, _) = Index::open(&index_dir)?;
+        let index = Arc::new(indexing::Follower::new(index, &index_dir));
+        let vectors = Arc::new(vectors::Vectors::new(embedding));
+        let worker = Arc::new(worker::Worker::new());
+        let claims = Arc::new(claims::ClaimBook::default());
+        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&worker));
+        let follow = move |committed: &Committed| {
+            followers.0.follow(committed);
+            followers.1.follow(committed);
+            followers.2.follow(committed);
+            followers.3.wake();
+        };
+        let store = match settings.remote.clone() {
+            Some(remote) => Store::connect(remote, jiff::Timestamp::now, Box::new(follow)).await?,
+            None => Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?,
+        };
+        // Before the index looks at the log: what is told from here on is heard.
+        let places = store.places().await?;
+        let service = Self(Arc::new(Inner {
+            store,
+            index,
+            vectors,
+            worker,
+            claims,
+            traffic: traffic::Traffic::new(),
+            settings,
+            backups: backup::Desk::default(),
+            live: Mutex::default(),
+            connected: Mutex::default(),
+            searches: tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX),
+            studio: tokio::sync::Mutex::new(None),
+            projects: tokio::sync::OnceCell::new(),
+        }));
+        let catching_up = service.clone();
+        tokio::spawn(async move {
+            if let Err(error) = catching_up.catch_up().await {
+                tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
+            }
+        });
+        service.listen(places);
+        service.start_worker();
+        service.start_claims();
+        Ok(service)
+    }
+
+    /// Lets the write under way finish, closes index and store, and releases the store's lock.
+    ///
+    /// # Errors
+    /// When the engine could not flush; what was acknowledged is safe all the same.
+    pub async fn close(self) -> Result<(), ServiceError> {
+        self.0.worker.stop().await;
+        // Its connections hold the database open.
+        self.close_studio(None).await;
+        self.0.store.drain().await;
+        self.0.index.close();
+        let mut inner = self.0;
+        // Calls that were cancelled may still hold a handle for the moment it takes them to unwind.
+        for _ in 0..200 {
+            match Arc::try_unwrap(inner) {
+                Ok(inner) => return Ok(inner.store.close().await?),
+                Err(shared) => inner = shared,
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tracing::warn!("calls were still running when the store had to close");
+        Ok(())
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Every project that holds anything, with how much.
+    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, ServiceError> {
+        Ok(self.store().projects().await?)
+    }
+
+    async fn known_projects(&self) -> Result<&Mutex<BTreeSet<Project>>, ServiceError> {
+        self.0
+            .projects
+            .get_or_try_init(|| async {
+                let known = self.store().projects().await?;
+                Ok(Mutex::new(known.into_keys().collect()))
+            })
+            .await
+    }
+
+    /// Whether a write names another project than its caller's. What is known is read then, before the write
+    /// makes it so, for [`Self::meet_project`] after it.
+    async fn leads_elsewhere(
+        &self,
+        project: Option<&Project>,
+        caller: &Caller,
+    ) -> Result<bool, ServiceError> {
+        let elsewhere = project.is_some_and(|project| !project.is_none() && *project != caller.project);
+        if elsewhere {
+            self.known_projects().await?;
+        }
+        Ok(elsewhere)
+    }
+
+    /// Whether a project is seen for the first time in a write, and which known ones have a similar name.
+    /// `None` when it is the caller's own or known. From then on it is known.
+    async fn meet_project(
+        &self,
+        project: &Project,
+        caller: &Caller,
+    ) -> Result<Option<Vec<Project>>, ServiceError> {
+        if project.is_none() || *project == caller.project {
+            return Ok(None);
+        }
+        let mut known = lock(self.known_projects().await?);
+        if known.contains(project) {
+            return Ok(None);
+        }
+        let near = near_projects(project, &known);
+        known.insert(project.clone());
+        Ok(Some(near))
+    }
+}
+
+/// The folder of the index over a database on a server: beside the home's own, one for each database.
+fn index_of(own: &Path, remote: &Remote) -> PathBuf {
+    let place = format!("{}\n{}\n{}", remote.url, remote.namespace, remote.database);
+    let digest = cerebro_core::text::hex(&Sha256::digest(place)[..6]);
+    own.with_file_name(format!("index-{digest}"))
+}
+
+/// Known projects with a name near to `project`'s, the nearest first.
+fn near_projects(project: &Project, known: &BTreeSet<Project>) -> Vec<Project> {
+    let mut near: Vec<(f64, &Project)> = known
+        .iter()
+        .map(|other| (name_similarity(project.as_str(), other.as_str()), other))
+        .filter(|(similarity, _)| *similarity >= 0.5)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    near.into_iter().take(3).map(|(_, project)| project.clone()).collect()
+}
+
+/// Dice's coefficient of the names' letter pairs; an equal last part counts as near.
+fn name_similarity(a: &str, b: &str) -> f64 {
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    if last(a) == last(b) {
+        return 1.0;
+    }
+    let pairs = |name: &str| -> BTreeSet<(char, char)> { name.chars().zip(name.chars().skip(1)).collect() };
+    let (a, b) = (pairs(a), pairs(b));
+    let both = a.intersection(&b).count();
+    #[expect(clippy::cast_precision_loss, reason = "names have at most 200 characters")]
+    let dice = (2 * both) as f64 / (a.len() + b.len()).max(1) as f64;
+    dice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_projects_are_near_and_others_are_not() {
+        let known: BTreeSet<Project> = ["acme/payments", "acme/website", "other/payments", "zebra"]
+            .iter()
+            .filter_map(|n| Project::parse(n))
+            .collect();
+        let near = |name: &str| -> Vec<String> {
+            near_projects(&Project::parse(name).unwrap(), &known).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(near("acme/paymnets"), ["acme/payments"]);
+        assert_eq!(near("payments"), ["acme/payments", "other/payments"]);
+        assert!(near("quux").is_empty());
+    }
+}

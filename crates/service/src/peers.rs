@@ -1,0 +1,71 @@
+//! Hears what other daemons wrote to the same database.
+//!
+//! The index, the claims and the worker follow them as they follow this process's own commits; what else is
+//! kept in mind of the store is put right here.
+
+use std::time::Duration;
+
+use super::{Service, lock};
+use cerebro_core::domain::{Event, EventKind};
+use cerebro_store::Places;
+
+/// How often the log is looked at: what others save is found within a second.
+const LOOK: Duration = Duration::from_millis(250);
+/// Every so many looks, what the log does not tell is read again: the model that searches ask, and what a
+/// language model claims.
+const LOOKS_PER_REVIEW: u32 = 40;
+
+impl Service {
+    /// Listens until the store closes, if others write to it at all.
+    pub(super) fn listen(&self, mut places: Places) {
+        if !self.store().is_shared() {
+            return;
+        }
+        let (service, stop) = (self.clone(), self.0.worker.stopping());
+        tokio::spawn(async move {
+            let mut looks: u32 = 0;
+            let mut deaf = false;
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    () = stop.cancelled() => return,
+                }
+                looks = looks.wrapping_add(1);
+                match service.store().hear(&mut places).await {
+                    Ok(events) => {
+                        deaf = false;
+                        service.heard(&events);
+                    }
+                    Err(error) if !deaf => {
+                        deaf = true;
+                        tracing::warn!(%error, "what others write cannot be heard; it is tried again");
+                    }
+                    Err(_) => {}
+                }
+                if looks.is_multiple_of(LOOKS_PER_REVIEW) && !deaf {
+                    service.review().await;
+                }
+            }
+        });
+    }
+
+    fn heard(&self, events: &[Event]) {
+        for event in events {
+            if event.kind == EventKind::SessionEnded
+                && let Some(session) = &event.session
+            {
+                lock(&self.0.live).remove(session);
+            }
+            if let (Some(project), Some(known)) = (&event.project, self.0.projects.get()) {
+                lock(known).insert(project.clone());
+            }
+        }
+    }
+
+    async fn review(&self) {
+        self.0.claims.forget();
+        if let Err(error) = self.look().await {
+            tracing::debug!(%error, "which model searches ask could not be read");
+        }
+    }
+}

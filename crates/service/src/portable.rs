@@ -1,0 +1,639 @@
+//! Export and import: everything that was remembered, as JSON Lines.
+//!
+//! The format is documented in `docs/export.md`. The event log is not part of it: it tells what happened
+//! in one store, the import among it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Caller, Service, ServiceError, fields};
+use cerebro_core::domain::{
+    EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
+    SessionId, Timestamp,
+};
+use cerebro_core::redact::clean;
+use cerebro_store::{Changes, Edge, Happened, Table, Write};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+/// Most rows that are read for one page of an export.
+const PAGE_MAX: usize = 200;
+/// Most bytes of one page of an export, unless one line alone has more.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// One line of an export. Absent fields have their empty value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum Line {
+    Header { format: String, version: u32 },
+    Session(SessionLine),
+    Memory(MemoryLine),
+    Revision(RevisionLine),
+    Prompt(PromptLine),
+    Edge(EdgeLine),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct SessionLine {
+    id: String,
+    project: String,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
+    started_at: Timestamp,
+    seen_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follows: Option<String>,
+}
+
+/// What a memory and its revisions have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Body {
+    project: String,
+    scope: String,
+    #[serde(rename = "type")]
+    memory_type: String,
+    title: String,
+    content: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct MemoryLine {
+    id: String,
+    #[serde(flatten)]
+    body: Body,
+    revision: u32,
+    duplicate_count: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pinned: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    purged: bool,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    last_seen_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct RevisionLine {
+    memory: String,
+    revision: u32,
+    #[serde(flatten)]
+    body: Body,
+    at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PromptLine {
+    id: String,
+    session: String,
+    project: String,
+    agent: String,
+    content: String,
+    created_at: Timestamp,
+    last_seen_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct EdgeLine {
+    name: String,
+    from: String,
+    to: String,
+    at: Timestamp,
+}
+
+/// A page of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportPage {
+    /// JSON objects, one a line.
+    pub lines: Vec<String>,
+    /// What to ask for the next page with; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// What became of imported lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Lines that brought something new.
+    pub created: usize,
+    /// Lines that were here already.
+    pub unchanged: usize,
+    /// Lines that were not taken: their number within the batch, and why.
+    pub skipped: Vec<(usize, String)>,
+}
+
+/// The parts of an export, in the order in which an import needs them.
+const PARTS: [Table; 6] =
+    [Table::Session, Table::Memory, Table::Revision, Table::Prompt, Table::CreatedIn, Table::Follows];
+
+impl Service {
+    /// A page of everything. `cursor` is the last page's `next`; none begins.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a cursor that is none of ours.
+    pub async fn export(&self, cursor: Option<&str>) -> Result<ExportPage, ServiceError> {
+        let (mut part, after) = match cursor {
+            None => (0, None),
+            Some(cursor) => read_cursor(cursor).ok_or_else(|| {
+                ServiceError::invalid("cursor", cursor, "it comes from no export; begin anew")
+            })?,
+        };
+        let mut lines = Vec::new();
+        if cursor.is_none() {
+            lines.push(written(&Line::Header { format: "cerebro".to_owned(), version: VERSION }));
+        }
+        let rows = self.page(PARTS[part], after.as_deref()).await?;
+        let whole = rows.len() < PAGE_MAX;
+        let (mut bytes, mut last, found) = (0, None, rows.len());
+        for (key, line) in rows {
+            let line = written(&line);
+            bytes += line.len();
+            if last.is_some() && bytes > PAGE_BYTES_MAX {
+                break;
+            }
+            lines.push(line);
+            last = Some(key);
+        }
+        let taken = lines.len() - usize::from(cursor.is_none());
+        let next = if whole && taken == found {
+            part += 1;
+            (part < PARTS.len()).then(|| format!("{part}:"))
+        } else {
+            last.map(|last| format!("{part}:{last}"))
+        };
+        Ok(ExportPage { lines, next })
+    }
+
+    async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
+        fn lines<R>(rows: &[(String, R)], line: impl Fn(&R) -> Line) -> Vec<(String, Line)> {
+            rows.iter().map(|(key, row)| (key.clone(), line(row))).collect()
+        }
+        let store = self.store();
+        Ok(match table {
+            Table::Session => {
+                lines(&store.page_of_sessions(after, PAGE_MAX).await?, |row| Line::Session(row.into()))
+            }
+            Table::Memory => {
+                lines(&store.page_of_memories(after, PAGE_MAX).await?, |row| Line::Memory(row.into()))
+            }
+            Table::Revision => {
+                lines(&store.page_of_revisions(after, PAGE_MAX).await?, |row| Line::Revision(row.into()))
+            }
+            Table::Prompt => {
+                lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
+            }
+            Table::CreatedIn | Table::Follows => {
+                lines(&store.page_of_edges(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+            }
+        })
+    }
+
+    /// Takes in a batch of lines, all in one transaction. What is here already stays as it is. With
+    /// `dry_run` nothing is written: a line that needs one of an earlier batch is then refused.
+    ///
+    /// # Errors
+    /// A failing store; a line that cannot be taken is named in the answer instead.
+    pub async fn import(
+        &self,
+        caller: &Caller,
+        lines: Vec<String>,
+        dry_run: bool,
+    ) -> Result<Imported, ServiceError> {
+        let job = Arc::new((self.clone(), caller.clone(), lines));
+        self.store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let mut imported = Imported::default();
+                    for (number, line) in job.2.iter().enumerate() {
+                        match take_line(write, line).await? {
+                            Taken::Created => imported.created += 1,
+                            Taken::Unchanged => imported.unchanged += 1,
+                            Taken::Skipped(why) => imported.skipped.push((number, why)),
+                        }
+                    }
+                    if dry_run {
+                        write.changes = Changes::default();
+                    }
+                    Ok(imported)
+                })
+            })
+            .await
+    }
+}
+
+fn written(line: &Line) -> String {
+    serde_json::to_string(line).expect("a line has text keys and no floats")
+}
+
+fn read_cursor(cursor: &str) -> Option<(usize, Option<String>)> {
+    let (part, after) = cursor.split_once(':')?;
+    let part: usize = part.parse().ok().filter(|part| *part < PARTS.len())?;
+    Some((part, (!after.is_empty()).then(|| after.to_owned())))
+}
+
+enum Taken {
+    Created,
+    Unchanged,
+    Skipped(String),
+}
+
+async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceError> {
+    let parsed = match serde_json::from_str::<Line>(line) {
+        Ok(parsed) => parsed,
+        Err(error) => return Ok(Taken::Skipped(format!("not a line of an export: {error}"))),
+    };
+    let taken = match parsed {
+        Line::Header { format, version } if format == "cerebro" && version <= VERSION => Ok(Taken::Unchanged),
+        Line::Header { format, version } => {
+            Err(format!("format `{format}` version {version} is not known here"))
+        }
+        Line::Session(line) => session(write, line).await?,
+        Line::Memory(line) => memory(write, line).await?,
+        Line::Revision(line) => revision(write, line).await?,
+        Line::Prompt(line) => prompt(write, line).await?,
+        Line::Edge(line) => edge(write, line).await?,
+    };
+    Ok(taken.unwrap_or_else(Taken::Skipped))
+}
+
+type Taking = Result<Result<Taken, String>, ServiceError>;
+
+async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
+    let session = match Session::try_from(line) {
+        Ok(session) => session,
+        Err(why) => return Ok(Err(why)),
+    };
+    if write.has_session(&session.id).await? {
+        return Ok(Ok(Taken::Unchanged));
+    }
+    write.tell_session(EventKind::SessionImported, &session);
+    write.changes.sessions.push(session);
+    Ok(Ok(Taken::Created))
+}
+
+async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
+    let memory = match Memory::try_from(line) {
+        Ok(memory) => memory,
+        Err(why) => return Ok(Err(why)),
+    };
+    if let Some(present) = write.memory(&memory.id).await? {
+        let same = Memory { version: present.version, ..memory.clone() } == present;
+        let why =
+            format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
+        return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
+    }
+    if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
+        && let Some(holder) = write.store().topic_holder(&memory.project, memory.scope, key).await?
+    {
+        return Ok(Err(held(&memory, key, &holder)));
+    }
+    let rival = |other: &&Memory| {
+        (&other.project, other.scope, &other.topic_key) == (&memory.project, memory.scope, &memory.topic_key)
+    };
+    if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
+        && let Some(holder) = write.changes.memories.iter().filter(|other| other.is_live()).find(rival)
+    {
+        return Ok(Err(held(&memory, key, holder)));
+    }
+    write.tell(EventKind::MemoryImported, &memory, None);
+    if memory.is_live() {
+        write.changes.jobs.push((memory.id, memory.revision));
+    }
+    write.changes.memories.push(memory);
+    Ok(Ok(Taken::Created))
+}
+
+fn held(memory: &Memory, key: &str, holder: &Memory) -> String {
+    format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)
+}
+
+async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
+    let revision = match Revision::try_from(line) {
+        Ok(revision) => revision,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Some(owner) = write.memory(&revision.memory).await? else {
+        return Ok(Err(format!("memory `{}` of the revision is not here", revision.memory)));
+    };
+    let here = |other: &Revision| (other.memory, other.revision) == (revision.memory, revision.revision);
+    if write.changes.revisions.iter().any(here)
+        || write.store().revision(&revision.memory, revision.revision).await?.is_some()
+    {
+        return Ok(Ok(Taken::Unchanged));
+    }
+    if revision.revision >= owner.revision || owner.purged {
+        return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
+    }
+    write.tell(EventKind::MemoryImported, &owner, None);
+    write.changes.revisions.push(revision);
+    Ok(Ok(Taken::Created))
+}
+
+async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
+    let prompt = match Prompt::try_from(line) {
+        Ok(prompt) => prompt,
+        Err(why) => return Ok(Err(why)),
+    };
+    let here = write.changes.prompts.iter().any(|other| other.id == prompt.id);
+    if here || write.store().prompt(&prompt.id).await?.is_some() {
+        return Ok(Ok(Taken::Unchanged));
+    }
+    write.changes.events.push(Happened {
+        kind: EventKind::PromptImported,
+        memory: None,
+        session: Some(prompt.session.clone()),
+        project: Some(prompt.project.clone()),
+    });
+    write.changes.prompts.push(prompt);
+    Ok(Ok(Taken::Created))
+}
+
+async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
+    let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
+    let Ok(to) = session_id(&line.to) else { return Ok(Err(bad_end())) };
+    if !write.has_session(&to).await? {
+        return Ok(Err(format!("session `{to}` of an edge is not here")));
+    }
+    if line.name == Table::CreatedIn.name() {
+        let Ok(from) = MemoryId::parse(&line.from) else { return Ok(Err(bad_end())) };
+        let Some(memory) = write.memory(&from).await? else {
+            return Ok(Err(format!("memory `{from}` of an edge is not here")));
+        };
+        let here =
+            write.changes.created_in.iter().any(|(memory, session, _)| (*memory, session) == (from, &to));
+        if here || write.store().written_at(&from, &to).await?.is_some() {
+            return Ok(Ok(Taken::Unchanged));
+        }
+        write.tell(EventKind::MemoryImported, &memory, Some(&to));
+        write.changes.created_in.push((from, to, line.at));
+        return Ok(Ok(Taken::Created));
+    }
+    if line.name == Table::Follows.name() {
+        let Ok(from) = session_id(&line.from) else { return Ok(Err(bad_end())) };
+        if !write.has_session(&from).await? {
+            return Ok(Err(format!("session `{from}` of an edge is not here")));
+        }
+        let here = write.changes.follows.iter().any(|(earlier, later, _)| (earlier, later) == (&from, &to));
+        if here || write.store().follows(&from, &to).await? {
+            return Ok(Ok(Taken::Unchanged));
+        }
+        write.changes.events.push(Happened {
+            kind: EventKind::SessionImported,
+            memory: None,
+            session: Some(from.clone()),
+            project: None,
+        });
+        write.changes.follows.push((from, to, line.at));
+        return Ok(Ok(Taken::Created));
+    }
+    Ok(Err(format!("edge `{}` is not known here", line.name)))
+}
+
+fn owned(id: &SessionId) -> String {
+    id.as_str().to_owned()
+}
+
+impl From<&Session> for SessionLine {
+    fn from(session: &Session) -> Self {
+        Self {
+            id: owned(&session.id),
+            project: session.project.to_string(),
+            agent: session.agent.clone(),
+            directory: session.directory.clone(),
+            started_at: session.started_at,
+            seen_at: session.seen_at,
+            ended_at: session.ended_at,
+            end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
+            summary: session.summary.clone(),
+            follows: session.follows.as_ref().map(owned),
+        }
+    }
+}
+
+impl TryFrom<SessionLine> for Session {
+    type Error = String;
+
+    fn try_from(line: SessionLine) -> Result<Self, String> {
+        Ok(Self {
+            id: session_id(&line.id)?,
+            project: project(&line.project)?,
+            agent: fields::agent(&line.agent),
+            directory: line.directory.as_deref().map(fields::directory),
+            started_at: line.started_at,
+            seen_at: line.seen_at,
+            ended_at: line.ended_at,
+            end_reason: line.end_reason.as_deref().and_then(EndReason::parse),
+            summary: line.summary.map(|summary| content(&summary)).transpose()?,
+            follows: line.follows.map(|id| session_id(&id)).transpose()?,
+        })
+    }
+}
+
+impl From<&Memory> for MemoryLine {
+    fn from(memory: &Memory) -> Self {
+        Self {
+            id: memory.id.to_string(),
+            body: Body {
+                project: memory.project.to_string(),
+                scope: memory.scope.as_str().to_owned(),
+                memory_type: memory.kind.to_string(),
+                title: memory.title.clone(),
+                content: memory.content.clone(),
+                topic_key: memory.topic_key.clone(),
+                tags: memory.tags.clone(),
+                agent: memory.agent.clone(),
+                session: memory.session.as_ref().map(owned),
+            },
+            revision: memory.revision,
+            duplicate_count: memory.duplicate_count,
+            pinned: memory.pinned,
+            purged: memory.purged,
+            created_at: memory.created_at,
+            updated_at: memory.updated_at,
+            last_seen_at: memory.last_seen_at,
+            deleted_at: memory.deleted_at,
+        }
+    }
+}
+
+impl TryFrom<MemoryLine> for Memory {
+    type Error = String;
+
+    fn try_from(line: MemoryLine) -> Result<Self, String> {
+        let body = if line.purged { line.body.emptied(line.deleted_at)? } else { line.body.checked()? };
+        Ok(Self {
+            id: memory_id(&line.id)?,
+            project: project(&body.project)?,
+            scope: scope(&body.scope)?,
+            kind: kind(&body.memory_type)?,
+            session: body.session.map(|id| session_id(&id)).transpose()?,
+            title: body.title,
+            content: body.content,
+            topic_key: body.topic_key,
+            tags: body.tags,
+            agent: body.agent,
+            revision: line.revision,
+            duplicate_count: line.duplicate_count,
+            pinned: line.pinned,
+            created_at: line.created_at,
+            updated_at: line.updated_at,
+            last_seen_at: line.last_seen_at,
+            deleted_at: line.deleted_at,
+            purged: line.purged,
+            version: 0,
+        })
+    }
+}
+
+impl Body {
+    /// The body of a purged memory: one that has no text, and is deleted.
+    fn emptied(self, deleted_at: Option<Timestamp>) -> Result<Self, String> {
+        let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
+        if !is_empty || self.topic_key.is_some() || deleted_at.is_none() {
+            return Err("a purged memory has no text, and the time when it was deleted".to_owned());
+        }
+        Ok(Self { agent: fields::agent(&self.agent), ..self })
+    }
+
+    /// The body within the contract's bounds.
+    fn checked(self) -> Result<Self, String> {
+        let say = |error: ServiceError| error.to_string();
+        Ok(Self {
+            agent: fields::agent(&self.agent),
+            title: fields::title(&self.title).map_err(say)?,
+            content: fields::content(&self.content).map_err(say)?,
+            topic_key: self.topic_key.map(|key| fields::topic_key(&key)).transpose().map_err(say)?.flatten(),
+            tags: fields::tags(&self.tags).map_err(say)?,
+            ..self
+        })
+    }
+}
+
+impl From<&Revision> for RevisionLine {
+    fn from(revision: &Revision) -> Self {
+        Self {
+            memory: revision.memory.to_string(),
+            revision: revision.revision,
+            body: Body {
+                project: revision.project.to_string(),
+                scope: revision.scope.as_str().to_owned(),
+                memory_type: revision.kind.to_string(),
+                title: revision.title.clone(),
+                content: revision.content.clone(),
+                topic_key: revision.topic_key.clone(),
+                tags: revision.tags.clone(),
+                agent: revision.agent.clone(),
+                session: revision.session.as_ref().map(owned),
+            },
+            at: revision.at,
+        }
+    }
+}
+
+impl TryFrom<RevisionLine> for Revision {
+    type Error = String;
+
+    fn try_from(line: RevisionLine) -> Result<Self, String> {
+        let body = line.body.checked()?;
+        Ok(Self {
+            memory: memory_id(&line.memory)?,
+            revision: line.revision,
+            project: project(&body.project)?,
+            scope: scope(&body.scope)?,
+            kind: kind(&body.memory_type)?,
+            session: body.session.map(|id| session_id(&id)).transpose()?,
+            title: body.title,
+            content: body.content,
+            topic_key: body.topic_key,
+            tags: body.tags,
+            agent: body.agent,
+            at: line.at,
+        })
+    }
+}
+
+impl From<&Prompt> for PromptLine {
+    fn from(prompt: &Prompt) -> Self {
+        Self {
+            id: prompt.id.to_string(),
+            session: owned(&prompt.session),
+            project: prompt.project.to_string(),
+            agent: prompt.agent.clone(),
+            content: prompt.content.clone(),
+            created_at: prompt.created_at,
+            last_seen_at: prompt.last_seen_at,
+        }
+    }
+}
+
+impl TryFrom<PromptLine> for Prompt {
+    type Error = String;
+
+    fn try_from(line: PromptLine) -> Result<Self, String> {
+        Ok(Self {
+            id: PromptId::parse(&line.id).map_err(|error| format!("prompt `{}`: {error}", line.id))?,
+            session: session_id(&line.session)?,
+            project: project(&line.project)?,
+            agent: fields::agent(&line.agent),
+            content: content(&line.content)?,
+            created_at: line.created_at,
+            last_seen_at: line.last_seen_at,
+        })
+    }
+}
+
+impl From<&Edge> for EdgeLine {
+    fn from(edge: &Edge) -> Self {
+        Self { name: edge.table.name().to_owned(), from: edge.from.clone(), to: edge.to.clone(), at: edge.at }
+    }
+}
+
+fn session_id(text: &str) -> Result<SessionId, String> {
+    let text = clean(text);
+    SessionId::parse(&text).map_err(|error| format!("session `{text}`: {error}"))
+}
+
+fn memory_id(text: &str) -> Result<MemoryId, String> {
+    MemoryId::parse(text).map_err(|error| format!("memory `{text}`: {error}"))
+}
+
+fn project(text: &str) -> Result<Project, String> {
+    if text.is_empty() {
+        return Ok(Project::none());
+    }
+    named(text, Project::parse).ok_or_else(|| format!("`{}` is no project name", clean(text)))
+}
+
+fn scope(text: &str) -> Result<Scope, String> {
+    Scope::parse(text).map_err(|error| format!("`{text}`: {error}"))
+}
+
+fn kind(text: &str) -> Result<Kind, String> {
+    named(text, Kind::parse).ok_or_else(|| format!("`{}` is no type", clean(text)))
+}
+
+/// A name in its normal form, or what is left of another one without secrets: a name was cleaned before it was made
+/// normal, and what it is since may look like a secret without being one.
+fn named<T: ToString>(text: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    parse(text).filter(|name| name.to_string() == text).or_else(|| parse(&clean(text)))
+}
+
+fn content(text: &str) -> Result<String, String> {
+    fields::content(text).map_err(|error| error.to_string())
+}

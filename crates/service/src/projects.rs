@@ -1,0 +1,133 @@
+//! Looking over all that is stored: lists, the log, and merging two projects.
+
+use std::sync::Arc;
+
+use super::{Service, ServiceError, lock};
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Project, Timestamp};
+use cerebro_store::{Happened, Write};
+
+/// How many rows are moved in one transaction.
+const BATCH: usize = 200;
+
+/// What merging moved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Memories, deleted ones too.
+    pub memories: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// Prompts.
+    pub prompts: usize,
+    /// Memories that gave up their topic key, and the one that holds it in the other project.
+    pub kept: Vec<(MemoryId, MemoryId)>,
+}
+
+impl Service {
+    /// Memories of a project or of all, newest first; or the project's deleted ones.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn list(
+        &self,
+        all: bool,
+        project: &Project,
+        deleted: bool,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Memory>, ServiceError> {
+        let before = before.unwrap_or(Timestamp::MAX);
+        Ok(if deleted {
+            self.store().deleted(project, before, limit).await?
+        } else {
+            self.store().recent((!all).then_some(project), before, limit).await?
+        })
+    }
+
+    /// The log after a number, in order.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<Event>, ServiceError> {
+        Ok(self.store().events_after(self.store().writer(), after, limit).await?)
+    }
+
+    /// Makes everything of one project belong to another, in batches. Stopped half-way, it can be repeated.
+    /// A memory whose topic key is taken there keeps its text and loses the key.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] when both are the same or the first holds nothing, or a failing store.
+    pub async fn merge_projects(&self, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
+        if from == into {
+            return Err(ServiceError::invalid(
+                "into",
+                into.as_str(),
+                "it is the project to merge; name another one",
+            ));
+        }
+        let mut merged = Merged::default();
+        loop {
+            let job = Arc::new((from.clone(), into.clone()));
+            let batch = self
+                .store()
+                .transact(move |write| {
+                    let job = Arc::clone(&job);
+                    Box::pin(async move { merge_batch(write, &job.0, &job.1).await })
+                })
+                .await?;
+            if batch == Merged::default() {
+                break;
+            }
+            merged.memories += batch.memories;
+            merged.sessions += batch.sessions;
+            merged.prompts += batch.prompts;
+            merged.kept.extend(batch.kept);
+        }
+        if merged == Merged::default() {
+            let problem = "there is nothing of this project; `cerebro projects` lists those that are";
+            return Err(ServiceError::invalid("from", from.as_str(), problem));
+        }
+        let mut known = lock(self.known_projects().await?);
+        known.remove(from);
+        known.insert(into.clone());
+        Ok(merged)
+    }
+}
+
+async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
+    let mut merged = Merged::default();
+    let mut memories = write.store().recent(Some(from), Timestamp::MAX, BATCH).await?;
+    memories.extend(write.store().gone(from, BATCH).await?);
+    for mut memory in memories {
+        memory.project.clone_from(into);
+        if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
+            && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
+        {
+            merged.kept.push((memory.id, holder.id));
+            memory.topic_key = None;
+        }
+        if memory.is_live() {
+            write.changes.moved.push((memory.id, into.clone()));
+        }
+        write.tell(EventKind::ProjectMerged, &memory, None);
+        write.changes.memories.push(memory);
+        merged.memories += 1;
+    }
+    for mut session in write.store().latest_sessions(Some(from), Timestamp::MAX, BATCH).await? {
+        session.project.clone_from(into);
+        write.tell_session(EventKind::ProjectMerged, &session);
+        write.changes.sessions.push(session);
+        merged.sessions += 1;
+    }
+    for mut prompt in write.store().latest_prompts(from, Timestamp::MAX, BATCH).await? {
+        prompt.project.clone_from(into);
+        write.changes.events.push(Happened {
+            kind: EventKind::ProjectMerged,
+            memory: None,
+            session: Some(prompt.session.clone()),
+            project: Some(into.clone()),
+        });
+        write.changes.prompts.push(prompt);
+        merged.prompts += 1;
+    }
+    Ok(merged)
+}

@@ -1,0 +1,80 @@
+//! Keeping what the user asked for.
+
+use std::sync::Arc;
+
+use super::{Caller, Service, ServiceError, fields};
+use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
+
+/// The answer to saving a prompt.
+#[derive(Debug, Clone)]
+pub struct PromptSaved {
+    /// The prompt.
+    pub prompt: Prompt,
+    /// Whether it is new; the same prompt of the same session within the window is not.
+    pub created: bool,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+}
+
+impl Service {
+    /// Saves a prompt of a session.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn save_prompt(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        project: Option<Project>,
+        content: &str,
+    ) -> Result<PromptSaved, ServiceError> {
+        let content = fields::content(content)?;
+        let project = project.unwrap_or_else(|| caller.project.clone());
+        let elsewhere = self.leads_elsewhere(Some(&project), caller).await?;
+        let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
+        let (prompt, created) = self
+            .store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (service, caller, session, project, content) = &*job;
+                    let window =
+                        jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
+                    let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+                    if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
+                        return Ok::<_, ServiceError>((prompt, false));
+                    }
+                    service.ensure_session(write, session, &caller.project, caller).await?;
+                    let prompt = Prompt {
+                        id: PromptId::random(),
+                        session: session.clone(),
+                        project: project.clone(),
+                        agent: caller.agent.clone(),
+                        content: content.clone(),
+                        created_at: write.at(),
+                        last_seen_at: write.at(),
+                    };
+                    write.changes.prompts.push(prompt.clone());
+                    write.changes.events.push(cerebro_store::Happened {
+                        kind: EventKind::PromptSaved,
+                        memory: None,
+                        session: Some(session.clone()),
+                        project: Some(project.clone()),
+                    });
+                    Ok((prompt, true))
+                })
+            })
+            .await?;
+        let new_project =
+            if created && elsewhere { self.meet_project(&prompt.project, caller).await? } else { None };
+        Ok(PromptSaved { prompt, created, new_project })
+    }
+
+    /// The prompts of a project, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn prompts(&self, project: &Project, limit: usize) -> Result<Vec<Prompt>, ServiceError> {
+        Ok(self.store().latest_prompts(project, Timestamp::MAX, limit).await?)
+    }
+}

@@ -1,0 +1,452 @@
+//! Sessions: start, end, summary, and the ones that calls bring into being.
+
+use std::sync::Arc;
+
+use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
+use cerebro_core::domain::{
+    EndReason, EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+    limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
+};
+use cerebro_core::hygiene::Draft;
+use cerebro_core::text;
+use cerebro_store::Write;
+
+/// Most sessions that are kept in mind as live; beyond it they are looked up.
+const LIVE_MAX: usize = 10_000;
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct StartRequest {
+    /// The client's id for it, or one minted for the connection.
+    pub id: SessionId,
+    /// Where the work is; the caller's own project when `None`.
+    pub project: Option<Project>,
+    /// The folder the work is in.
+    pub directory: Option<String>,
+    /// Who works; the client's name when `None`.
+    pub agent: Option<String>,
+    /// The session that started this one as a sub-agent.
+    pub parent: Option<SessionId>,
+}
+
+/// A session that is live now.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// The session.
+    pub session: Session,
+    /// It had ended and goes on.
+    pub resumed: bool,
+    /// The project was never seen before; which known ones have a similar name.
+    pub new_project: Option<Vec<Project>>,
+}
+
+/// The answer to a summary.
+#[derive(Debug, Clone)]
+pub struct Summarised {
+    /// The one memory that holds the session's summary.
+    pub memory: MemoryId,
+    /// What became of it.
+    pub outcome: SaveOutcome,
+    /// The project of the session.
+    pub project: Project,
+}
+
+impl Service {
+    /// Starts a session, goes on with an ended one, or returns a live one as it is.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn start_session(
+        &self,
+        caller: &Caller,
+        request: StartRequest,
+    ) -> Result<Started, ServiceError> {
+        let elsewhere = self.leads_elsewhere(request.project.as_ref(), caller).await?;
+        let job = Arc::new((caller.clone(), request));
+        let (session, resumed) = self
+            .store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move { start(write, &job.0, &job.1).await })
+            })
+            .await?;
+        self.remember_live(&session.id);
+        let new_project = if elsewhere { self.meet_project(&session.project, caller).await? } else { None };
+        Ok(Started { session, resumed, new_project })
+    }
+
+    /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
+    /// ends at once.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoSession`] when it is unknown and no caller is named.
+    pub async fn end_session(
+        &self,
+        caller: Option<&Caller>,
+        id: &SessionId,
+        reason: EndReason,
+    ) -> Result<Session, ServiceError> {
+        lock(&self.0.live).remove(id);
+        let job = Arc::new((caller.cloned(), id.clone()));
+        self.store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (caller, id) = &*job;
+                    let mut session = match (write.store().session(id).await?, caller) {
+                        (Some(session), _) => session,
+                        (None, Some(caller)) => {
+                            fresh(write, id, &caller.project, &caller.agent, None).await?
+                        }
+                        (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+                    };
+                    if session.ended_at.is_none() {
+                        session.ended_at = Some(write.at());
+                        session.end_reason = Some(reason);
+                        write.tell_session(EventKind::SessionEnded, &session);
+                        write.changes.sessions.push(session.clone());
+                    }
+                    Ok(session)
+                })
+            })
+            .await
+    }
+
+    /// Stores a summary on the session and as its one memory of type `session_summary`.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for the content, or a failing store.
+    pub async fn summarise(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        summary: &str,
+    ) -> Result<Summarised, ServiceError> {
+        let summary = fields::content(summary)?;
+        let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
+        self.store()
+            .transact(move |write| {
+                let job = Arc::clone(&job);
+                Box::pin(async move {
+                    let (service, caller, id, summary) = &*job;
+                    service.put_summary(write, caller, id, summary, Vec::new()).await
+                })
+            })
+            .await
+    }
+
+    /// Puts a summary on the session and into its one memory, within a write's transaction.
+    pub(super) async fn put_summary(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        id: &SessionId,
+        summary: &str,
+        tags: Vec<String>,
+    ) -> Result<Summarised, ServiceError> {
+        let mut session = match write.store().session(id).await? {
+            Some(session) => session,
+            None => fresh(write, id, &caller.project, &caller.agent, None).await?,
+        };
+        let draft = Draft {
+            project: session.project.clone(),
+            scope: Scope::Project,
+            kind: Kind::session_summary(),
+            title: summary_title(summary),
+            content: summary.to_owned(),
+            topic_key: Some(summary_key(id)),
+            tags,
+            agent: caller.agent.clone(),
+            session: id.clone(),
+        };
+        let before = session.summary.clone();
+        if before.as_deref() != Some(summary) {
+            session.summary = Some(summary.to_owned());
+            session.seen_at = write.at();
+            write.tell_session(EventKind::SessionSummarised, &session);
+            write.changes.sessions.push(session.clone());
+        }
+        let project = session.project;
+        let done = |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone() });
+        if let Some(moved) = moved_summary(write, &draft, before.as_deref()).await? {
+            if moved.content == draft.content {
+                return done(moved.id, SaveOutcome::Unchanged);
+            }
+            self.ensure_session(write, id, &project, caller).await?;
+            let memory = self.revise(write, moved, |memory| {
+                memory.title.clone_from(&draft.title);
+                memory.content.clone_from(&draft.content);
+                memory.agent.clone_from(&draft.agent);
+                memory.session = Some(id.clone());
+            });
+            return done(memory.id, SaveOutcome::Updated);
+        }
+        let written = self.put_draft(write, caller, &draft, &project).await?;
+        done(written.memory.id, written.outcome)
+    }
+
+    /// Sees to it that a write's session exists and is live, within the write's transaction.
+    pub(super) async fn ensure_session(
+        &self,
+        write: &mut Write<'_>,
+        id: &SessionId,
+        project: &Project,
+        caller: &Caller,
+    ) -> Result<(), ServiceError> {
+        if lock(&self.0.live).contains(id) || write.changes.sessions.iter().any(|session| session.id == *id) {
+            return Ok(());
+        }
+        match write.store().session(id).await? {
+            None => drop(fresh(write, id, project, &caller.agent, None).await?),
+            Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
+                resume(write, &mut session);
+            }
+            Some(session) if session.ended_at.is_none() => self.remember_live(id),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn remember_live(&self, id: &SessionId) {
+        let mut live = lock(&self.0.live);
+        if live.len() >= LIVE_MAX {
+            live.clear();
+        }
+        live.insert(id.clone());
+    }
+
+    /// Notes that a connection works in a session, until [`Service::disconnected`].
+    pub fn connected(&self, id: &SessionId) {
+        *lock(&self.0.connected).entry(id.clone()).or_default() += 1;
+    }
+
+    /// Notes that a connection left a session.
+    pub fn disconnected(&self, id: &SessionId) {
+        let mut connected = lock(&self.0.connected);
+        if let Some(count) = connected.get_mut(id) {
+            *count -= 1;
+            if *count == 0 {
+                connected.remove(id);
+            }
+        }
+    }
+
+    pub(super) fn is_connected(&self, id: &SessionId) -> bool {
+        lock(&self.0.connected).contains_key(id)
+    }
+
+    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes. `gone_since`
+    /// tells when a session's connection went, or when this process began to watch.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn end_disconnected(
+        &self,
+        gone_since: impl Fn(&SessionId) -> Timestamp,
+    ) -> Result<(), ServiceError> {
+        const PAGE: usize = 1_000;
+        let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
+        for session in self.store().live_sessions(PAGE).await? {
+            let gone = gone_since(&session.id).max(session.seen_at);
+            if !self.is_connected(&session.id) && self.store().now().duration_since(gone) >= grace {
+                self.end_session(None, &session.id, EndReason::Disconnected).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions of a project, or of all, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn sessions(
+        &self,
+        project: Option<&Project>,
+        before: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Session>, ServiceError> {
+        Ok(self.store().latest_sessions(project, before.unwrap_or(Timestamp::MAX), limit).await?)
+    }
+}
+
+/// The memory of a session's summary, where somebody gave it another topic key, project or scope.
+async fn moved_summary(
+    write: &Write<'_>,
+    draft: &Draft,
+    summary: Option<&str>,
+) -> Result<Option<Memory>, ServiceError> {
+    let (Some(summary), Some(key)) = (summary, &draft.topic_key) else { return Ok(None) };
+    if write.store().topic_holder(&draft.project, draft.scope, key).await?.is_some() {
+        return Ok(None);
+    }
+    Ok(write.store().memory_with_content(&draft.session, summary).await?)
+}
+
+/// What a session says of itself goes with the memory that holds its summary: changed, taken back, brought
+/// back or destroyed with it.
+pub(super) async fn carry_summary(
+    write: &mut Write<'_>,
+    before: &Memory,
+    now: &Memory,
+) -> Result<(), ServiceError> {
+    let comes_back = now.is_live() && !before.is_live();
+    let summary = now.is_live().then(|| now.content.clone());
+    if !comes_back && summary.as_deref() == Some(&before.content) {
+        return Ok(());
+    }
+    let had = (!comes_back).then_some(before.content.as_str());
+    for session in write.store().sessions_with_summary(&now.id, had).await? {
+        let key = summary_key(&session.id);
+        if comes_back && now.topic_key.as_deref() != Some(&key) {
+            continue;
+        }
+        // Another session may have a summary of the same words in a memory of its own.
+        let holder = write.store().topic_holder(&session.project, Scope::Project, &key).await?;
+        if holder.is_some_and(|holder| holder.id != now.id) {
+            continue;
+        }
+        // The write may have changed it for another reason.
+        let changed = write.changes.sessions.iter().rfind(|changed| changed.id == session.id);
+        let mut session = changed.cloned().unwrap_or(session);
+        session.summary.clone_from(&summary);
+        write.tell_session(EventKind::SessionSummarised, &session);
+        write.changes.sessions.push(session);
+    }
+    Ok(())
+}
+
+async fn start(
+    write: &mut Write<'_>,
+    caller: &Caller,
+    request: &StartRequest,
+) -> Result<(Session, bool), ServiceError> {
+    let project = request.project.as_ref().unwrap_or(&caller.project);
+    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
+    let Some(mut session) = write.store().session(&request.id).await? else {
+        let mut session = fresh(write, &request.id, project, agent, request.parent.as_ref()).await?;
+        session.directory.clone_from(&request.directory);
+        write.changes.sessions.push(session.clone());
+        return Ok((session, false));
+    };
+    let filled = fill_blanks(write, &mut session, agent, request).await?;
+    if session.ended_at.is_some() {
+        resume(write, &mut session);
+        return Ok((session, true));
+    }
+    if filled {
+        write.tell_session(EventKind::SessionStarted, &session);
+        write.changes.sessions.push(session.clone());
+    }
+    Ok((session, false))
+}
+
+/// Fills what is not known of a session yet; what is known stays.
+async fn fill_blanks(
+    write: &mut Write<'_>,
+    session: &mut Session,
+    agent: &str,
+    request: &StartRequest,
+) -> Result<bool, ServiceError> {
+    let before = session.clone();
+    if session.directory.is_none() {
+        session.directory.clone_from(&request.directory);
+    }
+    if session.agent.is_empty() {
+        agent.clone_into(&mut session.agent);
+    }
+    if let (None, Some(parent)) = (&session.follows, &request.parent)
+        && *parent != session.id
+    {
+        let known = write.store().session(parent).await?;
+        // Two sessions that follow each other would have no beginning.
+        if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
+            if known.is_none() {
+                begin(write, parent, &session.project, "", None);
+            }
+            session.follows = Some(parent.clone());
+            let at = write.at();
+            write.changes.follows.push((session.id.clone(), parent.clone(), at));
+        }
+    }
+    Ok(*session != before)
+}
+
+fn resume(write: &mut Write<'_>, session: &mut Session) {
+    session.ended_at = None;
+    session.end_reason = None;
+    session.seen_at = write.at();
+    write.tell_session(EventKind::SessionResumed, session);
+    write.changes.sessions.push(session.clone());
+}
+
+/// Makes a session that follows the parent, or else the last one of the same project and agent. A parent that
+/// nobody began is begun, for its agent to be known later.
+async fn fresh(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    project: &Project,
+    agent: &str,
+    parent: Option<&SessionId>,
+) -> Result<Session, ServiceError> {
+    const LOOK_BACK: usize = 20;
+    let follows = match parent.filter(|parent| *parent != id) {
+        Some(parent) => {
+            if write.store().session(parent).await?.is_none() {
+                begin(write, parent, project, "", None);
+            }
+            Some(parent.clone())
+        }
+        None => write
+            .store()
+            .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
+            .await?
+            .into_iter()
+            .find(|session| session.agent == agent && session.id != *id)
+            .map(|session| session.id),
+    };
+    Ok(begin(write, id, project, agent, follows))
+}
+
+fn begin(
+    write: &mut Write<'_>,
+    id: &SessionId,
+    project: &Project,
+    agent: &str,
+    follows: Option<SessionId>,
+) -> Session {
+    let at = write.at();
+    let session = Session {
+        id: id.clone(),
+        project: project.clone(),
+        agent: agent.to_owned(),
+        directory: None,
+        started_at: at,
+        seen_at: at,
+        ended_at: None,
+        end_reason: None,
+        summary: None,
+        follows: follows.clone(),
+    };
+    if let Some(earlier) = follows {
+        write.changes.follows.push((id.clone(), earlier, at));
+    }
+    write.tell_session(EventKind::SessionStarted, &session);
+    write.changes.sessions.push(session.clone());
+    session
+}
+
+/// The topic key of a session's summary, which makes a second summary a revision of the first.
+pub(super) fn summary_key(id: &SessionId) -> String {
+    use sha2::{Digest, Sha256};
+    format!("session/{}", text::hex(&Sha256::digest(id.as_str())[..8]))
+}
+
+fn summary_title(summary: &str) -> String {
+    let first = summary
+        .lines()
+        .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
+        .find(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"))
+        .unwrap_or("session");
+    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120))
+        .into_owned()
+}

@@ -1,0 +1,66 @@
+//! Reading what a person looks through: the deleted memories, and when texts were written.
+
+use surrealdb::types::{Datetime, SurrealValue, Value, Variables};
+
+use super::{
+    Store, StoreError,
+    row::{MemoryRow, datetime, parse, timestamp},
+    statement,
+};
+use cerebro_core::domain::{Kind, Memory, Project, Scope, Timestamp};
+
+/// Which deleted memories.
+#[derive(Debug, Clone, Default)]
+pub struct DeletedFilter {
+    /// Of this project; of all when `None`.
+    pub project: Option<Project>,
+    /// Of this scope.
+    pub scope: Option<Scope>,
+    /// Of this type.
+    pub kind: Option<Kind>,
+}
+
+impl Store {
+    /// A page of the deleted memories that can be restored, deleted last first, and how many there are.
+    pub async fn deleted_page(
+        &self,
+        filter: &DeletedFilter,
+        start: usize,
+        limit: usize,
+    ) -> Result<(Vec<Memory>, usize), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Counted {
+            count: i64,
+        }
+        let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let mut vars = Variables::new();
+        vars.insert("project", filter.project.as_ref().map(|project| project.as_str().to_owned()));
+        vars.insert("scope", filter.scope.map(|scope| scope.as_str().to_owned()));
+        vars.insert("type", filter.kind.as_ref().map(|kind| kind.as_str().to_owned()));
+        vars.insert("start", signed(start));
+        vars.insert("limit", signed(limit));
+        let mut results = self.engine()?.run(statement::MEMORY_DELETED_PAGE, vars).await?;
+        let broken = |error: surrealdb::Error| StoreError::Row { table: "memory", reason: error.to_string() };
+        let rows = results.take::<Vec<Value>>(0).map_err(broken)?;
+        let counted = results.take::<Vec<Counted>>(1).map_err(broken)?;
+        let total = counted.first().map_or(0, |row| usize::try_from(row.count).unwrap_or(0));
+        Ok((parse::<MemoryRow, _>("memory", rows)?, total))
+    }
+
+    /// When the earlier texts of memories were written, from a moment on, in no order.
+    pub async fn revision_moments(
+        &self,
+        project: Option<&Project>,
+        since: Timestamp,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let mut vars = Variables::new();
+        vars.insert("project", project.map(|project| project.as_str().to_owned()));
+        vars.insert("since", datetime(since));
+        let mut results = self.engine()?.run(statement::REVISION_MOMENTS, vars).await?;
+        let moments = results
+            .take::<Vec<Datetime>>(0)
+            .map_err(|error| StoreError::Row { table: "revision", reason: error.to_string() })?;
+        Ok(moments.into_iter().map(timestamp).collect())
+    }
+}

@@ -1,0 +1,71 @@
+//! What can go wrong in the store.
+
+use cerebro_core::domain::limits::WRITE_ATTEMPTS_MAX;
+use cerebro_engine::EngineError;
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another writer committed in between: the whole decision is made again.
+    #[error("the write met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
+    Conflict,
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// A newer Cerebro wrote the store.
+    #[error(
+        "the store has schema version {found}, but this cerebro knows versions up to {supported}; install the newer cerebro that wrote it"
+    )]
+    SchemaTooNew {
+        /// The version in the store.
+        found: u32,
+        /// The newest this binary can read.
+        supported: u32,
+    },
+    /// An applied migration differs from the one in this binary.
+    #[error("migration {version} of the store differs from this cerebro's; it was built from edited sources")]
+    MigrationChanged {
+        /// The number of the migration.
+        version: u32,
+    },
+    /// A row does not have the form that this binary writes.
+    #[error("a row of `{table}` is malformed: {reason}")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The connection broke during a commit, and the server cannot be asked what became of it.
+    #[error(
+        "the connection to the database at {url} broke while this was being written, and it is not known yet whether it was; call again in a moment: a repetition is recognised"
+    )]
+    InDoubt {
+        /// The server's address.
+        url: String,
+    },
+    /// The store is closing.
+    #[error("the store is closing; call again")]
+    Closed,
+}
+
+impl StoreError {
+    /// A statement that failed for a reason of ours.
+    pub(super) fn query(statement: &'static str, reason: String) -> Self {
+        Self::Engine(EngineError::Query { statement, reason })
+    }
+
+    /// Whether deciding and writing once more can help.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Conflict)
+    }
+}
+
+impl From<EngineError> for StoreError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Conflict => Self::Conflict,
+            other => Self::Engine(other),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Questions about the whole store that only `cerebro doctor` asks: each reads through a table.
+
+use std::collections::BTreeMap;
+
+use surrealdb::{
+    IndexedResults,
+    types::{RecordId, SurrealValue, ToSql, Value, Variables},
+};
+
+use super::{
+    Store, StoreError,
+    row::{datetime, memory_id, memory_record},
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{MemoryId, Timestamp};
+
+/// Most faulty rows of one kind that are looked for at once.
+const FAULTS_MAX: usize = 10_000;
+/// The relations, whose rows have two ends.
+const RELATIONS: [&str; 3] = ["CREATED_IN", "FOLLOWS", "RELATES_TO"];
+/// What the names of tables with vectors begin with.
+const VECTORS: &str = "vector_";
+
+/// Rows that break an invariant.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Faulty(Vec<RecordId>);
+
+impl Faulty {
+    /// How many; [`FAULTS_MAX`] means at least.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first of them, as the database writes ids.
+    pub fn example(&self) -> String {
+        self.0.first().map(ToSql::to_sql).unwrap_or_default()
+    }
+
+    fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
+/// How far a writer of the log has counted.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub struct Counted {
+    /// Its name.
+    pub writer: String,
+    /// Its events.
+    pub rows: i64,
+    /// The smallest number.
+    pub first: i64,
+    /// The largest number.
+    pub last: i64,
+}
+
+/// The revisions that are kept of a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// How many.
+    pub rows: i64,
+    /// The oldest one's number.
+    pub first: i64,
+    /// The newest one's number.
+    pub last: i64,
+}
+
+/// The jobs that need somebody's attention.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FaultyJobs {
+    /// Their memory is not live.
+    pub orphans: Faulty,
+    /// Their lease ended before the given moment.
+    pub stuck: Faulty,
+    /// They were given up.
+    pub dead: Faulty,
+}
+
+/// The vectors of one model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Vectors {
+    /// Those of memories that are not live.
+    pub orphans: Faulty,
+    /// The newest revision of each memory that has any.
+    pub revisions: BTreeMap<MemoryId, i64>,
+}
+
+fn bounded() -> Variables {
+    let mut vars = Variables::new();
+    vars.insert("limit", i64::try_from(FAULTS_MAX).unwrap_or(i64::MAX));
+    vars
+}
+
+fn rows<T: SurrealValue>(
+    statement: Statement,
+    results: &mut IndexedResults,
+    index: usize,
+) -> Result<Vec<T>, StoreError> {
+    let malformed =
+        |error: surrealdb::Error| StoreError::Row { table: statement.name, reason: error.to_string() };
+    let values: Vec<Value> = results.take(index).map_err(malformed)?;
+    let read = |value| {
+        T::from_value(value)
+            .map_err(|error| StoreError::Row { table: statement.name, reason: error.to_string() })
+    };
+    values.into_iter().map(read).collect()
+}
+
+impl Store {
+    async fn ask(&self, statement: Statement, vars: Variables) -> Result<IndexedResults, StoreError> {
+        Ok(self.engine()?.run(statement, vars).await?)
+    }
+
+    async fn ask_rows<T: SurrealValue>(
+        &self,
+        statement: Statement,
+        vars: Variables,
+    ) -> Result<Vec<T>, StoreError> {
+        rows(statement, &mut self.ask(statement, vars).await?, 0)
+    }
+
+    /// How far each writer of the log has counted.
+    pub async fn counted_events(&self) -> Result<Vec<Counted>, StoreError> {
+        self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
+    }
+
+    /// Edges of any relation that lack an end, and names that lack the memory they were read in.
+    pub async fn loose_edges(&self) -> Result<Faulty, StoreError> {
+        let mut loose = Faulty::default();
+        for table in RELATIONS {
+            let mut vars = bounded();
+            vars.insert("table", table);
+            loose = loose.and(Faulty(self.ask_rows(statement::DOCTOR_EDGES, vars).await?));
+        }
+        Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
+    }
+
+    /// Memories, prompts and sessions that name a session which is not there.
+    pub async fn loose_links(&self) -> Result<Faulty, StoreError> {
+        let statement = statement::DOCTOR_LINKS;
+        let mut results = self.ask(statement, bounded()).await?;
+        let mut loose = Faulty::default();
+        for index in 0..3 {
+            loose = loose.and(Faulty(rows(statement, &mut results, index)?));
+        }
+        Ok(loose)
+    }
+
+    /// Which revisions of each memory are kept.
+    pub async fn revision_spans(&self) -> Result<BTreeMap<MemoryId, Span>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            memory: RecordId,
+            rows: i64,
+            first: i64,
+            last: i64,
+        }
+        let found: Vec<Row> = self.ask_rows(statement::DOCTOR_REVISIONS, Variables::new()).await?;
+        let span = |row: Row| {
+            let Row { memory, rows, first, last } = row;
+            Ok((memory_id("revision", memory)?, Span { rows, first, last }))
+        };
+        found.into_iter().map(span).collect()
+    }
+
+    /// Jobs that need attention; a lease that ended before `before` counts as lost.
+    pub async fn faulty_jobs(&self, before: Timestamp) -> Result<FaultyJobs, StoreError> {
+        let statement = statement::DOCTOR_JOBS;
+        let mut vars = bounded();
+        vars.insert("before", datetime(before));
+        let mut results = self.ask(statement, vars).await?;
+        let mut take = |index| Ok::<_, StoreError>(Faulty(rows(statement, &mut results, index)?));
+        Ok(FaultyJobs { orphans: take(0)?, stuck: take(1)?, dead: take(2)? })
+    }
+
+    /// The tables of vectors, and whether searches ask them.
+    pub async fn vector_tables(&self) -> Result<Vec<(String, bool)>, StoreError> {
+        let tables = self.row_counts().await?;
+        let active: Vec<String> = if tables.contains_key("model") {
+            self.ask_rows(statement::DOCTOR_MODELS, Variables::new()).await?
+        } else {
+            Vec::new()
+        };
+        let with_vectors = tables.into_keys().filter(|name| name.starts_with(VECTORS));
+        Ok(with_vectors.map(|name| (name.clone(), active.contains(&name))).collect())
+    }
+
+    /// What a table of vectors holds.
+    pub async fn vectors_in(&self, table: &str) -> Result<Vectors, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            memory: RecordId,
+            revision: i64,
+        }
+        let statement = statement::DOCTOR_VECTORS;
+        let mut vars = bounded();
+        vars.insert("table", table);
+        let mut results = self.ask(statement, vars).await?;
+        let orphans = Faulty(rows(statement, &mut results, 0)?);
+        let found: Vec<Row> = rows(statement, &mut results, 1)?;
+        let newest = |row: Row| Ok((memory_id("vector", row.memory)?, row.revision));
+        let revisions = found.into_iter().map(newest).collect::<Result<_, StoreError>>()?;
+        Ok(Vectors { orphans, revisions })
+    }
+
+    /// Memories that a job is about, in order of id.
+    pub async fn owed(&self) -> Result<Vec<MemoryId>, StoreError> {
+        let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
+        let mut ids =
+            records.into_iter().map(|id| memory_id("job", id)).collect::<Result<Vec<_>, StoreError>>()?;
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Owes the worker a look at memories.
+    pub async fn owe(&self, memories: &[MemoryId]) -> Result<(), StoreError> {
+        self.mend(statement::DOCTOR_OWE, memories.iter().map(memory_record).collect()).await
+    }
+
+    /// Ends leases that nobody holds any more.
+    pub async fn requeue(&self, jobs: &Faulty) -> Result<(), StoreError> {
+        self.mend(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
+    }
+
+    /// Removes rows that lack what they are about: edges, jobs, vectors. Nothing that was remembered.
+    pub async fn remove(&self, rows: &Faulty) -> Result<(), StoreError> {
+        let derived = |id: &RecordId| {
+            let table = id.table.as_str();
+            RELATIONS.contains(&table) || ["job", "entity"].contains(&table) || table.starts_with(VECTORS)
+        };
+        let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
+        self.mend(statement::DOCTOR_REMOVE, rows).await
+    }
+
+    async fn mend(&self, statement: Statement, ids: Vec<RecordId>) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        // Decisions read these rows while they hold the writer.
+        let _pause = self.pause().await;
+        let mut vars = Variables::new();
+        vars.insert("ids", ids);
+        self.ask(statement, vars).await.map(drop)
+    }
+}

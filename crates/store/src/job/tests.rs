@@ -1,0 +1,296 @@
+//! The queue on the real engine: leases, ends, and what a change of a memory does to them.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    ModelState,
+    tests::{memory, open, put, run},
+};
+use cerebro_core::domain::{EventKind, Memory};
+
+async fn save(store: &Store, memory: &Memory) {
+    let memory = memory.clone();
+    let saved: Result<(), StoreError> = store
+        .transact(move |write| {
+            let memory = memory.clone();
+            Box::pin(async move {
+                write.tell(EventKind::MemoryCreated, &memory, None);
+                write.changes.jobs.push((memory.id, memory.revision));
+                write.changes.memories.push(memory);
+                Ok(())
+            })
+        })
+        .await;
+    saved.unwrap();
+}
+
+fn later(seconds: u64) -> Timestamp {
+    Timestamp::now() + Duration::from_secs(seconds)
+}
+
+async fn model(store: &Store) -> StoredModel {
+    let model = StoredModel::new("test/model", 3, ModelState::Active);
+    store.add_model(&model).await.unwrap();
+    model
+}
+
+async fn places(store: &Store, model: &StoredModel, project: &Project) -> Vec<(MemoryId, u32)> {
+    let page = store.page_of_vectors(model, project, "", 100).await.unwrap();
+    page.into_iter().map(|vector| (vector.memory, vector.passage)).collect()
+}
+
+#[test]
+fn a_job_is_leased_once_and_its_vectors_are_put_once() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let saved = memory(None);
+        save(&store, &saved).await;
+        let jobs = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].memory), (1, 1, &saved.id));
+        assert!(jobs[0].queued_at.is_some());
+        assert!(
+            store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            "it is leased"
+        );
+        let counts = store.job_counts().await.unwrap();
+        assert_eq!(store.jobs_ahead(JobKind::Claim).await.unwrap(), (false, None), "of another kind");
+        assert_eq!(store.jobs_ahead(JobKind::Embed).await.unwrap(), (true, None));
+        assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
+
+        let vectors = [vec![1.0, 0.0, 0.0], vec![0.0, 1.0, 0.0]];
+        let mut told = false;
+        assert!(!store.finish_job("b/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
+        assert!(!told && places(&store, &model, &saved.project).await.is_empty(), "not its lease");
+        assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| told = true).await.unwrap());
+        assert!(told);
+        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0), (saved.id, 1)]);
+        assert!(!store.finish_job("a/1", &jobs[0], &model, 1, &vectors, |_| ()).await.unwrap(), "done");
+        assert_eq!(store.job_counts().await.unwrap().depth(), 0);
+        assert_eq!(store.count_vectors(&model, &saved.project).await.unwrap(), 2);
+
+        for projects in [None, Some([saved.project.clone()])] {
+            let projects = projects.as_ref().map(<[_; 1]>::as_slice);
+            let near = store.nearest_vectors(&model, projects, &[0.1, 1.0, 0.0]).await.unwrap();
+            assert_eq!(near.len(), 2, "{near:?}");
+            assert_eq!(near[0].1, 1);
+        }
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_change_makes_the_job_under_way_void() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let mut saved = memory(None);
+        save(&store, &saved).await;
+        let old = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        saved.version = 1;
+        saved.revision = 2;
+        save(&store, &saved).await;
+        let one = [vec![1.0, 0.0, 0.0]];
+        assert!(!store.finish_job("a/1", &old[0], &model, 1, &one, |_| ()).await.unwrap());
+        let new = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!((new[0].revision, new[0].attempts), (2, 1));
+        assert!(store.finish_job("a/1", &new[0], &model, 2, &one, |_| ()).await.unwrap());
+        // Fewer passages than before leave none of the old ones.
+        saved.version = 2;
+        save(&store, &saved).await;
+        let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert!(
+            store
+                .finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
+                .await
+                .unwrap()
+        );
+        saved.version = 3;
+        save(&store, &saved).await;
+        let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
+        assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0)]);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let saved = memory(None);
+        save(&store, &saved).await;
+        let first = store.claim_jobs("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
+        let second = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!(second[0].attempts, 2, "the lapsed lease is another's");
+        store.fail_job("a/1", &first[0], None, "late").await.unwrap();
+        assert_eq!(store.job_counts().await.unwrap().leased, 1, "a late word changes nothing");
+        store.fail_job("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
+        assert!(
+            store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            "it is not due"
+        );
+        let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
+        assert_eq!(waiting[0].error.as_deref(), Some("again later"));
+        assert_eq!(waiting[0].title, saved.title);
+        let (leased, next) = store.jobs_ahead(JobKind::Embed).await.unwrap();
+        assert!(!leased && next.is_some());
+
+        save(&store, &Memory { version: 1, ..saved.clone() }).await;
+        let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!(third[0].attempts, 1, "a change begins anew");
+        store.release_jobs("b/1", &third).await.unwrap();
+        let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!(third[0].attempts, 1, "given back is not tried");
+        store.fail_job("b/1", &third[0], None, "never").await.unwrap();
+        assert_eq!(store.job_counts().await.unwrap().dead, 1);
+        assert_eq!(store.retry_jobs().await.unwrap(), 1);
+        assert_eq!(store.claim_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
+        store.orphaned_jobs().await.unwrap();
+        assert_eq!(
+            store.claim_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
+            1,
+            "its process ended"
+        );
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn many_workers_never_get_the_same_job() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = std::sync::Arc::new(open(dir.path()).await);
+        for _ in 0..60 {
+            save(&store, &memory(None)).await;
+        }
+        let workers = (0..4).map(|n| {
+            let store = std::sync::Arc::clone(&store);
+            tokio::spawn(async move {
+                let owner = format!("w/{n}");
+                let mut got = Vec::new();
+                loop {
+                    let jobs = store.claim_jobs(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
+                    if jobs.is_empty() {
+                        return got;
+                    }
+                    got.extend(jobs.into_iter().map(|job| job.memory));
+                }
+            })
+        });
+        let mut all = Vec::new();
+        for worker in workers.collect::<Vec<_>>() {
+            all.extend(worker.await.unwrap());
+        }
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!((all.len(), count), (60, 60));
+    });
+}
+
+#[test]
+fn vectors_go_and_move_with_their_memories() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let (stays, mut goes) = (memory(None), memory(None));
+        for saved in [&stays, &goes] {
+            save(&store, saved).await;
+        }
+        for job in store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
+            store.finish_job("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
+        }
+        assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
+        let other = Project::parse("other").unwrap();
+        let (id, to) = (stays.id, other.clone());
+        let mut moved = Memory { version: 1, ..stays.clone() };
+        moved.project = other.clone();
+        let done: Result<(), StoreError> = store
+            .transact(move |write| {
+                let (id, to, moved) = (id, to.clone(), moved.clone());
+                Box::pin(async move {
+                    write.tell(EventKind::ProjectMerged, &moved, None);
+                    write.changes.memories.push(moved);
+                    write.changes.moved.push((id, to));
+                    Ok(())
+                })
+            })
+            .await;
+        done.unwrap();
+        assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
+        goes.version = 1;
+        goes.deleted_at = Some(Timestamp::now());
+        let gone = goes.clone();
+        let done: Result<(), StoreError> = store
+            .transact(move |write| {
+                let gone = gone.clone();
+                Box::pin(async move {
+                    write.tell(EventKind::MemoryDeleted, &gone, None);
+                    write.changes.void_jobs.push(gone.id);
+                    write.changes.memories.push(gone);
+                    Ok(())
+                })
+            })
+            .await;
+        done.unwrap();
+        assert!(places(&store, &model, &goes.project).await.is_empty());
+        let near = store.nearest_vectors(&model, None, &[1.0; 3]).await.unwrap();
+        assert_eq!(near.len(), 1, "the graph forgets too");
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let old = model(&store).await;
+        let saved = memory(None);
+        put(&store, saved.clone()).await.unwrap();
+        let (last, count) = store.queue_missing(&old, None, 10).await.unwrap();
+        assert_eq!((last.as_ref(), count), (Some(&saved.id), 1));
+        assert_eq!(store.queue_missing(&old, last.as_ref(), 10).await.unwrap(), (None, 0));
+        let job = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
+        assert_eq!(job.queued_at, None);
+        store.finish_job("a/1", &job, &old, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
+        assert_eq!(store.queue_missing(&old, None, 10).await.unwrap().1, 0, "it has its vectors");
+
+        let new = StoredModel::new("test/other", 2, ModelState::Building);
+        store.add_model(&new).await.unwrap();
+        assert_eq!(store.queue_missing(&new, None, 10).await.unwrap().1, 1);
+        store.activate_model(&new).await.unwrap();
+        let models = store.models().await.unwrap();
+        assert_eq!((models[0].name.as_str(), models[0].state), ("test/other", ModelState::Active));
+        assert_eq!((models[1].name.as_str(), models[1].state), ("test/model", ModelState::Building));
+        store.drop_model(&models[1]).await.unwrap();
+        assert_eq!(store.models().await.unwrap().len(), 1);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn what_was_spent_and_whether_it_is_paused_is_remembered() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let one = cerebro_core::pace::Spent { tokens: 5, requests: 1 };
+        assert_eq!(store.spent("2026-11-22").await.unwrap(), cerebro_core::pace::Spent::default());
+        store.spend("2026-11-22", &model.name, one).await.unwrap();
+        store.spend("2026-11-22", &model.name, one).await.unwrap();
+        store.spend("2026-11-23", &model.name, one).await.unwrap();
+        let spent = store.spent("2026-11-22").await.unwrap();
+        assert_eq!((spent.tokens, spent.requests), (10, 2));
+        assert!(!store.worker_is_paused().await.unwrap());
+        store.pause_worker(true).await.unwrap();
+        assert!(store.worker_is_paused().await.unwrap());
+        store.close().await.unwrap();
+    });
+}

@@ -1,0 +1,210 @@
+//! The database: the only place that knows SurrealDB and its language.
+//!
+//! Reads return [`cerebro_core::domain`] values. Writes go through [`Store::transact`], which holds the one
+//! writer of this process from the reads of a decision to its commit, and commits everything with the
+//! events that tell it. Whoever follows the log is called after each commit, in order.
+
+mod attempts;
+mod browse;
+mod dump;
+mod error;
+mod examine;
+mod job;
+mod migrate;
+mod overview;
+mod peers;
+mod read;
+mod relation;
+mod row;
+mod space;
+mod statement;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod topic;
+mod vector;
+mod write;
+
+use std::path::Path;
+
+pub use browse::DeletedFilter;
+use cerebro_engine::Engine;
+pub use cerebro_engine::{
+    Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Visitor, script, secret,
+};
+pub use dump::RowCounts;
+pub use error::StoreError;
+pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
+pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
+pub use overview::{Overview, OverviewLimits, Side};
+pub use peers::Places;
+pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use relation::{Provenance, StoredRelation};
+use surrealdb::types::Variables;
+pub use topic::Topic;
+pub use vector::{ModelState, StoredModel, StoredVector};
+pub use write::{Changes, Committed, Happened, Step, Write};
+
+use cerebro_core::domain::Timestamp;
+
+/// The name under which the one writer of an embedded store numbers its events.
+const EMBEDDED_WRITER: &str = "local";
+
+type Follower = Box<dyn Fn(&Committed) + Send + Sync>;
+type Clock = fn() -> Timestamp;
+
+/// The open store.
+pub struct Store {
+    /// Its folder; none where it is on a server.
+    dir: Option<std::path::PathBuf>,
+    engine: Engine,
+    closing: std::sync::atomic::AtomicBool,
+    writer: String,
+    position: tokio::sync::Mutex<write::Position>,
+    /// Held by whoever changes vectors, so that the order of the changes is known.
+    vectors: tokio::sync::Mutex<()>,
+    follower: Follower,
+    clock: Clock,
+}
+
+impl Store {
+    /// Opens or creates the store in `dir` and brings its schema up to date.
+    ///
+    /// `follower` is called with every commit, in order, while the writer waits: it must be quick.
+    ///
+    /// # Errors
+    /// [`EngineError::Locked`] when another process has it open, [`StoreError::SchemaTooNew`] when a newer
+    /// Cerebro wrote it, [`EngineError::Open`] otherwise.
+    pub async fn open(dir: &Path, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
+        make_folder(dir)?;
+        let engine = Engine::open(dir).await?;
+        Self::over(engine, Some(dir), EMBEDDED_WRITER.to_owned(), clock, follower).await
+    }
+
+    /// Opens a database on a server, which others may have open too, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`EngineError::Unreachable`], [`EngineError::Remote`], or those of the schema as above.
+    pub async fn connect(remote: Remote, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
+        let writer = remote.writer.clone();
+        Self::over(Engine::connect(remote).await?, None, writer, clock, follower).await
+    }
+
+    async fn over(
+        engine: Engine,
+        dir: Option<&Path>,
+        writer: String,
+        clock: Clock,
+        follower: Follower,
+    ) -> Result<Self, StoreError> {
+        if let Err(error) = migrate::migrate(&engine).await {
+            // The lock goes with it, so that another binary may open the store at once.
+            if let Err(closing) = engine.close().await {
+                tracing::warn!(%closing, "the store did not close cleanly");
+            }
+            return Err(error);
+        }
+        Ok(Self {
+            dir: dir.map(Path::to_path_buf),
+            engine,
+            closing: false.into(),
+            writer,
+            position: tokio::sync::Mutex::new(write::Position::unknown()),
+            vectors: tokio::sync::Mutex::new(()),
+            follower,
+            clock,
+        })
+    }
+
+    /// The newest schema version that this binary knows, which an open store has.
+    pub fn schema_version() -> u32 {
+        migrate::newest()
+    }
+
+    /// The name under which this process numbers its events.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// The present moment, as the clock that was given at opening tells it.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// Lets the write under way finish and takes no other.
+    pub async fn drain(&self) {
+        let _last = self.position.lock().await;
+        self.closing.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    /// Holds writers off until the guard is dropped.
+    pub async fn pause(&self) -> impl Drop + '_ {
+        self.position.lock().await
+    }
+
+    /// Closes the database and releases its lock.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the engine could not flush; what was acknowledged is safe all the same.
+    pub async fn close(self) -> Result<(), StoreError> {
+        Ok(self.engine.close().await?)
+    }
+
+    /// Rewrites the database's files without what was deleted or replaced. Readers and writers go on.
+    ///
+    /// # Errors
+    /// [`StoreError`] of an engine that cannot, or of a server that does not let this user.
+    pub async fn compact(&self) -> Result<(), StoreError> {
+        self.engine()?.run(statement::COMPACT, Variables::new()).await?;
+        Ok(())
+    }
+
+    /// Runs a query of a person, as a reader of the database.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`] when it cannot be parsed, has too many statements or takes too long. A
+    /// statement that fails says so in its own answer.
+    pub async fn read(&self, query: Query) -> Result<Vec<Answer>, StoreError> {
+        Ok(self.engine()?.read(query).await?)
+    }
+
+    /// Makes a live endpoint over the store: what to serve, and what its visitors need.
+    ///
+    /// # Errors
+    /// [`EngineError::Studio`] with the engine's words.
+    pub async fn open_endpoint(&self) -> Result<(Endpoint, axum::Router, Visitor), StoreError> {
+        Ok(self.engine()?.endpoint().await?)
+    }
+
+    /// Closes an endpoint of this store. Must come before the store closes: its connections hold it open.
+    pub async fn close_endpoint(&self, endpoint: Endpoint) {
+        endpoint.close(&self.engine).await;
+    }
+
+    fn engine(&self) -> Result<&Engine, StoreError> {
+        if self.closing.load(std::sync::atomic::Ordering::SeqCst) {
+            return Err(StoreError::Closed);
+        }
+        Ok(&self.engine)
+    }
+
+    /// Whether others write to the same database.
+    pub fn is_shared(&self) -> bool {
+        self.engine.is_shared()
+    }
+
+    /// Refuses a write while the disk is nearly full. A server looks after its own.
+    fn check_space(&self) -> Result<(), StoreError> {
+        self.dir.as_deref().map_or(Ok(()), |dir| Ok(space::check(dir)?))
+    }
+
+    fn announce(&self, committed: &Committed) {
+        (self.follower)(committed);
+    }
+}
+
+fn make_folder(dir: &Path) -> Result<(), StoreError> {
+    let failed =
+        |error: std::io::Error| EngineError::Open { dir: dir.to_path_buf(), reason: error.to_string() };
+    Ok(std::fs::create_dir_all(dir).map_err(failed)?)
+}

@@ -1,0 +1,88 @@
+//! Brings a store to this binary's schema: numbered files, applied in order, never edited.
+
+use sha2::{Digest, Sha256};
+use surrealdb::types::{SurrealValue, Value, Variables};
+
+use super::{Engine, StoreError, attempts::Attempts, statement};
+
+struct Migration {
+    version: u32,
+    name: &'static str,
+    text: &'static str,
+}
+
+/// Every file of `schema/`, in order.
+const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "init", text: include_str!("../../../schema/0001_init.surql") },
+    Migration { version: 2, name: "worker", text: include_str!("../../../schema/0002_worker.surql") },
+    Migration { version: 3, name: "functions", text: include_str!("../../../schema/0003_functions.surql") },
+    Migration { version: 4, name: "entity", text: include_str!("../../../schema/0004_entity.surql") },
+];
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Applied {
+    version: i64,
+    checksum: String,
+}
+
+/// The newest schema version this binary knows.
+pub(super) fn newest() -> u32 {
+    MIGRATIONS.last().map_or(0, |migration| migration.version)
+}
+
+fn checksum(text: &str) -> String {
+    cerebro_core::text::hex(&Sha256::digest(text))
+}
+
+/// Applies what is missing, each migration in a transaction of its own together with its record. Of several
+/// processes that come at once, one applies it; the others look again.
+///
+/// # Errors
+/// [`StoreError::SchemaTooNew`] and [`StoreError::MigrationChanged`] leave the store untouched.
+pub(super) async fn migrate(engine: &Engine) -> Result<(), StoreError> {
+    let mut attempts = Attempts::default();
+    loop {
+        match migrate_once(engine).await {
+            Err(error) if error.is_retryable() => attempts.again().await?,
+            done => return done,
+        }
+    }
+}
+
+async fn migrate_once(engine: &Engine) -> Result<(), StoreError> {
+    engine.run(statement::MIGRATION_TABLE, Variables::new()).await?;
+    let mut results = engine.run(statement::MIGRATION_LIST, Variables::new()).await?;
+    let rows: Vec<Value> =
+        results.take(0).map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
+    let applied = rows
+        .into_iter()
+        .map(Applied::from_value)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| StoreError::Row { table: "migration", reason: error.to_string() })?;
+
+    let found = applied.iter().map(|row| u32::try_from(row.version).unwrap_or(u32::MAX)).max().unwrap_or(0);
+    if found > newest() {
+        return Err(StoreError::SchemaTooNew { found, supported: newest() });
+    }
+    for migration in MIGRATIONS {
+        match applied.iter().find(|row| row.version == i64::from(migration.version)) {
+            Some(row) if row.checksum != checksum(migration.text) => {
+                return Err(StoreError::MigrationChanged { version: migration.version });
+            }
+            Some(_) => {}
+            None => apply(engine, migration).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn apply(engine: &Engine, migration: &Migration) -> Result<(), StoreError> {
+    tracing::info!(version = migration.version, name = migration.name, "applying a migration");
+    let text = format!("BEGIN;\n{}\n{}\nCOMMIT;", migration.text, statement::MIGRATION_RECORD.text);
+    let mut vars = Variables::new();
+    vars.insert("version", i64::from(migration.version));
+    vars.insert("name", migration.name);
+    vars.insert("checksum", checksum(migration.text));
+    Ok(engine.script("migration", &text, vars).await.map(drop)?)
+}

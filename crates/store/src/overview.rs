@@ -1,0 +1,162 @@
+//! Reads that bring several lists at once.
+//!
+//! What a statement reads costs less than the statement itself, so that what one answer needs is asked for
+//! in one: all of it is then also of the same moment.
+
+use std::collections::BTreeMap;
+
+use surrealdb::types::{SurrealValue, Value};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, moments, one, take},
+    row::{MemoryRow, PromptRow, SessionRow, memory_record, parse, pin_slot, session_record},
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};
+
+/// What happened on one side of a moment in a session, nearest first.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// Live memories, each with the moment of its writing.
+    pub written: Vec<(Memory, Timestamp)>,
+    /// Prompts.
+    pub prompts: Vec<Prompt>,
+}
+
+/// What a project's context is made of; every list the newest first.
+#[derive(Debug)]
+pub struct Overview {
+    /// The last sessions of agents; a person's commands are left out.
+    pub sessions: Vec<Session>,
+    /// Pinned memories of the project, then those of the person.
+    pub pinned: Vec<Memory>,
+    /// The last memories of the project, then those of the person.
+    pub recent: Vec<Memory>,
+    /// The last prompts.
+    pub prompts: Vec<Prompt>,
+}
+
+/// How much an [`Overview`] holds at most.
+#[derive(Debug, Clone, Copy)]
+pub struct OverviewLimits {
+    /// Sessions of agents.
+    pub sessions: usize,
+    /// Pinned memories of the project, and of the person.
+    pub pinned: usize,
+    /// Recent memories of the project, and of the person.
+    pub recent: usize,
+    /// Prompts.
+    pub prompts: usize,
+}
+
+/// The lists of one answer, in order.
+struct Lists {
+    table: &'static str,
+    lists: std::vec::IntoIter<Value>,
+}
+
+impl Lists {
+    fn next(&mut self) -> Result<Vec<Value>, StoreError> {
+        match self.lists.next() {
+            Some(Value::Array(rows)) => Ok(rows.into_iter().collect()),
+            other => {
+                let reason = format!("a list was expected and not {other:?}");
+                Err(StoreError::Row { table: self.table, reason })
+            }
+        }
+    }
+}
+
+impl Store {
+    async fn lists(
+        &self,
+        table: &'static str,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Lists, StoreError> {
+        let mut results = self.engine()?.run(statement, vars.0).await?;
+        Ok(Lists { table, lists: take::<Value>(table, &mut results, 0)?.into_iter() })
+    }
+
+    /// A memory, deleted or not, with the session of its present revision.
+    pub async fn memory_in_session(
+        &self,
+        id: &MemoryId,
+    ) -> Result<Option<(Memory, Option<Session>)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Sitting {
+            sitting: Option<Value>,
+        }
+        let vars = Vars::new().with("ids", vec![memory_record(id)]);
+        let mut results = self.engine()?.run(statement::MEMORY_SITTING, vars.0).await?;
+        let Some(row) = one(take::<Value>("memory", &mut results, 0)?) else { return Ok(None) };
+        let sitting = Sitting::from_value(row.clone())
+            .map_err(|error| StoreError::Row { table: "session", reason: error.to_string() })?
+            .sitting
+            .filter(|sitting| matches!(sitting, Value::Object(_)));
+        let session = one(parse::<SessionRow, _>("session", sitting.into_iter().collect())?);
+        Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
+    }
+
+    /// What a session wrote and was asked before and after a moment, at most so many of each.
+    pub async fn around(
+        &self,
+        session: &SessionId,
+        at: Timestamp,
+        before: usize,
+        after: usize,
+    ) -> Result<(Side, Side), StoreError> {
+        let vars = Vars::new()
+            .with("sid", session_record(session))
+            .at("at", at)
+            .count("before", before)
+            .count("after", after);
+        let mut lists = self.lists("CREATED_IN", statement::SESSION_AROUND, vars).await?;
+        let (earlier, later) = (lists.next()?, lists.next()?);
+        let memories = parse::<MemoryRow, Memory>("memory", lists.next()?)?;
+        let memories: BTreeMap<MemoryId, Memory> =
+            memories.into_iter().map(|memory| (memory.id, memory)).collect();
+        let mut sides = [Side::default(), Side::default()];
+        for (side, (rows, limit, forward)) in
+            sides.iter_mut().zip([(earlier, before, false), (later, after, true)])
+        {
+            let is_full = rows.len() == limit;
+            let live = |(id, at)| Some((memories.get(&id).filter(|memory| memory.is_live())?.clone(), at));
+            side.written = moments(rows)?.into_iter().filter_map(live).collect();
+            if is_full && side.written.len() < limit {
+                // Deleted ones took the places of others.
+                side.written = self.written_in(session, at, forward, limit).await?;
+            }
+            side.prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
+        }
+        let [before, after] = sides;
+        Ok((before, after))
+    }
+
+    /// What a project's context is made of.
+    pub async fn overview(&self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
+        let own = Project::none();
+        let vars = Vars::new()
+            .with("project", project.as_str())
+            .with("own", own.as_str())
+            .with("pin", pin_slot(project))
+            .with("own_pin", pin_slot(&own))
+            .at("before", Timestamp::MAX)
+            .with("person", PERSON)
+            .count("sessions", limits.sessions)
+            .count("prompts", limits.prompts)
+            .count("pinned", limits.pinned)
+            .limit(limits.recent);
+        let mut lists = self.lists("memory", statement::PROJECT_OVERVIEW, vars).await?;
+        let sessions = parse::<SessionRow, _>("session", lists.next()?)?;
+        let mut memories = || -> Result<Vec<Memory>, StoreError> {
+            let rows = [lists.next()?, lists.next()?].concat();
+            parse::<MemoryRow, _>("memory", rows)
+        };
+        let (pinned, recent) = (memories()?, memories()?);
+        let prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
+        Ok(Overview { sessions, pinned, recent, prompts })
+    }
+}

@@ -1,0 +1,181 @@
+//! Relations between memories: derived by the worker, and put as a whole for each memory and method.
+
+use surrealdb::types::{RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, take},
+    row::{datetime, key, memory_id, memory_record, timestamp},
+    statement,
+};
+use cerebro_core::domain::{MemoryId, Timestamp};
+use cerebro_core::relate::{Relation, RelationKind, claim::Entity};
+
+/// Who says that memories are related.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Provenance<'a> {
+    /// The way it was found: `mentions`, `vectors` or `llm`.
+    pub method: &'a str,
+    /// The model that was asked, if one was.
+    pub model: Option<&'a str>,
+}
+
+/// An edge between two memories as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRelation {
+    /// The memory it leaves.
+    pub from: MemoryId,
+    /// The memory it goes to.
+    pub to: MemoryId,
+    /// What kind it is of; an edge of a newer kind is kept as it is named.
+    pub kind: String,
+    /// How strong: above 0, at most 1.
+    pub weight: f64,
+    /// What it was seen by.
+    pub evidence: Option<String>,
+    /// The way it was found.
+    pub method: String,
+    /// The model that was asked.
+    pub model: Option<String>,
+    /// When it was drawn.
+    pub at: Timestamp,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Row {
+    id: RecordId,
+    #[surreal(rename = "in")]
+    from: RecordId,
+    #[surreal(rename = "out")]
+    to: RecordId,
+    kind: String,
+    weight: f64,
+    evidence: Option<String>,
+    method: String,
+    model: Option<String>,
+    at: surrealdb::types::Datetime,
+}
+
+impl TryFrom<Row> for StoredRelation {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            from: memory_id("RELATES_TO", row.from)?,
+            to: memory_id("RELATES_TO", row.to)?,
+            kind: row.kind,
+            weight: row.weight,
+            evidence: row.evidence,
+            method: row.method,
+            model: row.model,
+            at: timestamp(row.at),
+        })
+    }
+}
+
+impl Store {
+    /// Puts what a method sees leaving a memory in the place of what it saw before. `false` when the memory
+    /// has another revision by now or is gone: then nothing was put.
+    ///
+    /// Edges are derived, as the index is: no event tells of them.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    pub async fn put_relations(
+        &self,
+        memory: &MemoryId,
+        revision: u32,
+        by: Provenance<'_>,
+        relations: &[Relation],
+    ) -> Result<bool, StoreError> {
+        let at = datetime(self.now());
+        let row = |relation: &Relation| Row {
+            id: RecordId::new("RELATES_TO", format!("{memory}-{}-{}", relation.kind.as_str(), relation.to)),
+            from: memory_record(memory),
+            to: memory_record(&relation.to),
+            kind: relation.kind.as_str().to_owned(),
+            weight: relation.weight,
+            evidence: relation.evidence.clone(),
+            method: by.method.to_owned(),
+            model: by.model.map(str::to_owned),
+            at,
+        };
+        let vars = Vars::new()
+            .with("memory", memory_record(memory))
+            .with("revision", i64::from(revision))
+            .with("method", by.method)
+            .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
+        let mut results = self.insist(statement::RELATION_PUT, vars).await?;
+        let put: Option<bool> = results
+            .take(0)
+            .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
+        Ok(put.unwrap_or(false))
+    }
+
+    /// A page of all relations, each with its key, in order of key.
+    pub async fn page_of_relations(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, StoredRelation)>, StoreError> {
+        let after = after.map(|key| RecordId::new("RELATES_TO", key));
+        let vars = Vars::new().with("table", "RELATES_TO").with("after", after).limit(limit);
+        let mut results = self.engine()?.run(statement::TABLE_PAGE, vars.0).await?;
+        let keyed = |row: Row| Ok((key("RELATES_TO", row.id.clone())?, StoredRelation::try_from(row)?));
+        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(keyed).collect()
+    }
+
+    /// The relations that leave any of the memories or come to them, the strongest first.
+    pub async fn relations(&self, ids: &[MemoryId], limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+        let vars = Vars::new().with("ids", ids).limit(limit);
+        let mut results = self.engine()?.run(statement::RELATION_LIST, vars.0).await?;
+        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+    }
+
+    /// All relations that claim something against a memory.
+    pub async fn claims(&self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
+        let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
+        let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
+        let mut results = self.engine()?.run(statement::RELATION_CLAIMS, vars.0).await?;
+        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+    }
+
+    /// Puts what a memory is about in the place of what a model said before.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    pub async fn put_entities(
+        &self,
+        memory: &MemoryId,
+        model: &str,
+        entities: &[Entity],
+    ) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct EntityRow {
+            memory: RecordId,
+            name: String,
+            kind: String,
+            model: String,
+            at: surrealdb::types::Datetime,
+        }
+        let at = datetime(self.now());
+        let row = |entity: &Entity| EntityRow {
+            memory: memory_record(memory),
+            name: entity.name.clone(),
+            kind: entity.kind.clone(),
+            model: model.to_owned(),
+            at,
+        };
+        let vars = Vars::new()
+            .with("memory", memory_record(memory))
+            .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
+        self.insist(statement::ENTITY_PUT, vars).await?;
+        Ok(())
+    }
+}

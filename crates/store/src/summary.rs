@@ -1,0 +1,32 @@
+//! A session's summary, which the session and one memory both hold.
+
+use super::{
+    Store, StoreError,
+    read::{Vars, one},
+    row::{memory_record, session_record},
+    statement,
+};
+use cerebro_core::domain::{Memory, MemoryId, Session, SessionId};
+
+impl Store {
+    /// The sessions that a memory was written in and that have this summary, or none.
+    pub async fn sessions_with_summary(
+        &self,
+        memory: &MemoryId,
+        summary: Option<&str>,
+    ) -> Result<Vec<Session>, StoreError> {
+        let vars =
+            Vars::new().with("memory", memory_record(memory)).with("summary", summary.map(str::to_owned));
+        self.sessions(statement::SESSION_WITH_SUMMARY, vars).await
+    }
+
+    /// A live memory that was written in a session and has this content.
+    pub async fn memory_with_content(
+        &self,
+        session: &SessionId,
+        content: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).with("content", content);
+        Ok(one(self.memories(statement::MEMORY_WITH_CONTENT, vars).await?))
+    }
+}

@@ -1,0 +1,383 @@
+//! The store on the real engine: what only the database can prove.
+
+use std::{future::Future, path::Path, time::Duration};
+
+use surrealdb::types::Variables;
+
+use super::{Answer, Engine, EngineError, Query, Store, StoreError, migrate};
+use cerebro_core::domain::{
+    EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+};
+
+/// SurrealDB needs deeper stacks than a test's thread has.
+pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(16 << 20)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(async { Box::pin(test).await })
+}
+
+fn moment(micros: i64) -> Timestamp {
+    Timestamp::from_microsecond(micros).unwrap()
+}
+
+fn clock_of_1990() -> Timestamp {
+    moment(631_152_000_000_000)
+}
+
+pub(super) async fn open(dir: &Path) -> Store {
+    Store::open(dir, Timestamp::now, Box::new(|_| {})).await.unwrap()
+}
+
+pub(super) fn memory(topic_key: Option<&str>) -> Memory {
+    Memory {
+        id: MemoryId::random(),
+        project: Project::parse("demo").unwrap(),
+        scope: Scope::Project,
+        kind: Kind::manual(),
+        title: "A title".to_owned(),
+        content: "Some content.".to_owned(),
+        topic_key: topic_key.map(str::to_owned),
+        tags: vec!["tag".to_owned()],
+        agent: "test".to_owned(),
+        session: None,
+        revision: 1,
+        duplicate_count: 0,
+        pinned: false,
+        created_at: moment(1_000_000),
+        updated_at: moment(2_000_000),
+        last_seen_at: moment(3_000_000),
+        deleted_at: None,
+        purged: false,
+        version: 0,
+    }
+}
+
+pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
+    store
+        .transact(move |write| {
+            let memory = memory.clone();
+            Box::pin(async move {
+                write.tell(EventKind::MemoryCreated, &memory, None);
+                write.changes.memories.push(memory);
+                Ok(())
+            })
+        })
+        .await
+}
+
+#[test]
+fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let put_in = memory(Some("topic/key"));
+        put(&store, put_in.clone()).await.unwrap();
+        let want = Memory { version: 1, ..put_in };
+        assert_eq!(store.memory(&want.id).await.unwrap().as_ref(), Some(&want));
+        let holder = store.topic_holder(&want.project, Scope::Project, "topic/key").await.unwrap();
+        assert_eq!(holder.as_ref(), Some(&want));
+        store.close().await.unwrap();
+        let store = open(dir.path()).await;
+        assert_eq!(store.memory(&want.id).await.unwrap(), Some(want));
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let first = memory(None);
+        put(&store, first.clone()).await.unwrap();
+        let stale = Memory { version: 7, title: "Stale".to_owned(), ..first.clone() };
+        assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict)));
+        let held = store.memory(&first.id).await.unwrap().unwrap();
+        assert_eq!((held.title.as_str(), held.version), ("A title", 1));
+        // The log has no trace and no gap.
+        let seqs: Vec<u64> =
+            store.events_after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
+        assert_eq!(seqs, [1]);
+        put(&store, memory(None)).await.unwrap();
+        let seqs: Vec<u64> =
+            store.events_after("local", 0, 10).await.unwrap().iter().map(|e| e.seq).collect();
+        assert_eq!(seqs, [1, 2]);
+    });
+}
+
+#[test]
+fn a_topic_key_has_one_live_holder() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        put(&store, memory(Some("a/b"))).await.unwrap();
+        assert!(matches!(put(&store, memory(Some("a/b"))).await, Err(StoreError::Conflict)));
+        let deleted = Memory { deleted_at: Some(moment(9)), ..memory(Some("a/b")) };
+        put(&store, deleted).await.unwrap();
+    });
+}
+
+#[test]
+fn an_edge_needs_both_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let refused: Result<(), StoreError> = store
+            .transact(|write| {
+                Box::pin(async move {
+                    let memory = memory(None);
+                    let at = write.at();
+                    write.changes.created_in.push((memory.id, SessionId::parse("nowhere").unwrap(), at));
+                    write.tell(EventKind::MemoryCreated, &memory, None);
+                    write.changes.memories.push(memory);
+                    Ok(())
+                })
+            })
+            .await;
+        assert!(matches!(refused, Err(StoreError::Engine(EngineError::Query { .. }))), "{refused:?}");
+        assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
+    });
+}
+
+#[test]
+fn time_rises_though_the_clock_went_back() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        put(&store, memory(None)).await.unwrap();
+        store.close().await.unwrap();
+        let store = Store::open(dir.path(), clock_of_1990, Box::new(|_| {})).await.unwrap();
+        put(&store, memory(None)).await.unwrap();
+        let events = store.events_after("local", 0, 10).await.unwrap();
+        assert!(events[1].at > events[0].at, "{events:?}");
+        assert!(events[1].at > clock_of_1990(), "{events:?}");
+    });
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_the_lock_released() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        open(dir.path()).await.close().await.unwrap();
+        let engine = Engine::open(dir.path()).await.unwrap();
+        let newer = "CREATE migration:99 CONTENT { version: 99, name: 'x', checksum: 'x', at: time::now() }";
+        engine.script("test", newer, Variables::new()).await.unwrap();
+        engine.close().await.unwrap();
+        for _ in 0..2 {
+            let refused = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.err();
+            let supported = migrate::newest();
+            assert!(
+                matches!(refused, Some(StoreError::SchemaTooNew { found: 99, supported: s }) if s == supported),
+                "{refused:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn the_queries_for_people_run_as_they_stand() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let session = Session {
+            id: SessionId::parse("s").unwrap(),
+            project: Project::parse("demo").unwrap(),
+            agent: "test".to_owned(),
+            directory: None,
+            started_at: moment(1),
+            seen_at: moment(1),
+            ended_at: None,
+            end_reason: None,
+            summary: None,
+            follows: None,
+        };
+        let began: Result<(), StoreError> = store
+            .transact(move |write| {
+                let session = session.clone();
+                Box::pin(async move {
+                    write.tell_session(EventKind::SessionStarted, &session);
+                    write.changes.sessions.push(session);
+                    Ok(())
+                })
+            })
+            .await;
+        began.unwrap();
+        put(&store, memory(None)).await.unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../surql/queries");
+        let mut count = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let answer = store.engine().unwrap().script("query", &text, Variables::new()).await;
+            assert!(answer.is_ok(), "{}: {:?}", path.display(), answer.err());
+            count += 1;
+            // People run them as readers. Following is for connections that stay, and `read` is none.
+            if !text.contains("LIVE SELECT") {
+                let faults: Vec<_> = read(&store, &text).await.into_iter().filter_map(|a| a.error).collect();
+                assert!(faults.is_empty(), "{}: {faults:?}", path.display());
+            }
+        }
+        assert!(count >= 14, "{count} queries");
+    });
+}
+
+async fn read(store: &Store, text: &str) -> Vec<Answer> {
+    let query = Query {
+        text: text.to_owned(),
+        params: serde_json::Map::new(),
+        rows_max: 100,
+        bytes_max: 100_000,
+        timeout: Duration::from_secs(20),
+    };
+    store.read(query).await.unwrap()
+}
+
+async fn one(store: &Store, text: &str) -> serde_json::Value {
+    let answer = read(store, text).await.pop().unwrap();
+    assert_eq!(answer.error, None, "{text}");
+    answer.value
+}
+
+#[test]
+fn the_functions_answer_what_they_say() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let (first, second) = (memory(Some("a/b")), memory(None));
+        for memory in [&first, &second] {
+            put(&store, memory.clone()).await.unwrap();
+        }
+        let relate = format!(
+            "RELATE memory:{}->RELATES_TO->memory:{} SET kind = 'similar', weight = 0.9f, method = 'test', at = time::now();
+             CREATE session:s SET project = 'demo', agent = 'test', started_at = time::now(), seen_at = time::now(), live = true;
+             RELATE memory:{}->CREATED_IN->session:s SET at = time::now()",
+            first.id, second.id, first.id
+        );
+        store.engine().unwrap().script("test", &relate, Variables::new()).await.unwrap();
+        assert_eq!(one(&store, "fn::cerebro::recent('demo', 1)").await.as_array().unwrap().len(), 1);
+        assert_eq!(one(&store, "fn::cerebro::recent('demo', 0)").await.as_array().unwrap().len(), 1);
+        assert_eq!(one(&store, "fn::cerebro::recent('other', 9)").await, serde_json::json!([]));
+        let topics = one(&store, "fn::cerebro::topics('demo')").await;
+        assert_eq!(topics[0]["topic_key"], "a/b");
+        assert_eq!(topics.as_array().unwrap().len(), 1);
+        let near = one(&store, &format!("fn::cerebro::neighbours(memory:{})", second.id)).await;
+        assert_eq!(near["related_from"][0]["id"], format!("memory:{}", first.id));
+        let story = one(&store, "fn::cerebro::story('s')").await;
+        assert_eq!(story["memories"][0]["id"], format!("memory:{}", first.id));
+        assert_eq!(story["session"]["agent"], "test");
+        let health = one(&store, "fn::cerebro::health()").await;
+        assert_eq!((&health["memories"], &health["orphans"]), (&2.into(), &1.into()), "{health}");
+        assert_eq!(health["schema"], migrate::newest());
+    });
+}
+
+#[test]
+fn the_nearest_memories_are_found_where_there_are_vectors() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let nearest = include_str!("../../../surql/queries/nearest.surql");
+        let asked = Memory { updated_at: moment(9_000_000), ..memory(None) };
+        let (near, far) = (memory(None), memory(None));
+        for memory in [&asked, &near, &far] {
+            put(&store, memory.clone()).await.unwrap();
+        }
+        assert_eq!(one(&store, nearest).await, serde_json::json!([]));
+        let vectors = format!(
+            "DEFINE TABLE vector_test SCHEMALESS;
+             CREATE model SET name = 'test', dimension = 2, table = 'vector_test', state = 'active', at = time::now();
+             INSERT INTO vector_test [
+                 {{ memory: memory:{}, passage: 0, embedding: [1f, 0f] }},
+                 {{ memory: memory:{}, passage: 0, embedding: [0.9f, 0.1f] }},
+                 {{ memory: memory:{}, passage: 0, embedding: [0f, 1f] }}]",
+            asked.id, near.id, far.id
+        );
+        store.engine().unwrap().script("test", &vectors, Variables::new()).await.unwrap();
+        let found = one(&store, nearest).await;
+        assert_eq!(found[0]["memory"], format!("memory:{}", near.id), "{found}");
+        assert_eq!(found[1]["memory"], format!("memory:{}", far.id), "{found}");
+    });
+}
+
+/// What the engine knows of users, tables and rows, as the program itself sees it.
+async fn everything(store: &Store) -> String {
+    let text = "RETURN (INFO FOR ROOT).{ users, accesses, namespaces }; INFO FOR NS; INFO FOR DB;
+                SELECT * FROM memory; SELECT * FROM RELATES_TO; SELECT * FROM session; SELECT * FROM event";
+    let mut results = store.engine().unwrap().script("everything", text, Variables::new()).await.unwrap();
+    (0..7).map(|at| format!("{:?}\n", results.take::<surrealdb::types::Value>(at).unwrap())).collect()
+}
+
+#[test]
+fn a_reader_changes_nothing_and_no_user_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        put(&store, memory(None)).await.unwrap();
+        let before = everything(&store).await;
+        assert!(!before.contains("DEFINE USER"), "{before}");
+        for text in [
+            "DELETE memory",
+            "CREATE memory:x",
+            "CREATE unknown:1",
+            "UPSERT unknown:1",
+            "INSERT INTO unknown { a: 1 }",
+            "UPDATE memory SET title = 'x'",
+            "DEFINE TABLE unknown",
+            "USE NS other DB other; CREATE x:1",
+            "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->RELATES_TO->$m SET kind = 'x', weight = 1f, method = 'x', at = time::now()",
+            "LET $m = (SELECT VALUE id FROM memory)[0]; RELATE $m->unknown->$m",
+            "SELECT * FROM unknown",
+        ] {
+            read(&store, text).await;
+            assert_eq!(everything(&store).await, before, "{text}");
+        }
+        let (endpoint, _routes, _visitor) = store.open_endpoint().await.unwrap();
+        assert!(everything(&store).await.contains("DEFINE USER studio ON DATABASE"));
+        store.close_endpoint(endpoint).await;
+        assert_eq!(everything(&store).await, before);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
+    use super::Provenance;
+    use cerebro_core::relate::{Relation, RelationKind};
+
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let (one, two, gone) =
+            (memory(None), memory(None), Memory { deleted_at: Some(moment(4_000_000)), ..memory(None) });
+        for put_in in [&one, &two, &gone] {
+            put(&store, put_in.clone()).await.unwrap();
+        }
+        let to = |memory: &Memory, weight| Relation {
+            to: memory.id,
+            kind: RelationKind::MentionsSame,
+            weight,
+            evidence: Some("a.rs".to_owned()),
+        };
+        let by = Provenance { method: "mentions", model: None };
+        let edges = async || -> Vec<(MemoryId, MemoryId, f64)> {
+            let all = store.relations(&[one.id, two.id], 10).await.unwrap();
+            all.into_iter().map(|edge| (edge.from, edge.to, edge.weight)).collect()
+        };
+        for _ in 0..2 {
+            let both = [to(&two, 0.5), to(&gone, 0.9)];
+            assert!(store.put_relations(&one.id, 1, by, &both).await.unwrap());
+            assert_eq!(edges().await, [(one.id, two.id, 0.5)]);
+        }
+        assert!(store.put_relations(&one.id, 1, by, &[to(&two, 0.25)]).await.unwrap());
+        assert!(!store.put_relations(&one.id, 2, by, &[]).await.unwrap(), "another revision");
+        assert!(!store.put_relations(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
+        assert_eq!(edges().await, [(one.id, two.id, 0.25)]);
+        assert!(store.put_relations(&one.id, 1, by, &[]).await.unwrap());
+        assert_eq!(edges().await, []);
+        store.close().await.unwrap();
+    });
+}

@@ -1,0 +1,65 @@
+//! Topic keys: who holds one, and which are in use.
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, one, take},
+    row::{memory_id, timestamp, topic_slot},
+    statement,
+};
+use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
+
+/// A topic key in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// The key.
+    pub key: String,
+    /// The memory that holds it.
+    pub memory: MemoryId,
+    /// Its title.
+    pub title: String,
+    /// Who wrote it.
+    pub agent: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// The live memory that holds a topic key.
+    pub async fn topic_holder(
+        &self,
+        project: &Project,
+        scope: Scope,
+        key: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let vars = Vars::new().with("topic", topic_slot(project, scope, key));
+        Ok(one(self.memories(statement::MEMORY_TOPIC_HOLDER, vars).await?))
+    }
+
+    /// The topic keys in use in a project, with the memories that hold them, newest first.
+    pub async fn topics(&self, project: &Project, limit: usize) -> Result<Vec<Topic>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            id: RecordId,
+            title: String,
+            topic_key: String,
+            agent: String,
+            updated_at: Datetime,
+        }
+        let vars = Vars::new().with("project", project.as_str()).limit(limit);
+        let mut results = self.engine()?.run(statement::MEMORY_TOPICS, vars.0).await?;
+        let topics: Vec<Row> = take("memory", &mut results, 0)?;
+        let topic = |row: Row| {
+            Ok(Topic {
+                key: row.topic_key,
+                memory: memory_id("memory", row.id)?,
+                title: row.title,
+                agent: row.agent,
+                at: timestamp(row.updated_at),
+            })
+        };
+        topics.into_iter().map(topic).collect()
+    }
+}

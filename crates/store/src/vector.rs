@@ -1,0 +1,468 @@
+//! The vectors of memories, in a table for each model, and what the worker must remember beside them.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use surrealdb::types::{RecordId, SurrealValue, Variables};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, one, take},
+    row::{datetime, memory_id, memory_record},
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{MemoryId, Project};
+use cerebro_core::pace::Spent;
+
+/// Longest part of a model's name in the name of its table.
+const SLUG_CHARS_MAX: usize = 40;
+
+/// Whether searches ask a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelState {
+    /// They do.
+    Active,
+    /// Its vectors are not complete yet.
+    Building,
+}
+
+/// A model whose vectors the store holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredModel {
+    /// As the provider names it.
+    pub name: String,
+    /// How many numbers its vectors have.
+    pub dimension: usize,
+    /// Where they are.
+    pub table: String,
+    /// Whether they are complete.
+    pub state: ModelState,
+}
+
+/// The vector of one passage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredVector {
+    /// Where it stands in the order of pages.
+    pub place: String,
+    /// Whose passage it is.
+    pub memory: MemoryId,
+    /// Which one, from 0.
+    pub passage: u32,
+    /// The vector.
+    pub embedding: Vec<f32>,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ModelRow {
+    name: String,
+    dimension: i64,
+    table: String,
+    state: String,
+    at: surrealdb::types::Datetime,
+}
+
+/// The name of a model's table: what can be read of its name, and a part of a digest, since that is not all.
+fn table_of(model: &str) -> String {
+    let slug: String = model
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .take(SLUG_CHARS_MAX)
+        .collect();
+    let digest = cerebro_core::text::hex(&Sha256::digest(model)[..3]);
+    format!("vector_{slug}_{digest}")
+}
+
+impl StoredModel {
+    /// A model as the store would hold it.
+    pub fn new(name: &str, dimension: usize, state: ModelState) -> Self {
+        Self { name: name.to_owned(), dimension, table: table_of(name), state }
+    }
+
+    fn record(&self) -> RecordId {
+        RecordId::new("model", self.table.as_str())
+    }
+
+    /// Fills a template: names of tables are made of letters, digits and `_` only.
+    fn fill(&self, template: Statement) -> String {
+        let model: String =
+            self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
+        template
+            .text
+            .replace("{table}", &self.table)
+            .replace("{dimension}", &self.dimension.to_string())
+            .replace("{model}", &model)
+    }
+}
+
+impl Store {
+    async fn on_table(
+        &self,
+        model: &StoredModel,
+        template: Statement,
+        vars: Variables,
+    ) -> Result<surrealdb::IndexedResults, StoreError> {
+        Ok(self.engine()?.script(template.name, &model.fill(template), vars).await?)
+    }
+
+    /// The models whose vectors the store holds, the active one first.
+    pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
+        let mut results = self.engine()?.run(statement::MODEL_LIST, Variables::new()).await?;
+        let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
+        let mut models: Vec<StoredModel> = rows
+            .into_iter()
+            .map(|row| StoredModel {
+                dimension: usize::try_from(row.dimension).unwrap_or(0),
+                state: if row.state == "active" { ModelState::Active } else { ModelState::Building },
+                name: row.name,
+                table: row.table,
+            })
+            .collect();
+        models.sort_by_key(|model| model.state != ModelState::Active);
+        Ok(models)
+    }
+
+    /// Makes the table of a model and notes it.
+    pub async fn add_model(&self, model: &StoredModel) -> Result<(), StoreError> {
+        self.on_table(model, statement::VECTOR_TABLE, Variables::new()).await?;
+        let state = if model.state == ModelState::Active { "active" } else { "building" };
+        let row = ModelRow {
+            name: model.name.clone(),
+            dimension: i64::try_from(model.dimension).unwrap_or(i64::MAX),
+            table: model.table.clone(),
+            state: state.to_owned(),
+            at: datetime(self.now()),
+        };
+        self.insist(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
+            .await
+            .map(drop)
+    }
+
+    /// Lets searches ask this model and no other from now on. The other's vectors are still there.
+    pub async fn activate_model(&self, model: &StoredModel) -> Result<(), StoreError> {
+        let vars = Vars::new().with("id", model.record()).at("now", self.now());
+        self.insist(statement::MODEL_SWITCH, vars).await.map(drop)
+    }
+
+    /// Takes a model and its vectors away.
+    pub async fn drop_model(&self, model: &StoredModel) -> Result<(), StoreError> {
+        let vars = Vars::new().with("table", model.table.as_str());
+        self.on_table(model, statement::VECTOR_DROP, vars.0).await.map(drop)
+    }
+
+    /// A page of the vectors of a project (the empty one holds the personal ones) in order of place.
+    pub async fn page_of_vectors(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<StoredVector>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            place: String,
+            memory: RecordId,
+            passage: i64,
+            embedding: Vec<f64>,
+        }
+        let vars = Vars::new().with("project", project.as_str()).with("after", after).limit(limit);
+        let mut results = self.on_table(model, statement::VECTOR_PAGE, vars.0).await?;
+        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        #[expect(clippy::cast_possible_truncation, reason = "they were made of such")]
+        rows.into_iter()
+            .map(|row| {
+                Ok(StoredVector {
+                    place: row.place,
+                    memory: memory_id("vector", row.memory)?,
+                    passage: u32::try_from(row.passage).unwrap_or(0),
+                    embedding: row.embedding.into_iter().map(|x| x as f32).collect(),
+                })
+            })
+            .collect()
+    }
+
+    /// How many vectors a project has.
+    pub async fn count_vectors(&self, model: &StoredModel, project: &Project) -> Result<usize, StoreError> {
+        let vars = Vars::new().with("project", project.as_str());
+        let mut results = self.on_table(model, statement::VECTOR_COUNT, vars.0).await?;
+        let counts: Vec<i64> = take("vector", &mut results, 0)?;
+        Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
+    }
+
+    /// Passages near to a vector by the model's index, with their exact distances, the nearest first: of
+    /// some projects, or of all.
+    pub async fn nearest_vectors(
+        &self,
+        model: &StoredModel,
+        projects: Option<&[Project]>,
+        vector: &[f32],
+    ) -> Result<Vec<(MemoryId, u32, f32)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            memory: RecordId,
+            passage: i64,
+            distance: f64,
+        }
+        let vector: Vec<f64> = vector.iter().map(|x| f64::from(*x)).collect();
+        let vars = Vars::new().with("vector", vector);
+        let (template, vars) = match projects {
+            None => (statement::VECTOR_NEAREST, vars),
+            Some(projects) => {
+                let names: Vec<String> = projects.iter().map(|project| project.as_str().to_owned()).collect();
+                (statement::VECTOR_NEAREST_WITHIN, vars.with("projects", names))
+            }
+        };
+        let mut results = self.on_table(model, template, vars.0).await?;
+        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a distance is at most 2")]
+        rows.into_iter()
+            .map(|row| {
+                let passage = u32::try_from(row.passage).unwrap_or(0);
+                Ok((memory_id("vector", row.memory)?, passage, row.distance as f32))
+            })
+            .collect()
+    }
+
+    /// The revisions of which the memories have vectors.
+    pub(super) async fn vectors_of(
+        &self,
+        model: &StoredModel,
+        ids: &[MemoryId],
+    ) -> Result<HashMap<MemoryId, i64>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            memory: RecordId,
+            revision: i64,
+        }
+        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+        let mut results =
+            self.on_table(model, statement::VECTOR_HAVE, Vars::new().with("ids", ids).0).await?;
+        let rows: Vec<Row> = take("vector", &mut results, 0)?;
+        rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
+    }
+
+    /// Adds to what was spent on a day (`2026-11-22`) with a model.
+    pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            id: RecordId,
+            day: String,
+            model: String,
+            tokens: i64,
+            requests: i64,
+        }
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let row = Row {
+            id: RecordId::new("spent", format!("{day}-{model}")),
+            day: day.to_owned(),
+            model: model.to_owned(),
+            tokens: count(spent.tokens),
+            requests: count(spent.requests),
+        };
+        self.insist(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+    }
+
+    /// What was spent on a day with all models.
+    pub async fn spent(&self, day: &str) -> Result<Spent, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            tokens: i64,
+            requests: i64,
+        }
+        let mut results = self.engine()?.run(statement::SPENT_GET, Vars::new().with("day", day).0).await?;
+        let rows: Vec<Row> = take("spent", &mut results, 0)?;
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        Ok(one(rows)
+            .map(|row| Spent { tokens: count(row.tokens), requests: count(row.requests) })
+            .unwrap_or_default())
+    }
+
+    /// Whether a person told the worker to pause.
+    pub async fn worker_is_paused(&self) -> Result<bool, StoreError> {
+        let mut results = self.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
+        Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
+    }
+
+    /// Tells the worker to pause, or to go on; it holds over restarts.
+    pub async fn pause_worker(&self, paused: bool) -> Result<(), StoreError> {
+        self.insist(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use super::*;
+    use crate::{
+        JobKind,
+        tests::{memory, open, run},
+    };
+    use cerebro_core::domain::{EventKind, Memory, Timestamp};
+
+    const DIMENSION: usize = 48;
+    const K: usize = 10;
+
+    #[test]
+    fn tables_have_plain_names_and_differ() {
+        let table = table_of("local/All-MiniLM'; REMOVE");
+        assert!(table.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{table}");
+        assert_ne!(table_of("a/b"), table_of("a-b"));
+    }
+
+    /// Vectors in clusters, as texts about some subjects have them; the same for the same seed.
+    fn vector(seed: u64) -> Vec<f32> {
+        let numbers = |seed: u64| {
+            let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+            (0..DIMENSION).map(move |_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                ((state >> 40) as f32) / ((1_u64 << 24) as f32) - 0.5
+            })
+        };
+        let mixed: Vec<f32> = numbers(seed % 17 + 1_000_000)
+            .zip(numbers(seed + 1))
+            .map(|(topic, own)| topic + 0.7 * own)
+            .collect();
+        let length = mixed.iter().map(|x| x * x).sum::<f32>().sqrt();
+        mixed.into_iter().map(|x| x / length).collect()
+    }
+
+    type Held = BTreeMap<MemoryId, (Memory, Vec<f32>)>;
+
+    /// Puts memories with jobs, or takes them away, in one commit.
+    async fn write(store: &Store, memories: Vec<Memory>) {
+        let written: Result<(), StoreError> = store
+            .transact(move |write| {
+                let memories = memories.clone();
+                Box::pin(async move {
+                    for memory in memories {
+                        if memory.is_live() {
+                            write.tell(EventKind::MemoryUpdated, &memory, None);
+                            write.changes.jobs.push((memory.id, memory.revision));
+                        } else {
+                            write.tell(EventKind::MemoryDeleted, &memory, None);
+                            write.changes.void_jobs.push(memory.id);
+                        }
+                        write.changes.memories.push(memory);
+                    }
+                    Ok(())
+                })
+            })
+            .await;
+        written.unwrap();
+    }
+
+    /// Does what is queued.
+    async fn work(store: &Store, model: &StoredModel, held: &Held) {
+        loop {
+            let until = Timestamp::now() + Duration::from_secs(60);
+            let jobs = store.claim_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
+            if jobs.is_empty() {
+                return;
+            }
+            for job in jobs {
+                let vectors = [held[&job.memory].1.clone()];
+                assert!(store.finish_job("w/1", &job, model, job.revision, &vectors, |_| ()).await.unwrap());
+            }
+        }
+    }
+
+    /// The share of the truly nearest that the index finds, over some questions.
+    async fn recall(store: &Store, model: &StoredModel, held: &Held, projects: Option<&[Project]>) -> f64 {
+        let (mut found, mut wanted) = (0, 0);
+        for seed in 0..40 {
+            let question = vector(5_000_000 + seed);
+            let inside = |memory: &Memory| projects.is_none_or(|all| all.contains(&memory.project));
+            let mut exact: Vec<(f32, &MemoryId)> = held
+                .values()
+                .filter(|(memory, _)| inside(memory))
+                .map(|(memory, vector)| (vector.iter().zip(&question).map(|(a, b)| a * b).sum(), &memory.id))
+                .collect();
+            exact.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+            let near = store.nearest_vectors(model, projects, &question).await.unwrap();
+            for (memory, ..) in &near {
+                assert!(held.contains_key(memory), "a ghost");
+                assert!(inside(&held[memory].0), "of another project");
+            }
+            wanted += exact.len().min(K);
+            found +=
+                exact.iter().take(K).filter(|(_, id)| near.iter().take(K).any(|(n, ..)| n == *id)).count();
+        }
+        found as f64 / wanted as f64
+    }
+
+    async fn assert_recall(store: &Store, model: &StoredModel, held: &Held, when: &str) {
+        let all = recall(store, model, held, None).await;
+        assert!(all >= 0.98, "{when}: {all} of the nearest are found");
+        let one = [Project::parse("p1").unwrap()];
+        let within = recall(store, model, held, Some(&one)).await;
+        assert!(within >= 0.98, "{when}: {within} of the nearest of a project are found");
+    }
+
+    #[test]
+    fn the_index_finds_what_is_near_also_after_churn_and_a_reopen() {
+        let dir = tempfile::tempdir().unwrap();
+        run(async {
+            let mut store = open(dir.path()).await;
+            let model = StoredModel::new("test/near", DIMENSION, ModelState::Active);
+            store.add_model(&model).await.unwrap();
+            let mut held = Held::new();
+            let mut seed = 0;
+            for round in 0_u64..4 {
+                let mut batch = Vec::new();
+                for n in 0..150 {
+                    seed += 1;
+                    let mut new = memory(None);
+                    new.project = Project::parse(&format!("p{}", n % 3)).unwrap();
+                    held.insert(new.id, (new.clone(), vector(seed)));
+                    batch.push(new);
+                }
+                // A third of what was there is changed, some of it goes.
+                for id in held.keys().copied().collect::<Vec<_>>() {
+                    let Some((old, place)) =
+                        held.get_mut(&id).filter(|(old, _)| batch.iter().all(|b| b.id != old.id))
+                    else {
+                        continue;
+                    };
+                    seed += 1;
+                    match seed % 6 {
+                        0 => {
+                            old.deleted_at = Some(Timestamp::now());
+                            batch.push(old.clone());
+                            held.remove(&id);
+                        }
+                        1 | 2 => {
+                            old.revision += 1;
+                            *place = vector(seed);
+                            batch.push(old.clone());
+                        }
+                        _ => {}
+                    }
+                }
+                for part in batch.chunks(100) {
+                    write(&store, part.to_vec()).await;
+                }
+                for written in &batch {
+                    if let Some((memory, _)) = held.get_mut(&written.id) {
+                        memory.version += 1;
+                    }
+                }
+                work(&store, &model, &held).await;
+                assert_recall(&store, &model, &held, &format!("round {round}")).await;
+                if round % 2 == 1 {
+                    store.close().await.unwrap();
+                    store = open(dir.path()).await;
+                    assert_recall(&store, &model, &held, &format!("reopened after round {round}")).await;
+                }
+            }
+            store.close().await.unwrap();
+        });
+    }
+}

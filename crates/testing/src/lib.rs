@@ -1,0 +1,18 @@
+//! SurrealDB for the tests: a server, its own client, and a way into a store from beneath.
+//!
+//! A crate of its own for the same reason as `cerebro-engine`: the functions return boxed futures, so
+//! that the engine is not compiled once more with every test binary.
+
+mod client;
+mod server;
+
+pub use client::{Account, Client, News};
+pub use futures::future::BoxFuture;
+pub use server::{alter, serve};
+
+/// What the engine or the client said went wrong, in its own words.
+pub type Outcome<T> = Result<T, String>;
+
+fn words(error: impl std::fmt::Display) -> String {
+    format!("{error:#}")
+}
