@@ -7,7 +7,7 @@ use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
 use crate::home::HomeError;
 use crate::setup::SetupError;
-use cerebro_models::embed::EmbedError;
+use cerebro_models::provider::ProviderError;
 
 /// Whose fault it is; scripts tell it by the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,8 +129,8 @@ impl From<SetupError> for Error {
     }
 }
 
-impl From<EmbedError> for Error {
-    fn from(error: EmbedError) -> Self {
+impl From<ProviderError> for Error {
+    fn from(error: ProviderError) -> Self {
         Self::user(error)
     }
 }

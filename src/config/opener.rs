@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::Config;
 use crate::home::Home;
 use cerebro_core::pace::Budget;
-use cerebro_models::embed::{self, EmbedError, Provider, Settings, Shelf};
+use cerebro_models::embed::{self, Provider, Settings, Shelf};
 use cerebro_models::llm;
+use cerebro_models::provider::ProviderError;
 use cerebro_service::{Claiming, Embedding};
 
 impl Config {
@@ -16,7 +17,7 @@ impl Config {
         let file = home.config_file();
         let shelf = Shelf::new(home.models_dir(), home.runtime_dir());
         let open = move |wanted: Option<&str>| {
-            let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
+            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
             match wanted {
                 None => embed::open(&config.embeddings, &shelf),
                 Some(model) => embed::open(&naming(&config.embeddings, model), &shelf),
@@ -36,8 +37,8 @@ impl Config {
     fn claiming(&self, home: &Home) -> Claiming {
         let file = home.config_file();
         let read = move || {
-            let config = Config::read(&file).map_err(|error| EmbedError::Unusable(error.to_string()))?;
-            Ok::<llm::Settings, EmbedError>(config.relations)
+            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
+            Ok::<llm::Settings, ProviderError>(config.relations)
         };
         let wanted = {
             let read = read.clone();

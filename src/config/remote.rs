@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Config, ConfigError};
 use crate::home::Home;
-use cerebro_models::embed;
+use cerebro_models::provider::key_of_file;
 use cerebro_service::Settings;
 use cerebro_store::{Remote, Secret};
 
@@ -108,8 +108,9 @@ impl RemoteConfig {
         let database = name(or("CEREBRO_DB_DATABASE", &self.database)).map_err(invalid)?;
         let password = match (set(&self.password_env), &self.password_file) {
             (Some(password), _) => password,
-            (None, Some(file)) => embed::key_of_file(file)
-                .map_err(|error| invalid(format!("[remote] password_file: {error}")))?,
+            (None, Some(file)) => {
+                key_of_file(file).map_err(|error| invalid(format!("[remote] password_file: {error}")))?
+            }
             (None, None) => {
                 return Err(blame(format!(
                     "a database on a server ({url}) wants a password: set {} where the daemon starts, or name a \

@@ -20,8 +20,8 @@ use cerebro_core::relate::{
     RelationKind,
     claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit},
 };
-use cerebro_models::embed::EmbedError;
 use cerebro_models::llm::{Ask, Llm};
+use cerebro_models::provider::ProviderError;
 use cerebro_store::{Committed, Job, JobKind, Provenance};
 
 /// How often a model may mend an answer that does not fit.
@@ -107,7 +107,7 @@ impl ClaimBook {
 }
 
 /// Opens the language model of the settings; cheap.
-pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, EmbedError> + Send + Sync>;
+pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, ProviderError> + Send + Sync>;
 
 /// Who says how memories stand to each other.
 #[derive(Clone)]
@@ -186,17 +186,18 @@ impl Claimer {
         };
         tracing::debug!(%error, attempts = job.attempts, "a language model said nothing of use");
         let again = match &error {
-            EmbedError::Later { after, .. } => {
+            ProviderError::Later { after, .. } => {
                 self.breaker.fail(self.begun.elapsed(), *after);
                 let wait = pace::backoff(job.attempts, rand::random());
                 (job.attempts < pace::ATTEMPTS_MAX).then(|| store.now() + wait)
             }
-            EmbedError::Unusable(why) => {
-                *lock(&service.0.claims.fault) = Some(why.clone());
+            ProviderError::Refused { .. } => None,
+            // A person has to change something first.
+            fault => {
+                *lock(&service.0.claims.fault) = Some(fault.to_string());
                 self.breaker.fail(self.begun.elapsed(), Some(REST));
                 return Ok(store.release_jobs(&self.owner, std::slice::from_ref(job)).await?);
             }
-            EmbedError::Refused { .. } => None,
         };
         Ok(store.fail_job(&self.owner, job, again, &error.to_string()).await?)
     }
@@ -276,7 +277,7 @@ impl Service {
                 }
                 Err(misfit) if spent.requests > REPAIRS_MAX => {
                     let reason = misfit.to_string();
-                    return Err(EmbedError::Refused { provider: llm.name(), reason }.into());
+                    return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
                 }
                 Err(misfit) => {
                     turns.push(told.text);
@@ -376,7 +377,7 @@ fn read(text: &str, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Mi
 pub(super) enum ClaimError {
     /// The model's provider.
     #[error(transparent)]
-    Provider(#[from] EmbedError),
+    Provider(#[from] ProviderError),
     /// The store or index.
     #[error(transparent)]
     Service(#[from] ServiceError),

@@ -5,6 +5,7 @@
 
 pub mod backup;
 mod browse;
+mod budget;
 mod claims;
 mod context;
 pub mod doctor;

@@ -17,9 +17,10 @@ use tokio::sync::Semaphore;
 
 use super::{Service, ServiceError, claims::Claiming, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
-use cerebro_core::pace::{Breaker, Budget, Spent};
+use cerebro_core::pace::{self, Breaker, Budget, Spent};
 use cerebro_core::relate::{self, Likeness};
-use cerebro_models::embed::{EmbedError, Embedder, Purpose};
+use cerebro_models::embed::{Embedder, Purpose};
+use cerebro_models::provider::ProviderError;
 use cerebro_search::lexical::Projects;
 use cerebro_search::vector::{Near, Packed, Space};
 use cerebro_store::{Committed, ModelState, StoredModel};
@@ -45,7 +46,7 @@ const QUERIES_MAX: usize = 128;
 
 /// Opens a provider of vectors: the one of the settings, or the one that makes the vectors of a stored
 /// model, by its name. `None` when there is none.
-pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, EmbedError> + Send + Sync>;
+pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, ProviderError> + Send + Sync>;
 
 /// How texts become vectors.
 #[derive(Clone)]
@@ -350,7 +351,7 @@ impl Service {
     async fn embed_question(&self, ready: &Ready, text: String) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.0.vectors;
         let metered = ready.queries.is_metered();
-        if metered && !self.may_spend(cerebro_core::pace::tokens_of(&text)).await {
+        if metered && !self.fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await {
             return None;
         }
         *lock(&vectors.used) = Some(Instant::now());
@@ -372,8 +373,8 @@ impl Service {
                 Some(vector)
             }
             Err(error) => {
-                let after = if let EmbedError::Later { after, .. } = &error { *after } else { None };
-                if !matches!(error, EmbedError::Refused { .. }) {
+                let after = if let ProviderError::Later { after, .. } = &error { *after } else { None };
+                if !matches!(error, ProviderError::Refused { .. }) {
                     lock(&vectors.breaker).fail(now, after);
                 }
                 tracing::warn!(%error, "a question got no vector; the search went on with words alone");
@@ -517,33 +518,4 @@ impl Service {
         hits.truncate(k);
         Ok(VectorLeg { hits, model: ready.model.name.clone(), exact: false })
     }
-
-    /// Whether today's budget has room for one more request.
-    pub(super) async fn may_spend(&self, tokens: u64) -> bool {
-        self.fits_budget(self.0.vectors.embedding.budget, tokens).await
-    }
-
-    pub(super) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
-        if budget == Budget::default() {
-            return true;
-        }
-        match self.store().spent(&today()).await {
-            Ok(spent) => budget.allows(spent, tokens),
-            Err(error) => {
-                tracing::warn!(%error, "what was spent today cannot be read; nothing more is spent");
-                false
-            }
-        }
-    }
-
-    pub(super) async fn note_spent(&self, model: &str, spent: Spent) {
-        if let Err(error) = self.store().spend(&today(), model, spent).await {
-            tracing::warn!(%error, "what was spent could not be noted");
-        }
-    }
-}
-
-/// The day whose budget counts, in UTC.
-pub(super) fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }

@@ -19,9 +19,9 @@ use thread::Thread;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Service, ServiceError, lock, vectors::today};
+use super::{Service, ServiceError, lock};
 use cerebro_core::domain::{MemoryId, Timestamp};
-use cerebro_core::pace::{self, Breaker, Spent};
+use cerebro_core::pace::{self, Breaker};
 use cerebro_models::embed::Embedder;
 use cerebro_store::{JobKind, ModelState, StoredModel};
 
@@ -303,14 +303,6 @@ impl Service {
         }
     }
 
-    /// What was spent today with providers that are paid for.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.store().spent(&today()).await?)
-    }
-
     /// Tells the worker to pause, or to go on; it holds over restarts. Comes back when the worker has heard of
     /// it, unless that is in the middle of something long.
     ///
@@ -385,7 +377,7 @@ impl Loop {
         if let Some(next) = self.fill(service, &target).await? {
             return Ok(next);
         }
-        if embedder.is_metered() && !service.may_spend(0).await {
+        if embedder.is_metered() && !service.fits_budget(service.0.vectors.embedding.budget, 0).await {
             self.block(WorkerState::Waiting(SPENT.to_owned()), LOOK * 3);
             return Ok(Next::Now);
         }

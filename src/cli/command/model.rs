@@ -20,8 +20,9 @@ use crate::config::{Config, edit};
 use crate::home::Home;
 use cerebro_models::embed::install::{self, Traits};
 use cerebro_models::embed::{
-    self, Addresses, EmbedError, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
+    self, Addresses, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
 };
+use cerebro_models::provider::ProviderError;
 
 /// The table of the configuration that these commands write.
 const TABLE: &str = "embeddings";
@@ -420,7 +421,7 @@ async fn typical(
     purpose: Purpose,
     text: &str,
     rounds: usize,
-) -> std::result::Result<Duration, EmbedError> {
+) -> std::result::Result<Duration, ProviderError> {
     let mut times = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let begun = Instant::now();

@@ -1,4 +1,7 @@
 //! Fetching a pinned file.
+//!
+//! Redirections are followed here, and only here: hubs lead to other servers for their files, no key is sent, and
+//! what comes is held against its hash.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,9 +12,9 @@ use regex::Regex;
 use reqwest::{Client, Response, Url};
 use sha2::{Digest, Sha256};
 
-use super::EmbedError;
 use super::catalogue::{Place, Source};
 use super::manifest::head;
+use crate::provider::{ProviderError, causes};
 
 /// The public package index.
 pub const INDEX: &str = "https://pypi.org/simple";
@@ -47,13 +50,13 @@ impl Fetcher {
     ///
     /// # Errors
     /// The system's certificates cannot be used.
-    pub fn new(addresses: Addresses) -> Result<Self, EmbedError> {
+    pub fn new(addresses: Addresses) -> Result<Self, ProviderError> {
         let client = Client::builder()
             .connect_timeout(CONNECT_MAX)
             .read_timeout(SILENCE_MAX)
             .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(|error| EmbedError::unusable(format!("cannot use the network: {}", reason(error))))?;
+            .map_err(|error| ProviderError::unusable(format!("cannot use the network: {}", causes(error))))?;
         Ok(Self { client, addresses })
     }
 
@@ -61,7 +64,12 @@ impl Fetcher {
     ///
     /// # Errors
     /// No server has it, its bytes are not those that were pinned, or the disk does not take it.
-    pub async fn fetch(&self, source: &Source, path: &Path, watch: &mut Watch<'_>) -> Result<(), EmbedError> {
+    pub async fn fetch(
+        &self,
+        source: &Source,
+        path: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), ProviderError> {
         let (name, url) = self.locate(&source.place).await?;
         let mut response = self.get(url, name).await?;
         let unwritable = |error: io::Error| unwritable(path, &error);
@@ -69,7 +77,7 @@ impl Fetcher {
         let mut hash = Sha256::new();
         let mut bytes = 0;
         let broken =
-            |error| EmbedError::unusable(format!("the download of {name} broke off: {}", reason(error)));
+            |error| ProviderError::unusable(format!("the download of {name} broke off: {}", causes(error)));
         while let Some(piece) = response.chunk().await.map_err(broken)? {
             bytes += piece.len() as u64;
             if bytes > source.bytes {
@@ -89,13 +97,13 @@ impl Fetcher {
         } else {
             format!("{bytes} bytes or more instead of {}", source.bytes)
         };
-        Err(EmbedError::unusable(format!(
+        Err(ProviderError::unusable(format!(
             "what the server has as {name} is not the file that Cerebro knows: {fault}; nothing was installed"
         )))
     }
 
     /// A file's name and where it is.
-    async fn locate(&self, place: &Place) -> Result<(&'static str, Url), EmbedError> {
+    async fn locate(&self, place: &Place) -> Result<(&'static str, Url), ProviderError> {
         match *place {
             Place::Wheel { project, file } => {
                 let page = address(&format!("{}/{project}/", self.addresses.index.trim_end_matches('/')))?;
@@ -105,7 +113,7 @@ impl Fetcher {
                 let text = read_page(response, project).await?;
                 let link = link(&text, file).and_then(|link| base.join(&link).ok());
                 let missing =
-                    || EmbedError::unusable(format!("the package index has no file {file} of {project}"));
+                    || ProviderError::unusable(format!("the package index has no file {file} of {project}"));
                 Ok((file, link.ok_or_else(missing)?))
             }
             Place::Hub { repository, revision, path } => {
@@ -116,41 +124,33 @@ impl Fetcher {
         }
     }
 
-    async fn get(&self, url: Url, what: &str) -> Result<Response, EmbedError> {
+    async fn get(&self, url: Url, what: &str) -> Result<Response, ProviderError> {
         let host = url.host_str().unwrap_or_default().to_owned();
         let got = match self.client.get(url).header("accept", "text/html, */*;q=0.5").send().await {
             Ok(response) => response.error_for_status(),
             Err(error) => Err(error),
         };
-        got.map_err(|error| EmbedError::unusable(format!("cannot get {what} from {host}: {}", reason(error))))
+        got.map_err(|error| {
+            ProviderError::unusable(format!("cannot get {what} from {host}: {}", causes(error)))
+        })
     }
 }
 
-/// Why a request failed, without its address, which may hold a password.
-fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        words = format!("{words}: {inner}");
-        cause = inner.source();
-    }
-    words
-}
-
-fn address(text: &str) -> Result<Url, EmbedError> {
+fn address(text: &str) -> Result<Url, ProviderError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.ok_or_else(|| EmbedError::unusable("the server's address is not one that begins http:// or https://"))
+    url.ok_or_else(|| {
+        ProviderError::unusable("the server's address is not one that begins http:// or https://")
+    })
 }
 
-async fn read_page(mut response: Response, what: &str) -> Result<String, EmbedError> {
+async fn read_page(mut response: Response, what: &str) -> Result<String, ProviderError> {
     let mut page = Vec::new();
     let broken =
-        |error| EmbedError::unusable(format!("the list of {what}'s files broke off: {}", reason(error)));
+        |error| ProviderError::unusable(format!("the list of {what}'s files broke off: {}", causes(error)));
     while let Some(piece) = response.chunk().await.map_err(broken)? {
         page.extend_from_slice(&piece);
         if page.len() > PAGE_BYTES_MAX {
-            return Err(EmbedError::unusable(format!("the list of {what}'s files is too long")));
+            return Err(ProviderError::unusable(format!("the list of {what}'s files is too long")));
         }
     }
     Ok(String::from_utf8_lossy(&page).into_owned())
@@ -165,8 +165,8 @@ fn link(page: &str, file: &str) -> Option<String> {
     hrefs.map(|href| href.as_str().replace("&amp;", "&")).find(|href| names(href))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> EmbedError {
-    EmbedError::unusable(format!("cannot write {}: {error}", path.display()))
+fn unwritable(path: &Path, error: &io::Error) -> ProviderError {
+    ProviderError::unusable(format!("cannot write {}: {error}", path.display()))
 }
 
 #[cfg(test)]

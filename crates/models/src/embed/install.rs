@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::EmbedError;
 use super::catalogue::{self, Listing, Source, Take};
 use super::download::{Addresses, Fetcher, Watch};
 use super::local::Plan;
@@ -15,6 +14,7 @@ use super::manifest::{
     verify,
 };
 use super::shelf::Shelf;
+use crate::provider::ProviderError;
 
 /// What a broken installation left behind is removed after this time.
 const STALE: Duration = Duration::from_secs(60 * 60);
@@ -42,7 +42,7 @@ struct Staging {
 }
 
 impl Staging {
-    fn begin(shelf: &Shelf) -> Result<Self, EmbedError> {
+    fn begin(shelf: &Shelf) -> Result<Self, ProviderError> {
         let models = shelf.models_dir();
         for dir in [models, shelf.runtime_dir()] {
             fs::create_dir_all(dir).map_err(|error| fault("make", dir, &error))?;
@@ -89,7 +89,7 @@ pub async fn from_network(
     listing: &Listing,
     addresses: Addresses,
     watch: &mut Watch<'_>,
-) -> Result<Manifest, EmbedError> {
+) -> Result<Manifest, ProviderError> {
     let present = installed(shelf, listing.name);
     let has_runtime = has_runtime(shelf);
     if let (Some(manifest), true) = (&present, has_runtime) {
@@ -99,7 +99,7 @@ pub async fn from_network(
     let staging = Staging::begin(shelf)?;
     if !has_runtime {
         let source = catalogue::runtime().ok_or_else(|| {
-            EmbedError::unusable(format!(
+            ProviderError::unusable(format!(
                 "no ONNX Runtime for {} on {} is known; take one of your own with --from DIR",
                 std::env::consts::OS,
                 std::env::consts::ARCH
@@ -133,13 +133,13 @@ pub async fn from_network(
 ///
 /// # Errors
 /// Nothing is installed; the error says what is missing or does not work.
-pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Result<Manifest, EmbedError> {
+pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Result<Manifest, ProviderError> {
     shelf.model_dir(name)?;
     let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
     for file in [MODEL, TOKENIZER] {
         let path = dir.join(file);
         if !path.is_file() {
-            return Err(EmbedError::unusable(format!(
+            return Err(ProviderError::unusable(format!(
                 "{} is missing; a model's folder holds {MODEL} and {TOKENIZER}",
                 path.display()
             )));
@@ -169,7 +169,7 @@ pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Res
 }
 
 /// Tries what is in the staging folder and puts it in its place.
-fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, EmbedError> {
+fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
         let path = staging.model_dir().join(file);
@@ -179,7 +179,7 @@ fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Ma
     refuse_other_weights(shelf, &manifest)?;
     let dimension = try_out(shelf, staging, &manifest)?;
     if manifest.dimension != 0 && manifest.dimension != dimension {
-        return Err(EmbedError::unusable(format!(
+        return Err(ProviderError::unusable(format!(
             "the model gives vectors of {dimension} numbers, its description says {}",
             manifest.dimension
         )));
@@ -194,7 +194,7 @@ fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Ma
 }
 
 /// Copies a model's own files from a folder.
-fn copy_files(dir: &Path, staging: &Staging) -> Result<(), EmbedError> {
+fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
     for file in [MODEL, TOKENIZER] {
         let path = dir.join(file);
         fs::copy(&path, staging.model_dir().join(file)).map_err(|error| fault("copy", &path, &error))?;
@@ -203,13 +203,13 @@ fn copy_files(dir: &Path, staging: &Staging) -> Result<(), EmbedError> {
 }
 
 /// Vectors carry the model's name, so a name stands for the same weights for ever.
-fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), EmbedError> {
+fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), ProviderError> {
     let Ok(present) = shelf.manifest(&manifest.name) else { return Ok(()) };
     let same = |file: &str| present.files.get(file) == manifest.files.get(file);
     if same(MODEL) && same(TOKENIZER) {
         return Ok(());
     }
-    Err(EmbedError::unusable(format!(
+    Err(ProviderError::unusable(format!(
         "another model is installed as `{}`; install this one under another name, since vectors of both must not \
          be mixed",
         manifest.name
@@ -217,12 +217,15 @@ fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), EmbedE
 }
 
 /// The dimension of the vectors that the model really gives.
-fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usize, EmbedError> {
+fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
     let (shelf, dir) = (staging.shelf(shelf), staging.model_dir());
     let plan = Plan { shelf, dir, manifest: manifest.clone(), threads: 1 };
     let vector = plan.load()?.embed(&manifest.query_prefix, "Does it work?", manifest.max_tokens)?;
     if vector.is_empty() || vector.iter().any(|x| !x.is_finite()) {
-        return Err(EmbedError::unusable(format!("the model `{}` gives no usable vectors", manifest.name)));
+        return Err(ProviderError::unusable(format!(
+            "the model `{}` gives no usable vectors",
+            manifest.name
+        )));
     }
     Ok(vector.len())
 }
@@ -234,7 +237,7 @@ async fn fetch(
     staging: &Staging,
     dir: &Path,
     watch: &mut Watch<'_>,
-) -> Result<PathBuf, EmbedError> {
+) -> Result<PathBuf, ProviderError> {
     match source.take {
         Take::Whole(name) => {
             let path = dir.join(name);
@@ -246,7 +249,7 @@ async fn fetch(
             fetcher.fetch(source, &archive, watch).await?;
             let path = dir.join(name);
             unpack(&archive, member, &path).map_err(|reason| {
-                EmbedError::unusable(format!("cannot take {member} out of the fetched archive: {reason}"))
+                ProviderError::unusable(format!("cannot take {member} out of the fetched archive: {reason}"))
             })?;
             Ok(path)
         }
@@ -279,14 +282,14 @@ fn has_runtime(shelf: &Shelf) -> bool {
 }
 
 /// Writes beside a library what it is.
-fn describe_runtime(library: &Path) -> Result<(), EmbedError> {
+fn describe_runtime(library: &Path) -> Result<(), ProviderError> {
     let found = fingerprint(library).map_err(|error| fault("read", library, &error))?;
     let manifest = RuntimeManifest { library: file_name(library), fingerprint: found };
     write(&library.with_file_name(RUNTIME_MANIFEST), &manifest)
 }
 
 /// Moves a new library into its place; whoever has the old one loaded keeps it.
-fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), EmbedError> {
+fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> {
     let new = Shelf::new(shelf.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
     for file in [manifest.library.as_str(), RUNTIME_MANIFEST] {
@@ -313,9 +316,9 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), EmbedError> {
+fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), ProviderError> {
     let text = toml::to_string(manifest)
-        .map_err(|error| EmbedError::unusable(format!("cannot write {}: {error}", path.display())))?;
+        .map_err(|error| ProviderError::unusable(format!("cannot write {}: {error}", path.display())))?;
     let draft = path.with_extension("new");
     fs::write(&draft, text)
         .and_then(|()| fs::rename(&draft, path))
@@ -335,6 +338,6 @@ fn sweep(models: &Path) {
     }
 }
 
-fn fault(verb: &str, path: &Path, error: &io::Error) -> EmbedError {
-    EmbedError::unusable(format!("cannot {verb} {}: {error}", path.display()))
+fn fault(verb: &str, path: &Path, error: &io::Error) -> ProviderError {
+    ProviderError::unusable(format!("cannot {verb} {}: {error}", path.display()))
 }

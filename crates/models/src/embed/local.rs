@@ -17,7 +17,8 @@ use tokio::sync::Mutex;
 use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
 use super::shelf::Shelf;
 use super::vector::unit;
-use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, graph, runtime};
+use super::{Answer, Embedded, Embedder, Model, Purpose, graph, runtime};
+use crate::provider::ProviderError;
 
 /// Words of prose that make eight tokens, by a cautious count.
 const WORDS_OF_EIGHT_TOKENS: usize = 5;
@@ -62,7 +63,7 @@ impl Local {
     ///
     /// # Errors
     /// It is not installed, or its manifest is not what it should be.
-    pub fn open(shelf: &Shelf, name: &str, threads: usize, batch_max: usize) -> Result<Self, EmbedError> {
+    pub fn open(shelf: &Shelf, name: &str, threads: usize, batch_max: usize) -> Result<Self, ProviderError> {
         let manifest = shelf.manifest(name)?;
         let model = Model {
             name: format!("local/{name}"),
@@ -73,7 +74,7 @@ impl Local {
         Ok(Self { model, batch_max, plan: Arc::new(plan), engine: Arc::default(), passages: Mutex::new(()) })
     }
 
-    async fn one(&self, purpose: Purpose, text: String) -> Result<Vec<f32>, EmbedError> {
+    async fn one(&self, purpose: Purpose, text: String) -> Result<Vec<f32>, ProviderError> {
         let mut engine = Arc::clone(&self.engine).lock_owned().await;
         let plan = Arc::clone(&self.plan);
         let dimension = self.model.dimension;
@@ -86,7 +87,7 @@ impl Local {
             unit(vector, dimension, &plan.manifest.name)
         };
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-            Err(EmbedError::unusable(format!("the model `{}` failed: {error}", self.plan.manifest.name)))
+            Err(ProviderError::unusable(format!("the model `{}` failed: {error}", self.plan.manifest.name)))
         })
     }
 }
@@ -139,7 +140,7 @@ impl Plan {
     ///
     /// # Errors
     /// A file is missing, damaged, or not what ONNX Runtime or the tokenizer understand.
-    pub fn load(&self) -> Result<Engine, EmbedError> {
+    pub fn load(&self) -> Result<Engine, ProviderError> {
         let environment = runtime::environment(&self.shelf)?;
         let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
         let weights = graph::rewritten(self.read(MODEL)?);
@@ -161,7 +162,7 @@ impl Plan {
             .with_session_config("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
             .with_session_config("session.x64quantprecision", if has_wide_sums() { "0" } else { "1" });
         let fault =
-            |error: String| EmbedError::unusable(format!("the model `{name}` cannot be used: {error}"));
+            |error: String| ProviderError::unusable(format!("the model `{name}` cannot be used: {error}"));
         let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
             .map_err(|error| fault(error.to_string()))?;
         // The tokenizer would drop what is behind the bound; `Engine::parts` keeps to it instead.
@@ -173,16 +174,16 @@ impl Plan {
         Ok(Engine { inner, prefix_tokens })
     }
 
-    fn read(&self, file: &str) -> Result<Vec<u8>, EmbedError> {
+    fn read(&self, file: &str) -> Result<Vec<u8>, ProviderError> {
         let wanted = self.manifest.files.get(file).ok_or_else(|| {
-            EmbedError::unusable(format!("the model `{}` does not list a {file}", self.manifest.name))
+            ProviderError::unusable(format!("the model `{}` does not list a {file}", self.manifest.name))
         })?;
         read_verified(&self.dir.join(file), wanted)
     }
 
     /// The tokenizer, and in place of the files that usually stand beside it what `fastembed` reads
     /// in them: the bound on tokens, and a filler, which texts that are read one by one never need.
-    fn tokenizer_files(&self) -> Result<TokenizerFiles, EmbedError> {
+    fn tokenizer_files(&self) -> Result<TokenizerFiles, ProviderError> {
         let bound = format!(r#"{{"model_max_length": {}, "pad_token": "[PAD]"}}"#, self.manifest.max_tokens);
         Ok(TokenizerFiles {
             tokenizer_file: self.read(TOKENIZER)?,
@@ -199,7 +200,7 @@ impl Engine {
     ///
     /// # Errors
     /// The model fails.
-    pub fn embed(&mut self, prefix: &str, text: &str, max_tokens: usize) -> Result<Vec<f32>, EmbedError> {
+    pub fn embed(&mut self, prefix: &str, text: &str, max_tokens: usize) -> Result<Vec<f32>, ProviderError> {
         let parts = self.parts(text, max_tokens)?;
         if parts.len() < 2 {
             return self.infer(format!("{prefix}{text}"));
@@ -213,14 +214,14 @@ impl Engine {
         Ok(sum)
     }
 
-    fn infer(&mut self, text: String) -> Result<Vec<f32>, EmbedError> {
-        let failed = |reason: String| EmbedError::unusable(format!("the model failed: {reason}"));
+    fn infer(&mut self, text: String) -> Result<Vec<f32>, ProviderError> {
+        let failed = |reason: String| ProviderError::unusable(format!("the model failed: {reason}"));
         let mut vectors = self.inner.embed([text], None).map_err(|error| failed(error.to_string()))?;
         vectors.pop().ok_or_else(|| failed("it gave no vector".to_owned()))
     }
 
     /// The parts of a text that the model reads at once, with their tokens.
-    fn parts(&self, text: &str, max_tokens: usize) -> Result<Vec<(Range<usize>, usize)>, EmbedError> {
+    fn parts(&self, text: &str, max_tokens: usize) -> Result<Vec<(Range<usize>, usize)>, ProviderError> {
         let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
         // A token is a letter at least, but for one that some tokenizers put first: no need to count them.
         if text.is_ascii() && text.len() < room {
@@ -230,7 +231,7 @@ impl Engine {
             .inner
             .tokenizer
             .encode(text, false)
-            .map_err(|error| EmbedError::unusable(format!("the tokenizer failed: {error}")))?;
+            .map_err(|error| ProviderError::unusable(format!("the tokenizer failed: {error}")))?;
         Ok(parts(text, encoded.get_offsets(), room))
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
-use super::EmbedError;
+use crate::provider::ProviderError;
 
 /// How the vectors of a text's tokens become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,14 +76,16 @@ pub const RUNTIME_MANIFEST: &str = "runtime.toml";
 ///
 /// # Errors
 /// It is there and cannot be read or understood.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ProviderError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(EmbedError::unusable(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => {
+            return Err(ProviderError::unusable(format!("cannot read {}: {error}", path.display())));
+        }
     };
     let parsed = toml::from_str(&text).map_err(|error| {
-        EmbedError::unusable(format!("{} is not what it should be: {}", path.display(), error.message()))
+        ProviderError::unusable(format!("{} is not what it should be: {}", path.display(), error.message()))
     });
     parsed.map(Some)
 }
@@ -103,7 +105,7 @@ pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
 ///
 /// # Errors
 /// It is missing, unreadable, or another.
-pub fn verify(path: &Path, wanted: &Fingerprint) -> Result<(), EmbedError> {
+pub fn verify(path: &Path, wanted: &Fingerprint) -> Result<(), ProviderError> {
     let found = fingerprint(path).map_err(|error| unreadable(path, &error))?;
     check(path, &found, wanted)
 }
@@ -112,7 +114,7 @@ pub fn verify(path: &Path, wanted: &Fingerprint) -> Result<(), EmbedError> {
 ///
 /// # Errors
 /// It is missing, unreadable, or another.
-pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, EmbedError> {
+pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, ProviderError> {
     let read = || {
         let mut bytes = Vec::new();
         File::open(path)?.take(wanted.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -125,7 +127,7 @@ pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, Embed
     Ok(bytes)
 }
 
-fn check(path: &Path, found: &Fingerprint, wanted: &Fingerprint) -> Result<(), EmbedError> {
+fn check(path: &Path, found: &Fingerprint, wanted: &Fingerprint) -> Result<(), ProviderError> {
     let fault = if found.bytes != wanted.bytes {
         format!("it has {} bytes instead of {}", found.bytes, wanted.bytes)
     } else if found.sha256 != wanted.sha256 {
@@ -133,14 +135,14 @@ fn check(path: &Path, found: &Fingerprint, wanted: &Fingerprint) -> Result<(), E
     } else {
         return Ok(());
     };
-    Err(EmbedError::unusable(format!("{} is damaged: {fault}", path.display())))
+    Err(ProviderError::unusable(format!("{} is damaged: {fault}", path.display())))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> EmbedError {
+fn unreadable(path: &Path, error: &io::Error) -> ProviderError {
     if error.kind() == io::ErrorKind::NotFound {
-        return EmbedError::unusable(format!("{} is missing", path.display()));
+        return ProviderError::unusable(format!("{} is missing", path.display()));
     }
-    EmbedError::unusable(format!("cannot read {}: {error}", path.display()))
+    ProviderError::unusable(format!("cannot read {}: {error}", path.display()))
 }
 
 /// The beginning of a hash, enough to tell two apart.

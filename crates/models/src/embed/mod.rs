@@ -2,7 +2,6 @@
 
 pub mod catalogue;
 mod download;
-mod error;
 mod graph;
 pub mod install;
 mod local;
@@ -19,14 +18,13 @@ use std::sync::Arc;
 use std::{future::Future, pin::Pin};
 
 pub use download::{Addresses, HUB, INDEX};
-pub use error::EmbedError;
 use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
-pub use openai::key_of_file;
 use remote::Remote;
-pub(crate) use remote::words;
 pub use settings::{Provider, Settings};
 pub use shelf::Shelf;
+
+use crate::provider::ProviderError;
 
 /// What the text is to the model: some models want to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +56,7 @@ pub struct Embedded {
 }
 
 /// The answer of a provider, some time later.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Embedded, EmbedError>> + Send + 'a>>;
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Embedded, ProviderError>> + Send + 'a>>;
 
 /// Makes vectors.
 pub trait Embedder: Send + Sync {
@@ -83,7 +81,7 @@ pub trait Embedder: Send + Sync {
 ///
 /// # Errors
 /// The settings name a model that is not there or lack what the provider needs.
-pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
+pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
     Ok(match settings.provider {
         Provider::None => None,
         Provider::Auto if settings.model.is_empty() && shelf.names()?.is_empty() => None,
@@ -93,7 +91,7 @@ pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedde
 }
 
 /// The dimension that the settings name, or that of a model everybody knows.
-fn dimension(settings: &Settings) -> Result<usize, EmbedError> {
+fn dimension(settings: &Settings) -> Result<usize, ProviderError> {
     match (settings.dimension, settings.provider) {
         (0, Provider::OpenAi) => openai::known(&settings.model),
         (0, _) => None,
@@ -101,14 +99,14 @@ fn dimension(settings: &Settings) -> Result<usize, EmbedError> {
     }
     .ok_or_else(|| {
         let (provider, model) = (settings.provider.name(), &settings.model);
-        EmbedError::unusable(format!(
+        ProviderError::unusable(format!(
             "the dimension of {provider}/{model} is not known; `cerebro model use {provider} --model {model}` asks \
              for it"
         ))
     })
 }
 
-fn open_remote(settings: &Settings, dimension: usize) -> Result<Remote, EmbedError> {
+fn open_remote(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
     match settings.provider {
         Provider::Ollama => ollama::open(settings, dimension),
         _ => openai::open(settings, dimension),
@@ -120,23 +118,23 @@ fn open_remote(settings: &Settings, dimension: usize) -> Result<Remote, EmbedErr
 ///
 /// # Errors
 /// The provider does not answer, or not with a vector.
-pub async fn probe(settings: &Settings) -> Result<usize, EmbedError> {
+pub async fn probe(settings: &Settings) -> Result<usize, ProviderError> {
     // What is not known is not asked for.
     let dimension = openai::known(&settings.model).unwrap_or_default();
     open_remote(settings, dimension)?.probe().await
 }
 
-fn open_local(settings: &Settings, shelf: &Shelf) -> Result<Local, EmbedError> {
+fn open_local(settings: &Settings, shelf: &Shelf) -> Result<Local, ProviderError> {
     let names = shelf.names()?;
     let name = match (settings.model.as_str(), names.as_slice()) {
         ("", [only]) => only.as_str(),
         ("", []) => {
-            return Err(EmbedError::unusable(
+            return Err(ProviderError::unusable(
                 "no model is installed; `cerebro model install all-minilm-l6-v2` installs one",
             ));
         }
         ("", several) => {
-            return Err(EmbedError::unusable(format!(
+            return Err(ProviderError::unusable(format!(
                 "several models are installed ({}); choose one with `cerebro model use NAME`",
                 several.join(", ")
             )));

@@ -1,44 +1,34 @@
-//! Ollama, by `ollama-rs`.
+//! Ollama: requests and answers are those of `ollama-rs`.
+//!
+//! The library's own client drops the status of an error and reads answers without a bound, so [`Connection`]
+//! sends what the library's types write.
 
-use ollama_rs::Ollama;
-use ollama_rs::error::OllamaError;
+use ollama_rs::generation::embeddings::GenerateEmbeddingsResponse;
 use ollama_rs::generation::embeddings::request::{EmbeddingsInput, GenerateEmbeddingsRequest};
-use reqwest::Url;
-use serde_json::Value;
 
-use super::remote::{Asking, Remote, Wire, words};
-use super::settings::PASSAGE_WORDS;
-use super::{EmbedError, Model, Purpose, Settings};
+use super::remote::{Asking, Remote, Reply, Wire, endpoint};
+use super::{Purpose, Settings};
+use crate::provider::{self, Connection, KeyHeader, ProviderError};
 
 /// Where Ollama listens when nobody says otherwise.
 const USUAL: &str = "http://127.0.0.1:11434";
+/// Below the base address.
+const PATH: &str = "/api/embed";
 
 struct OllamaWire {
-    client: Ollama,
-    name: String,
+    connection: Connection,
     model: String,
 }
 
 /// The provider of the settings.
 ///
 /// # Errors
-/// The model is not named or the address is none.
-pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, EmbedError> {
-    if settings.model.is_empty() {
-        return Err(EmbedError::unusable(
-            "no model of Ollama is named; `cerebro model use ollama --model NAME` names one",
-        ));
-    }
-    let base = if settings.base_url.is_empty() { USUAL } else { settings.base_url.trim_end_matches('/') };
-    let url = Url::parse(&format!("{base}/")).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let url = url.ok_or_else(|| {
-        EmbedError::unusable("cannot speak to Ollama: base_url does not begin with http:// or https://")
-    })?;
-    let name = format!("ollama/{}", settings.model);
-    let wire =
-        OllamaWire { client: Ollama::from_url(url), name: name.clone(), model: settings.model.clone() };
-    let passage_words = if settings.passage_words == 0 { PASSAGE_WORDS } else { settings.passage_words };
-    Ok(Remote::new(Box::new(wire), Model { name, dimension, passage_words }, false, settings))
+/// The model is not named, or the address is none.
+pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
+    let connection = Connection::open(endpoint(settings, "Ollama", USUAL, None, KeyHeader::Bearer)?)?;
+    let name = connection.name().to_owned();
+    let wire = OllamaWire { connection, model: settings.model.clone() };
+    Ok(Remote::new(Box::new(wire), &name, dimension, false, settings))
 }
 
 impl Wire for OllamaWire {
@@ -47,45 +37,35 @@ impl Wire for OllamaWire {
             // Refused rather than cut in silence.
             let input = EmbeddingsInput::Multiple(texts.clone());
             let request = GenerateEmbeddingsRequest::new(self.model.clone(), input).truncate(false);
-            match self.client.generate_embeddings(request).await {
-                Ok(answer) => Ok((answer.embeddings, None)),
-                Err(error) => Err(self.fault(error, &texts)),
+            let request = serde_json::to_value(&request).map_err(|error| {
+                ProviderError::unusable(format!("the request cannot be written: {error}"))
+            })?;
+            let reply = self.connection.post(PATH, &[], &request).await?;
+            if let Some(error) = self.fault(&reply, &texts) {
+                return Err(error);
             }
+            let body = self.connection.accept(reply, &texts)?;
+            let answer: GenerateEmbeddingsResponse = serde_json::from_slice(&body)
+                .map_err(|_| self.connection.later("the answer is not that of Ollama"))?;
+            Ok((answer.embeddings, None))
         })
     }
 }
 
 impl OllamaWire {
-    /// The library keeps the body of an error and drops its status, so the words decide.
-    fn fault(&self, error: OllamaError, sent: &[String]) -> EmbedError {
-        let provider = self.name.clone();
-        let later = |reason: String| EmbedError::Later { provider: provider.clone(), reason, after: None };
-        let body = match error {
-            OllamaError::ReqwestError(error) => return later(unreached(error)),
-            OllamaError::JsonError(_) => return later("the answer is not that of Ollama".to_owned()),
-            OllamaError::Other(body) => body,
-            other => other.to_string(),
-        };
-        let value: Value = serde_json::from_str(&body).unwrap_or_default();
-        let reason = words(value["error"].as_str().unwrap_or(&body), sent, "");
-        if reason.contains("not found") || reason.contains("does not support embeddings") {
+    /// What Ollama says in words and not, or not in all of its versions, by its status.
+    fn fault(&self, reply: &provider::Reply, sent: &[String]) -> Option<ProviderError> {
+        if (200..300).contains(&reply.status) {
+            return None;
+        }
+        let provider = self.connection.name().to_owned();
+        let reason = self.connection.words(&reply.body, sent);
+        let says = |words: &[&str]| words.iter().any(|words| reason.contains(words));
+        if says(&["not found", "does not support embeddings"]) {
             let hint = format!("`ollama pull {}` fetches a model", self.model);
-            return EmbedError::unusable(format!("{provider} cannot be used: {reason}; {hint}"));
+            return Some(ProviderError::unusable(format!("{provider} cannot be used: {reason}; {hint}")));
         }
-        if ["context length", "input length", "invalid input"].iter().any(|words| reason.contains(words)) {
-            return EmbedError::Refused { provider, reason };
-        }
-        later(reason)
+        says(&["context length", "input length", "invalid input"])
+            .then_some(ProviderError::Refused { provider, reason })
     }
-}
-
-fn unreached(error: impl std::error::Error) -> String {
-    // The address may hold a password; the cause does not name it.
-    let mut cause = error.source();
-    let mut deepest = None;
-    while let Some(inner) = cause {
-        deepest = Some(inner.to_string());
-        cause = inner.source();
-    }
-    deepest.unwrap_or_else(|| "it broke off".to_owned())
 }

@@ -1,13 +1,13 @@
-//! What is the same for every provider that is reached over a network: prefixes, the size of a
-//! request, the wait for it, and what is asked of its answer.
+//! What is the same for every provider of vectors that is reached over a network: its settings, prefixes, the
+//! size of a request, and what is asked of its answer.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Duration;
 
+use super::settings::{PASSAGE_WORDS, TABLE};
 use super::vector::unit;
-use super::{Answer, EmbedError, Embedded, Embedder, Model, Purpose, Settings};
-use cerebro_core::text;
+use super::{Answer, Embedded, Embedder, Model, Purpose, Settings};
+use crate::provider::{Address, Endpoint, KeyHeader, KeySettings, ProviderError};
 
 /// Most bytes of text in one request; a longer text goes alone.
 const REQUEST_BYTES_MAX: usize = 128 * 1024;
@@ -17,16 +17,14 @@ const REQUEST_TEXTS: usize = 64;
 const REQUEST_TEXTS_MAX: usize = 512;
 /// Bytes of prose that make a token, for providers that do not count for us.
 const TOKEN_BYTES: usize = 4;
-/// Most characters of a provider's words that are repeated.
-const REASON_CHARS_MAX: usize = 200;
-/// How much of a text counts as repeating it.
-const ECHO_CHARS: usize = 16;
+/// The longest answer that is read: 512 vectors of 4,096 numbers have a third of it.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The vectors as a provider gives them, in the order of the texts, and the tokens it counts.
 pub type Reply = (Vec<Vec<f32>>, Option<u64>);
 
 /// A request under way.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Reply, EmbedError>> + Send + 'a>>;
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Reply, ProviderError>> + Send + 'a>>;
 
 /// How one kind of provider is spoken to.
 pub trait Wire: Send + Sync {
@@ -40,21 +38,27 @@ pub struct Remote {
     model: Model,
     batch_max: usize,
     is_metered: bool,
-    timeout: Duration,
     query_prefix: String,
     passage_prefix: String,
 }
 
 impl Remote {
-    /// The provider that the settings describe, spoken to by `wire`.
-    pub fn new(wire: Box<dyn Wire>, model: Model, is_metered: bool, settings: &Settings) -> Self {
+    /// The provider that the settings describe, spoken to by `wire`; `name` is `provider/model`.
+    pub fn new(
+        wire: Box<dyn Wire>,
+        name: &str,
+        dimension: usize,
+        is_metered: bool,
+        settings: &Settings,
+    ) -> Self {
         let texts = if settings.batch == 0 { REQUEST_TEXTS } else { settings.batch };
+        let passage_words = if settings.passage_words == 0 { PASSAGE_WORDS } else { settings.passage_words };
+        let model = Model { name: name.to_owned(), dimension, passage_words };
         Self {
             wire,
             model,
             batch_max: texts.min(REQUEST_TEXTS_MAX),
             is_metered,
-            timeout: settings.timeout,
             query_prefix: settings.query_prefix.clone(),
             passage_prefix: settings.passage_prefix.clone(),
         }
@@ -64,22 +68,18 @@ impl Remote {
     ///
     /// # Errors
     /// No vector comes.
-    pub async fn probe(&self) -> Result<usize, EmbedError> {
+    pub async fn probe(&self) -> Result<usize, ProviderError> {
         let (vectors, _) = self.ask(Purpose::Query, vec!["Does it work?".to_owned()]).await?;
         Ok(vectors.first().map_or(0, Vec::len))
     }
 
-    /// Sends one request and waits for its answer, within the bound.
-    async fn ask(&self, purpose: Purpose, texts: Vec<String>) -> Result<Reply, EmbedError> {
+    /// Sends one request; gives a vector for each text.
+    async fn ask(&self, purpose: Purpose, texts: Vec<String>) -> Result<Reply, ProviderError> {
         let count = texts.len();
-        let answered = tokio::time::timeout(self.timeout, self.wire.ask(purpose, texts)).await;
-        let (vectors, tokens) = answered.unwrap_or_else(|_| {
-            let reason = format!("no answer within {} ms", self.timeout.as_millis());
-            Err(EmbedError::Later { provider: self.model.name.clone(), reason, after: None })
-        })?;
+        let (vectors, tokens) = self.wire.ask(purpose, texts).await?;
         if vectors.len() != count {
             let reason = format!("{} vectors for {count} texts", vectors.len());
-            return Err(EmbedError::Refused { provider: self.model.name.clone(), reason });
+            return Err(ProviderError::Refused { provider: self.model.name.clone(), reason });
         }
         Ok((vectors, tokens))
     }
@@ -123,6 +123,45 @@ impl Embedder for Remote {
     }
 }
 
+/// The server that the settings name for a provider, by `title` in messages, or its `usual` one, with the key that
+/// belongs to it.
+///
+/// # Errors
+/// The model is not named, the address is none, or the key is missing or unusable.
+pub fn endpoint(
+    settings: &Settings,
+    title: &'static str,
+    usual: &str,
+    customary: Option<&'static str>,
+    key_header: KeyHeader,
+) -> Result<Endpoint, ProviderError> {
+    let provider = settings.provider.name();
+    if settings.model.is_empty() {
+        return Err(ProviderError::unusable(format!(
+            "no model of {title} is named; `cerebro model use {provider} --model NAME` names one"
+        )));
+    }
+    let is_own_server = !settings.base_url.is_empty();
+    let base = Address::parse(if is_own_server { &settings.base_url } else { usual })?;
+    let key = KeySettings {
+        provider: title,
+        table: TABLE,
+        variable: &settings.api_key_env,
+        file: settings.api_key_file.as_deref(),
+        customary,
+        is_own_server,
+    };
+    Ok(Endpoint {
+        name: format!("{provider}/{}", settings.model),
+        table: TABLE,
+        base,
+        key: key.find(|name| std::env::var(name).ok())?,
+        key_header,
+        timeout: settings.timeout,
+        answer_bytes_max: ANSWER_BYTES_MAX,
+    })
+}
+
 /// The texts in requests that are bounded in number and bytes.
 fn requests(texts: Vec<String>, texts_max: usize) -> Vec<Vec<String>> {
     let mut requests: Vec<Vec<String>> = Vec::new();
@@ -138,24 +177,6 @@ fn requests(texts: Vec<String>, texts_max: usize) -> Vec<Vec<String>> {
         }
     }
     requests
-}
-
-/// A provider's words, cut, on one line, and without anything of what was sent to it: they are
-/// stored and logged.
-pub fn words(said: &str, sent: &[String], key: &str) -> String {
-    let mut line = text::one_line(&text::clean(said));
-    if !key.is_empty() {
-        line = line.replace(key, "[key]");
-    }
-    let repeats = |text: &String| {
-        let signs: Vec<char> = text::one_line(&text::clean(text)).chars().collect();
-        let mut pieces = signs.windows(ECHO_CHARS.min(signs.len()).max(1)).step_by(ECHO_CHARS / 2);
-        pieces.any(|piece| line.contains(&piece.iter().collect::<String>()))
-    };
-    if sent.iter().any(repeats) {
-        return "its words repeat the text".to_owned();
-    }
-    text::cut_chars(&line, REASON_CHARS_MAX).into_owned()
 }
 
 #[cfg(test)]
@@ -175,17 +196,5 @@ mod tests {
         }
         assert_eq!(requests(vec!["x".repeat(REQUEST_BYTES_MAX + 1)], 9).len(), 1);
         assert!(requests(Vec::new(), 9).is_empty());
-    }
-
-    #[test]
-    fn a_providers_words_hold_neither_text_nor_key() {
-        let sent = ["the launch code of the gannet is 4711 and secret".to_owned()];
-        assert_eq!(words("bad\ninput", &sent, ""), "bad input");
-        assert_eq!(words("key sk-1 is wrong", &sent, "sk-1"), "key [key] is wrong");
-        for echo in ["cannot read 'the launch code of the gannet is 4711'", "near gannet is 4711 and secret"]
-        {
-            assert_eq!(words(echo, &sent, ""), "its words repeat the text", "{echo}");
-        }
-        assert!(words(&"z".repeat(9_999), &sent, "").chars().count() <= REASON_CHARS_MAX);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ort::environment::Environment;
 
-use super::EmbedError;
 use super::manifest::verify;
 use super::shelf::Shelf;
+use crate::provider::ProviderError;
 
 /// One library and one environment for a process: ONNX Runtime allows no second.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
@@ -16,13 +16,13 @@ static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 ///
 /// # Errors
 /// The library is missing, damaged, or too old.
-pub fn environment(shelf: &Shelf) -> Result<Environment, EmbedError> {
+pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
     let mut environment = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(environment) = environment.as_ref() {
         return Ok(environment.clone());
     }
     let Some(manifest) = shelf.runtime()? else {
-        return Err(EmbedError::unusable(format!(
+        return Err(ProviderError::unusable(format!(
             "ONNX Runtime is not installed in {}; `cerebro model install NAME` installs it beside a model",
             shelf.runtime_dir().display()
         )));
@@ -32,9 +32,9 @@ pub fn environment(shelf: &Shelf) -> Result<Environment, EmbedError> {
     Ok(environment.insert(load(&library)?).clone())
 }
 
-fn load(library: &Path) -> Result<Environment, EmbedError> {
+fn load(library: &Path) -> Result<Environment, ProviderError> {
     let fault = |reason: String| {
-        EmbedError::unusable(format!("{} does not work as ONNX Runtime: {reason}", library.display()))
+        ProviderError::unusable(format!("{} does not work as ONNX Runtime: {reason}", library.display()))
     };
     let builder = ort::init_from(library).map_err(|error| fault(error.to_string()))?;
     builder

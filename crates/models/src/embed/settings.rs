@@ -19,6 +19,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Words of a passage for a model elsewhere, whose bound is not known. About 300 tokens of prose.
 pub const PASSAGE_WORDS: usize = 200;
 
+/// The table of the configuration that these settings are.
+pub const TABLE: &str = "embeddings";
+
 /// Who makes the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provider {
@@ -67,9 +70,10 @@ pub struct Settings {
     pub model: String,
     /// Where the provider listens; empty is its public address, or this machine for Ollama.
     pub base_url: String,
-    /// The environment variable that holds the key.
+    /// The environment variable that holds the key. Empty is the provider's own by custom, which counts only while
+    /// `base_url` is empty too: no server gets a key that was not named for it.
     pub api_key_env: String,
-    /// A file that holds the key, readable by its owner alone; the variable goes before it.
+    /// A file that holds the key, readable by its owner alone; a variable that is named goes before it.
     pub api_key_file: Option<PathBuf>,
     /// Numbers in a vector; 0 where the model is a known one.
     pub dimension: usize,
@@ -103,7 +107,7 @@ impl Default for Settings {
             provider: Provider::Auto,
             model: String::new(),
             base_url: String::new(),
-            api_key_env: "OPENAI_API_KEY".to_owned(),
+            api_key_env: String::new(),
             api_key_file: None,
             dimension: 0,
             passage_words: 0,

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::EmbedError;
 use super::manifest::{self, MANIFEST, Manifest, RUNTIME_MANIFEST, RuntimeManifest};
+use crate::provider::ProviderError;
 
 /// Longest name of a model, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -37,10 +37,10 @@ impl Shelf {
     ///
     /// # Errors
     /// The name is not one of a model.
-    pub fn model_dir(&self, name: &str) -> Result<PathBuf, EmbedError> {
+    pub fn model_dir(&self, name: &str) -> Result<PathBuf, ProviderError> {
         if !is_name(name) {
             let shown: String = name.chars().take(NAME_BYTES_MAX).collect();
-            return Err(EmbedError::unusable(format!(
+            return Err(ProviderError::unusable(format!(
                 "`{shown}` is not a model's name: up to {NAME_BYTES_MAX} of a-z, 0-9, `.`, `_` and `-`"
             )));
         }
@@ -51,9 +51,9 @@ impl Shelf {
     ///
     /// # Errors
     /// The folder is there and cannot be read.
-    pub fn names(&self) -> Result<Vec<String>, EmbedError> {
+    pub fn names(&self) -> Result<Vec<String>, ProviderError> {
         let unreadable = |error: io::Error| {
-            EmbedError::unusable(format!("cannot read {}: {error}", self.models.display()))
+            ProviderError::unusable(format!("cannot read {}: {error}", self.models.display()))
         };
         let entries = match fs::read_dir(&self.models) {
             Ok(entries) => entries,
@@ -76,15 +76,15 @@ impl Shelf {
     ///
     /// # Errors
     /// It is not installed, or its manifest cannot be read.
-    pub fn manifest(&self, name: &str) -> Result<Manifest, EmbedError> {
+    pub fn manifest(&self, name: &str) -> Result<Manifest, ProviderError> {
         let path = self.model_dir(name)?.join(MANIFEST);
         let manifest: Manifest = manifest::read(&path)?.ok_or_else(|| {
-            EmbedError::unusable(format!(
+            ProviderError::unusable(format!(
                 "the model `{name}` is not installed; `cerebro model install {name}` installs it, and `cerebro \
                  model list` shows what there is"
             ))
         })?;
-        let odd = |what: &str| Err(EmbedError::unusable(format!("{}: {what}", path.display())));
+        let odd = |what: &str| Err(ProviderError::unusable(format!("{}: {what}", path.display())));
         match () {
             () if manifest.name != name => odd("the name is not that of its folder"),
             () if manifest.dimension == 0 => odd("a vector has at least one number"),
@@ -97,7 +97,7 @@ impl Shelf {
     ///
     /// # Errors
     /// Its manifest cannot be read.
-    pub fn runtime(&self) -> Result<Option<RuntimeManifest>, EmbedError> {
+    pub fn runtime(&self) -> Result<Option<RuntimeManifest>, ProviderError> {
         manifest::read(&self.runtime.join(RUNTIME_MANIFEST))
     }
 
@@ -105,12 +105,12 @@ impl Shelf {
     ///
     /// # Errors
     /// Its files cannot be removed.
-    pub fn remove(&self, name: &str) -> Result<bool, EmbedError> {
+    pub fn remove(&self, name: &str) -> Result<bool, ProviderError> {
         let dir = self.model_dir(name)?;
         match fs::remove_dir_all(&dir) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(EmbedError::unusable(format!("cannot remove {}: {error}", dir.display()))),
+            Err(error) => Err(ProviderError::unusable(format!("cannot remove {}: {error}", dir.display()))),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What is made of the numbers that a model gives.
 
-use super::EmbedError;
+use crate::provider::ProviderError;
 
 /// A vector of unit length, whose dot product with another is their cosine.
 ///
 /// # Errors
 /// It is not of the model's dimension, or has no direction.
-pub fn unit(vector: Vec<f32>, dimension: usize, provider: &str) -> Result<Vec<f32>, EmbedError> {
+pub fn unit(vector: Vec<f32>, dimension: usize, provider: &str) -> Result<Vec<f32>, ProviderError> {
     if vector.len() != dimension {
-        return Err(EmbedError::unusable(format!(
+        return Err(ProviderError::unusable(format!(
             "{provider} gives vectors of {} numbers where {dimension} are expected; set the model or its dimension \
              anew with `cerebro model use`",
             vector.len()
@@ -16,7 +16,7 @@ pub fn unit(vector: Vec<f32>, dimension: usize, provider: &str) -> Result<Vec<f3
     }
     let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     if !length.is_finite() || length < f64::from(f32::MIN_POSITIVE) {
-        return Err(EmbedError::Refused {
+        return Err(ProviderError::Refused {
             provider: provider.to_owned(),
             reason: "its vector has no direction".to_owned(),
         });
@@ -36,9 +36,9 @@ mod tests {
             let unit = unit(long.to_vec(), 2, "x").unwrap();
             assert!((unit[0] - 0.6).abs() < 1e-6 && (unit[1] - 0.8).abs() < 1e-6, "{unit:?}");
         }
-        assert!(matches!(unit(vec![1.0], 2, "x"), Err(EmbedError::Unusable(_))));
+        assert!(matches!(unit(vec![1.0], 2, "x"), Err(ProviderError::Unusable(_))));
         for none in [[0.0, 0.0], [f32::NAN, 1.0], [f32::INFINITY, 1.0]] {
-            assert!(matches!(unit(none.to_vec(), 2, "x"), Err(EmbedError::Refused { .. })), "{none:?}");
+            assert!(matches!(unit(none.to_vec(), 2, "x"), Err(ProviderError::Refused { .. })), "{none:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Ask, Told};
+use crate::provider::KeyHeader;
 
 /// Most tokens of an answer.
 const ANSWER_TOKENS_MAX: u32 = 2_000;
@@ -27,8 +28,8 @@ pub enum Dialect {
 pub struct Request {
     /// Below the base address.
     pub path: &'static str,
-    /// Beside the content type.
-    pub headers: Vec<(&'static str, String)>,
+    /// Beside the content type and the key.
+    pub headers: &'static [(&'static str, &'static str)],
     /// What is sent.
     pub body: Value,
 }
@@ -55,17 +56,25 @@ impl Dialect {
         }
     }
 
-    /// The environment variable that holds the key by custom.
-    pub fn key_variable(self) -> &'static str {
+    /// The environment variable that holds the key of its public service by custom; Ollama has none.
+    pub fn key_variable(self) -> Option<&'static str> {
         match self {
-            Self::OpenAi => "OPENAI_API_KEY",
-            Self::Ollama => "OLLAMA_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi => Some("OPENAI_API_KEY"),
+            Self::Ollama => None,
+            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
+        }
+    }
+
+    /// How it wants the key.
+    pub fn key_header(self) -> KeyHeader {
+        match self {
+            Self::OpenAi | Self::Ollama => KeyHeader::Bearer,
+            Self::Anthropic => KeyHeader::Named("x-api-key"),
         }
     }
 
     /// What is sent for a question.
-    pub fn request(self, model: &str, key: Option<&str>, ask: &Ask<'_>) -> Request {
+    pub fn request(self, model: &str, ask: &Ask<'_>) -> Request {
         let mut messages: Vec<Value> = ask
             .turns
             .iter()
@@ -75,11 +84,10 @@ impl Dialect {
         if self != Self::Anthropic {
             messages.insert(0, json!({ "role": "system", "content": ask.instructions }));
         }
-        let bearer = || key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
         match self {
             Self::OpenAi => Request {
                 path: "/chat/completions",
-                headers: bearer(),
+                headers: &[],
                 body: json!({
                     "model": model, "messages": messages, "temperature": 0,
                     "max_completion_tokens": ANSWER_TOKENS_MAX,
@@ -90,7 +98,7 @@ impl Dialect {
             },
             Self::Ollama => Request {
                 path: "/api/chat",
-                headers: bearer(),
+                headers: &[],
                 body: json!({
                     "model": model, "messages": messages, "stream": false, "format": ask.schema,
                     "options": { "temperature": 0, "num_predict": ANSWER_TOKENS_MAX },
@@ -98,11 +106,7 @@ impl Dialect {
             },
             Self::Anthropic => Request {
                 path: "/v1/messages",
-                headers: key
-                    .map(|key| ("x-api-key", key.to_owned()))
-                    .into_iter()
-                    .chain([("anthropic-version", ANTHROPIC_VERSION.to_owned())])
-                    .collect(),
+                headers: &[("anthropic-version", ANTHROPIC_VERSION)],
                 body: json!({
                     "model": model, "system": ask.instructions, "messages": messages,
                     "max_tokens": ANSWER_TOKENS_MAX,
@@ -130,11 +134,6 @@ impl Dialect {
     }
 }
 
-/// The words of an error, in any dialect.
-pub fn error_message(body: &Value) -> Option<&str> {
-    body.pointer("/error/message").or_else(|| body.get("error")).or_else(|| body.get("message"))?.as_str()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,16 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn every_dialect_sends_instructions_turns_key_and_schema() {
+    fn every_dialect_sends_instructions_turns_and_schema() {
         let schema = json!({ "type": "object" });
         for dialect in Dialect::ALL {
-            let request = dialect.request("m", Some("secret"), &ask(&schema));
+            let request = dialect.request("m", &ask(&schema));
             let body = request.body.to_string();
             for word in ["Do.", "\"Q\"", "\"A\"", "Mend it.", "assistant", "{\"type\":\"object\"}"] {
                 assert!(body.contains(word), "{dialect:?} {word}: {body}");
             }
-            assert!(!body.contains("secret"), "{dialect:?}");
-            assert!(request.headers.iter().any(|(_, value)| value.contains("secret")), "{dialect:?}");
         }
     }
 
@@ -186,15 +183,5 @@ mod tests {
             assert_eq!(dialect.read(&body), Some(told), "{dialect:?}");
             assert_eq!(dialect.read(&json!({ "choices": [], "content": [] })), None, "{dialect:?}");
         }
-    }
-
-    #[test]
-    fn errors_are_read_in_any_dialect() {
-        for body in
-            [json!({ "error": { "message": "no" } }), json!({ "error": "no" }), json!({ "message": "no" })]
-        {
-            assert_eq!(error_message(&body), Some("no"));
-        }
-        assert_eq!(error_message(&json!({})), None);
     }
 }

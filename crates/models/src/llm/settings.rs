@@ -5,8 +5,13 @@ use std::{path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{Dialect, Llm};
-use crate::embed::{EmbedError, key_of_file};
+use crate::provider::{Address, Connection, Endpoint, KeySettings, ProviderError};
 use cerebro_core::text;
+
+/// The table of the configuration that these settings are.
+const TABLE: &str = "relations";
+/// Longest answer that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a model may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,9 +27,10 @@ pub struct Settings {
     pub model: String,
     /// Where the provider listens; empty is its public address, or this machine for Ollama.
     pub base_url: String,
-    /// The environment variable that holds the key; empty is the provider's own by custom.
+    /// The environment variable that holds the key. Empty is the provider's own by custom, which counts only while
+    /// `base_url` is empty too: no server gets a key that was not named for it.
     pub api_key_env: String,
-    /// A file that holds the key, readable by its owner alone; the variable goes before it.
+    /// A file that holds the key, readable by its owner alone; a variable that is named goes before it.
     pub api_key_file: Option<PathBuf>,
     /// How long a model may take to answer.
     #[serde(deserialize_with = "text::setting_of_duration")]
@@ -53,34 +59,31 @@ impl Default for Settings {
 /// The model that the settings name, if any; nobody is asked yet.
 ///
 /// # Errors
-/// [`EmbedError::Unusable`] when the settings lack a name, or a key that is wanted.
-pub fn open(settings: &Settings) -> Result<Option<Llm>, EmbedError> {
+/// The settings lack a name or a key that is wanted, or their key may not be sent there.
+pub fn open(settings: &Settings) -> Result<Option<Llm>, ProviderError> {
     let Some(dialect) = settings.provider else { return Ok(None) };
     if settings.model.is_empty() {
-        return Err(EmbedError::Unusable("`[relations]` of config.toml names no `model`".to_owned()));
+        return Err(ProviderError::unusable("`[relations]` of config.toml names no `model`"));
     }
-    let key = key(settings, dialect)?;
-    Llm::new(dialect, &settings.model, &settings.base_url, key, settings.timeout).map(Some)
-}
-
-fn key(settings: &Settings, dialect: Dialect) -> Result<Option<String>, EmbedError> {
-    let variable =
-        if settings.api_key_env.is_empty() { dialect.key_variable() } else { &settings.api_key_env };
-    let found = std::env::var(variable).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-    if found.is_some() {
-        return Ok(found);
-    }
-    if let Some(path) = &settings.api_key_file {
-        return key_of_file(path).map(Some);
-    }
-    // A server of the user's own need not want one.
-    if dialect == Dialect::Ollama || !settings.base_url.is_empty() {
-        return Ok(None);
-    }
-    Err(EmbedError::Unusable(format!(
-        "{} wants a key: set {variable} where the daemon starts, or `api_key_file` of `[relations]` in config.toml",
-        dialect.name()
-    )))
+    let is_own_server = !settings.base_url.is_empty();
+    let key = KeySettings {
+        provider: dialect.name(),
+        table: TABLE,
+        variable: &settings.api_key_env,
+        file: settings.api_key_file.as_deref(),
+        customary: dialect.key_variable(),
+        is_own_server,
+    };
+    let connection = Connection::open(Endpoint {
+        name: format!("{}/{}", dialect.name(), settings.model),
+        table: TABLE,
+        base: Address::parse(if is_own_server { &settings.base_url } else { dialect.public_url() })?,
+        key: key.find(|name| std::env::var(name).ok())?,
+        key_header: dialect.key_header(),
+        timeout: settings.timeout,
+        answer_bytes_max: ANSWER_BYTES_MAX,
+    })?;
+    Ok(Some(Llm::new(dialect, &settings.model, connection)))
 }
 
 fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect>, D::Error> {

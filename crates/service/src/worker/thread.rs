@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use cerebro_models::embed::{EmbedError, Embedded, Embedder, Purpose};
+use cerebro_models::embed::{Embedded, Embedder, Purpose};
+use cerebro_models::provider::ProviderError;
 
 /// A thread of low priority with a runtime of its own, in which the worker's model computes: whatever it
 /// starts there is of low priority too. It ends when the handle is dropped.
@@ -13,7 +14,7 @@ pub(super) struct Thread(mpsc::Sender<Asked>);
 struct Asked {
     embedder: Arc<dyn Embedder>,
     texts: Vec<String>,
-    answer: oneshot::Sender<Result<Embedded, EmbedError>>,
+    answer: oneshot::Sender<Result<Embedded, ProviderError>>,
 }
 
 impl Thread {
@@ -47,8 +48,8 @@ impl Thread {
         &self,
         embedder: Arc<dyn Embedder>,
         texts: Vec<String>,
-    ) -> Result<Embedded, EmbedError> {
-        let gone = || EmbedError::Unusable("the worker's thread ended; see the daemon's log".to_owned());
+    ) -> Result<Embedded, ProviderError> {
+        let gone = || ProviderError::Unusable("the worker's thread ended; see the daemon's log".to_owned());
         let (answer, answered) = oneshot::channel();
         self.0.send(Asked { embedder, texts, answer }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?

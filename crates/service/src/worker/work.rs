@@ -15,7 +15,8 @@ use crate::{Service, ServiceError, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
 use cerebro_core::pace::{self, Spent};
 use cerebro_core::passage::passages;
-use cerebro_models::embed::{EmbedError, Embedder};
+use cerebro_models::embed::Embedder;
+use cerebro_models::provider::ProviderError;
 use cerebro_store::{Job, StoredModel};
 
 /// A leased job under way.
@@ -145,7 +146,7 @@ impl Loop {
         let wanted = texts.len();
         if embedder.is_metered() {
             let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
-            if !service.may_spend(tokens).await {
+            if !service.fits_budget(service.0.vectors.embedding.budget, tokens).await {
                 return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(Halt::Spent) };
             }
         }
@@ -157,21 +158,21 @@ impl Loop {
         }
         let embedded = match answer {
             Ok(embedded) => embedded,
-            Err(EmbedError::Later { reason, after, .. }) => {
+            Err(ProviderError::Later { reason, after, .. }) => {
                 tracing::debug!(reason, "the provider does not answer now");
                 return Err(Halt::Later(after));
             }
-            // A model of this machine fails on a text, too.
-            Err(EmbedError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
-                return Ok(());
-            }
-            Err(EmbedError::Unusable(reason)) => return Err(Halt::Unusable(reason)),
-            Err(EmbedError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
-            Err(error @ EmbedError::Refused { .. }) => {
+            Err(ProviderError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
+            Err(error @ ProviderError::Refused { .. }) => {
                 let Some(task) = tasks.pop_front() else { return Ok(()) };
                 let failed = self.failed(service, &task.job, None, &error.to_string()).await;
                 return failed.map_err(|error| Halt::Unusable(error.to_string()));
             }
+            // A model of this machine fails on a text, too.
+            Err(ProviderError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
+                return Ok(());
+            }
+            Err(fault) => return Err(Halt::Unusable(fault.to_string())),
         };
         let fits = embedded.vectors.len() == wanted
             && embedded.vectors.iter().all(|vector| vector.len() == target.dimension);

@@ -1,0 +1,216 @@
+//! The HTTP client of every provider: sends a request once, and reads its answer within bounds.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Request, Url, redirect};
+use serde_json::Value;
+
+use super::retry::{Verdict, retry_after, verdict};
+use super::{Address, Key, KeyError, ProviderError, words};
+
+/// How long a server may take to accept a connection.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+
+/// How a key is brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// A header of its own.
+    Named(&'static str),
+}
+
+/// Whom a [`Connection`] speaks to.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// `provider/model`, for messages.
+    pub name: String,
+    /// The table of the configuration that names it, for messages.
+    pub table: &'static str,
+    /// Where it listens.
+    pub base: Address,
+    /// The key that is sent with every request.
+    pub key: Option<Key>,
+    /// How it is sent.
+    pub key_header: KeyHeader,
+    /// How long a whole exchange may take.
+    pub timeout: Duration,
+    /// The longest answer that is read.
+    pub answer_bytes_max: usize,
+}
+
+/// A provider's server, ready to be asked.
+#[derive(Clone)]
+pub struct Connection {
+    endpoint: Endpoint,
+    http: Client,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Connection").field(&self.endpoint).finish()
+    }
+}
+
+/// An answer, read whole.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// What came, at most [`Endpoint::answer_bytes_max`].
+    pub body: Vec<u8>,
+    /// The wait that `Retry-After` asks for.
+    after: Option<Duration>,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What a provider says may repeat a memory.
+        write!(f, "Reply({}, {} bytes)", self.status, self.body.len())
+    }
+}
+
+impl Connection {
+    /// Prepares to speak to a server; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`KeyError::Unencrypted`] when a key or a password would cross a network in the clear;
+    /// [`ProviderError::Unusable`] when no client can be made.
+    pub fn open(endpoint: Endpoint) -> Result<Self, ProviderError> {
+        let has_secret = endpoint.key.is_some() || endpoint.base.has_password();
+        if has_secret && !endpoint.base.is_confidential() {
+            let (provider, host) = (endpoint.name.clone(), endpoint.base.host().to_owned());
+            return Err(KeyError::Unencrypted { provider, host }.into());
+        }
+        let mut client = Client::builder()
+            .connect_timeout(CONNECT_MAX)
+            // Texts and key were meant for this server, not for the one that it names.
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")));
+        if endpoint.base.is_this_machine() {
+            // A proxy of the environment would take them off the machine.
+            client = client.no_proxy();
+        }
+        let http = client.build().map_err(|error| {
+            ProviderError::unusable(format!("no HTTP client can be made: {}", words::causes(error)))
+        })?;
+        Ok(Self { endpoint, http })
+    }
+
+    /// `provider/model`.
+    pub fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    /// Where the server listens.
+    pub fn base(&self) -> &Address {
+        &self.endpoint.base
+    }
+
+    /// Posts JSON to a path below the base address, once.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn post(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &'static str)],
+        body: &Value,
+    ) -> Result<Reply, ProviderError> {
+        let url = Url::parse(&self.endpoint.base.below(path))
+            .map_err(|_| ProviderError::unusable(format!("`base_url` and {path} are no address together")))?;
+        let mut request = Request::new(reqwest::Method::POST, url);
+        let head = request.headers_mut();
+        head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            head.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        *request.body_mut() = Some(body.to_string().into());
+        self.send(request).await
+    }
+
+    /// Sends a request once, with this connection's key and no other, and reads the whole answer. Whether to ask
+    /// again is the caller's to decide.
+    ///
+    /// # Errors
+    /// [`ProviderError::Later`] when no answer comes within the time, or one that is too long.
+    pub async fn send(&self, mut request: Request) -> Result<Reply, ProviderError> {
+        request.headers_mut().remove(AUTHORIZATION);
+        if let Some(key) = &self.endpoint.key {
+            let (name, value) = match self.endpoint.key_header {
+                KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+                KeyHeader::Named(name) => (HeaderName::from_static(name), key.expose().to_owned()),
+            };
+            let mut value = HeaderValue::from_str(&value).map_err(|_| KeyError::Malformed)?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(name, value);
+        }
+        match tokio::time::timeout(self.endpoint.timeout, self.exchange(request)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(self.later(&format!("no answer within {} ms", self.endpoint.timeout.as_millis()))),
+        }
+    }
+
+    async fn exchange(&self, request: Request) -> Result<Reply, ProviderError> {
+        let broken = |error: reqwest::Error| self.later(&words::causes(error));
+        let mut response = self.http.execute(request).await.map_err(broken)?;
+        let status = response.status().as_u16();
+        let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let after = after.and_then(|value| retry_after(value, Timestamp::now()));
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(broken)? {
+            let max = self.endpoint.answer_bytes_max;
+            if body.len() + piece.len() > max {
+                return Err(self.later(&format!("its answer has more than {max} bytes")));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Reply { status, body, after })
+    }
+
+    /// The body of a reply that is an answer. `sent` are the texts that its words must not repeat.
+    ///
+    /// # Errors
+    /// What the status says, by the one rule of all providers.
+    pub fn accept(&self, reply: Reply, sent: &[String]) -> Result<Vec<u8>, ProviderError> {
+        let Reply { status, body, after } = reply;
+        let meant = verdict(status);
+        if meant == Verdict::Answered {
+            return Ok(body);
+        }
+        let provider = self.name().to_owned();
+        let said = self.words(&body, sent);
+        let reason =
+            if said.is_empty() { format!("HTTP {status}") } else { format!("HTTP {status}: {said}") };
+        let table = self.endpoint.table;
+        Err(match meant {
+            Verdict::Moved => ProviderError::Unusable(format!(
+                "{provider} is elsewhere (HTTP {status}), and redirections are not followed; set `base_url` of \
+                 `[{table}]` in config.toml"
+            )),
+            Verdict::Key => ProviderError::Unusable(format!(
+                "{provider} does not accept the key ({reason}); see `api_key_env` and `api_key_file` of `[{table}]` \
+                 in config.toml"
+            )),
+            Verdict::Unknown => ProviderError::Unusable(format!(
+                "{provider} is not known there ({reason}); see `model` and `base_url` of `[{table}]` in config.toml"
+            )),
+            Verdict::Later => ProviderError::Later { provider, reason, after },
+            Verdict::Refused | Verdict::Answered => ProviderError::Refused { provider, reason },
+        })
+    }
+
+    /// The words of an error's body, fit to be shown.
+    pub fn words(&self, body: &[u8], sent: &[String]) -> String {
+        words::quoted(&words::message(body), sent, self.endpoint.key.as_ref().map(Key::expose))
+    }
+
+    /// An error that may pass.
+    pub fn later(&self, reason: &str) -> ProviderError {
+        let reason = words::quoted(reason, &[], self.endpoint.key.as_ref().map(Key::expose));
+        ProviderError::Later { provider: self.name().to_owned(), reason, after: None }
+    }
+}

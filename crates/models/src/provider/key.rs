@@ -1,0 +1,237 @@
+//! Where a provider's key comes from, and where it may go.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use reqwest::header::HeaderValue;
+
+/// The longest key, and the longest key file.
+const KEY_BYTES_MAX: u64 = 16 * 1024;
+
+/// A key. It is kept out of its `Debug` form and of every error.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// Takes a key, without the blanks around it.
+    ///
+    /// # Errors
+    /// [`KeyError::Malformed`] when it does not fit into a header.
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        let key = text.trim();
+        match HeaderValue::from_str(key) {
+            Ok(_) if key.len() as u64 <= KEY_BYTES_MAX => Ok(Self(key.to_owned())),
+            _ => Err(KeyError::Malformed),
+        }
+    }
+
+    /// The key itself, for a header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// What is wrong with a key. No variant holds it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The provider wants one and none was found.
+    #[error(
+        "{provider} wants a key: set {variable} where the daemon starts, or name a file that holds it as \
+         `api_key_file` of `[{table}]` in config.toml"
+    )]
+    Missing {
+        /// The provider's name.
+        provider: &'static str,
+        /// The variable that was looked at.
+        variable: String,
+        /// The table of the configuration.
+        table: &'static str,
+    },
+    /// The file that was named cannot be used.
+    #[error("the key file {path}: {reason}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// It holds characters that no header takes, or too many.
+    #[error("the key has characters that no key has, or is longer than {KEY_BYTES_MAX} bytes")]
+    Malformed,
+    /// It would cross a network unencrypted.
+    #[error(
+        "the key of {provider} would go to {host} unencrypted; use https:// in `base_url`, or name no key for it"
+    )]
+    Unencrypted {
+        /// `provider/model`.
+        provider: String,
+        /// Where it would go.
+        host: String,
+    },
+}
+
+/// What the configuration says of a provider's key.
+#[derive(Debug, Clone, Copy)]
+pub struct KeySettings<'a> {
+    /// The provider's name, for messages.
+    pub provider: &'static str,
+    /// The table of the configuration, for messages.
+    pub table: &'static str,
+    /// `api_key_env`: the variable that was named for the key; empty is none.
+    pub variable: &'a str,
+    /// `api_key_file`: the file that was named for it.
+    pub file: Option<&'a Path>,
+    /// The variable that holds the key of this provider's public service by custom; `None` where the provider
+    /// wants no key.
+    pub customary: Option<&'static str>,
+    /// Whether `base_url` names a server of the user's own instead of the public one.
+    pub is_own_server: bool,
+}
+
+/// A place where a key may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source<'a> {
+    Variable(&'a str),
+    File(&'a Path),
+}
+
+impl<'a> KeySettings<'a> {
+    /// Where the key is looked for, in order. What was named comes first, and alone. The customary variable counts
+    /// only for the provider's public service: whoever sets it for that did not mean another server.
+    fn sources(&self) -> Vec<Source<'a>> {
+        let variable = (!self.variable.is_empty()).then_some(Source::Variable(self.variable));
+        let named: Vec<_> = variable.into_iter().chain(self.file.map(Source::File)).collect();
+        if named.is_empty() && !self.is_own_server {
+            return self.customary.map(Source::Variable).into_iter().collect();
+        }
+        named
+    }
+
+    /// The key, if one is to be sent; `environment` reads a variable.
+    ///
+    /// # Errors
+    /// [`KeyError`] when the provider's public service wants a key and there is none, or when the one that was
+    /// named cannot be used.
+    pub fn find(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Key>, KeyError> {
+        for source in self.sources() {
+            match source {
+                Source::Variable(name) => {
+                    if let Some(key) = environment(name).filter(|key| !key.trim().is_empty()) {
+                        return Key::new(&key).map(Some);
+                    }
+                }
+                Source::File(path) => return Key::new(&key_of_file(path)?).map(Some),
+            }
+        }
+        match self.customary {
+            // A server of the user's own need not want one.
+            Some(customary) if !self.is_own_server => Err(KeyError::Missing {
+                provider: self.provider,
+                variable: if self.variable.is_empty() { customary } else { self.variable }.to_owned(),
+                table: self.table,
+            }),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The secret that a file holds, without the blanks around it.
+///
+/// # Errors
+/// [`KeyError::File`] when it cannot be read, others can read it, or it is empty or too long.
+pub fn key_of_file(path: &Path) -> Result<String, KeyError> {
+    let fault = |reason: String| KeyError::File { path: path.to_owned(), reason };
+    let found = fs::metadata(path).map_err(|error| fault(error.to_string()))?;
+    if !found.is_file() {
+        return Err(fault("it is not a file".to_owned()));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(fault(format!("others can read it; `chmod 600 {}` mends that", path.display())));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+    file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| fault(error.to_string()))?;
+    match text.trim() {
+        "" => Err(fault("it is empty".to_owned())),
+        _ if text.len() as u64 > KEY_BYTES_MAX => Err(fault("it is too long for a key".to_owned())),
+        key => Ok(key.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUSTOM: &str = "OPENAI_API_KEY";
+
+    fn settings<'a>(variable: &'a str, file: Option<&'a Path>, is_own_server: bool) -> KeySettings<'a> {
+        let (provider, table) = ("openai", "embeddings");
+        KeySettings { provider, table, variable, file, customary: Some(CUSTOM), is_own_server }
+    }
+
+    #[test]
+    fn a_key_goes_only_where_it_was_given_for() {
+        let file = Path::new("/keys/mine");
+        let (variable, of_file) = (Source::Variable, Source::File(file));
+        for (named, file, is_own_server, want) in [
+            ("", None, false, vec![variable(CUSTOM)]),
+            // Nobody named the customary key for this server.
+            ("", None, true, vec![]),
+            ("", Some(file), false, vec![of_file]),
+            ("", Some(file), true, vec![of_file]),
+            ("MINE", None, true, vec![variable("MINE")]),
+            ("MINE", Some(file), true, vec![variable("MINE"), of_file]),
+            (CUSTOM, None, true, vec![variable(CUSTOM)]),
+        ] {
+            let found = settings(named, file, is_own_server).sources();
+            assert_eq!(found, want, "{named:?} {file:?} own: {is_own_server}");
+        }
+    }
+
+    #[test]
+    fn a_missing_key_is_a_fault_of_public_services_only() {
+        let nothing = |_: &str| None;
+        let blank = |_: &str| Some(" \n".to_owned());
+        assert_eq!(settings("", None, true).find(nothing), Ok(None));
+        assert_eq!(settings("MINE", None, true).find(blank), Ok(None));
+        let missing = settings("MINE", None, false).find(blank).unwrap_err();
+        assert!(missing.to_string().contains("MINE"), "{missing}");
+        assert!(settings("", None, false).find(nothing).unwrap_err().to_string().contains(CUSTOM));
+        let free = KeySettings { customary: None, ..settings("", None, false) };
+        assert_eq!(free.find(nothing), Ok(None));
+    }
+
+    #[test]
+    fn a_key_is_not_shown_and_fits_into_a_header() {
+        let key = settings("MINE", None, true).find(|_| Some(" sk-1\n".to_owned())).unwrap().unwrap();
+        assert_eq!((key.expose(), format!("{key:?}").as_str()), ("sk-1", "[key]"));
+        let broken = settings("MINE", None, true).find(|_| Some("sk\n-1".to_owned())).unwrap_err();
+        assert_eq!(broken, KeyError::Malformed);
+    }
+
+    #[test]
+    fn a_key_file_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let with = |mode: u32, text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            key_of_file(&path).map_err(|error| error.to_string())
+        };
+        assert_eq!(with(0o600, "sk-1\n").unwrap(), "sk-1");
+        assert!(with(0o600, " \n").unwrap_err().contains("empty"));
+        assert!(with(0o600, &"k".repeat(20_000)).unwrap_err().contains("too long"));
+        assert!(with(0o644, "sk-1").unwrap_err().contains("chmod 600"));
+        assert!(key_of_file(folder.path()).unwrap_err().to_string().contains("not a file"));
+        assert!(key_of_file(Path::new("/no/such/file")).unwrap_err().to_string().contains("/no/such/file"));
+    }
+}

@@ -1,0 +1,78 @@
+//! A provider's own words, made fit to be stored, logged and shown.
+
+use serde_json::Value;
+
+use cerebro_core::text;
+
+/// Most characters of a provider's words that are repeated.
+const REASON_CHARS_MAX: usize = 200;
+/// How much of a text counts as repeating it, in characters.
+const ECHO_CHARS: usize = 16;
+
+/// The message in an error's body; servers put it in different places.
+pub fn message(body: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
+    let places = ["/error/message", "/error", "/message", "/detail"];
+    let found = places.iter().find_map(|place| value.pointer(place)?.as_str().map(str::to_owned));
+    found.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
+}
+
+/// A provider's words, cut, on one line, and without the key or any of the texts that were sent to it.
+pub fn quoted(said: &str, sent: &[String], key: Option<&str>) -> String {
+    let mut line = text::one_line(&text::clean(said));
+    if let Some(key) = key.filter(|key| !key.is_empty()) {
+        line = line.replace(key, "[key]");
+    }
+    let repeats = |text: &String| {
+        let signs: Vec<char> = text::one_line(&text::clean(text)).chars().collect();
+        let mut pieces = signs.windows(ECHO_CHARS.min(signs.len()).max(1)).step_by(ECHO_CHARS / 2);
+        pieces.any(|piece| line.contains(&piece.iter().collect::<String>()))
+    };
+    if sent.iter().any(repeats) {
+        return "its words repeat the text".to_owned();
+    }
+    text::cut_chars(&line, REASON_CHARS_MAX).into_owned()
+}
+
+/// An error of the HTTP client with its causes, in one line and without the address, which may hold a password.
+pub fn causes(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut line = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        line = format!("{line}: {inner}");
+        cause = inner.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_providers_words_hold_neither_text_nor_key() {
+        let sent = ["the launch code of the gannet is 4711 and secret".to_owned()];
+        assert_eq!(quoted("bad\ninput", &sent, None), "bad input");
+        assert_eq!(quoted("key sk-1 is wrong", &sent, Some("sk-1")), "key [key] is wrong");
+        for echo in ["cannot read 'the launch code of the gannet is 4711'", "near gannet is 4711 and secret"]
+        {
+            assert_eq!(quoted(echo, &sent, None), "its words repeat the text", "{echo}");
+        }
+        assert!(quoted(&"z".repeat(9_999), &sent, None).chars().count() <= REASON_CHARS_MAX);
+    }
+
+    #[test]
+    fn messages_are_found_where_servers_put_them() {
+        for (body, want) in [
+            (r#"{"error":{"message":"no","type":"x"}}"#, "no"),
+            (r#"{"error":"no"}"#, "no"),
+            (r#"{"message":"no"}"#, "no"),
+            (r#"{"detail":"no"}"#, "no"),
+            ("no", "no"),
+            ("", ""),
+        ] {
+            assert_eq!(message(body.as_bytes()), want, "{body}");
+        }
+    }
+}

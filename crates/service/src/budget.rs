@@ -1,0 +1,42 @@
+//! The daily budgets of providers that are paid for: what was spent is kept by the store, so it holds over restarts
+//! and for all that ask a provider, be it for vectors or for text.
+
+use super::{Service, ServiceError};
+use cerebro_core::pace::{Budget, Spent};
+
+impl Service {
+    /// Whether a day's budget has room for one more request of about `tokens`. When what was spent cannot be
+    /// read, nothing more is spent.
+    pub(super) async fn fits_budget(&self, budget: Budget, tokens: u64) -> bool {
+        if budget == Budget::default() {
+            return true;
+        }
+        match self.spent_today().await {
+            Ok(spent) => budget.allows(spent, tokens),
+            Err(error) => {
+                tracing::warn!(%error, "what was spent today cannot be read; nothing more is spent");
+                false
+            }
+        }
+    }
+
+    /// Adds to what was spent today with a model, `provider/name`.
+    pub(super) async fn note_spent(&self, model: &str, spent: Spent) {
+        if let Err(error) = self.store().spend(&today(), model, spent).await {
+            tracing::warn!(%error, "what was spent could not be noted");
+        }
+    }
+
+    /// What was spent today with all providers that are paid for.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
+        Ok(self.store().spent(&today()).await?)
+    }
+}
+
+/// The day whose budget counts, in UTC.
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
