@@ -1,5 +1,6 @@
 //! Starting a daemon that outlives its starter.
 
+use std::ffi::OsString;
 use std::io;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
@@ -10,6 +11,7 @@ use tokio::process::{Child, Command};
 
 use crate::home::Home;
 use crate::platform;
+use cerebro_models::embed::NO_TELEMETRY;
 
 /// Size from which the log is set aside as `daemon.log.old`, in place of the one before.
 const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
@@ -52,7 +54,7 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
-        .envs(lean_memory())
+        .envs(missing_settings())
         .spawn()
         .map_err(|source| SpawnError::Program { program, source })
 }
@@ -79,13 +81,14 @@ fn on_database(home: &Home) -> impl Iterator<Item = &str> {
     home.database().into_iter().flat_map(|url| ["--db", url])
 }
 
-/// Sees to the settings of a daemon that was not started by [`spawn`] but by a person, a container or a service
-/// manager: where one is missing, the program begins anew in this process, with all of them.
+/// Gives this process the settings that are read from the environment only, [`SETTINGS`]: where one is missing, the
+/// program begins again in this process, with all of them. For whatever was not started by [`spawn`]: a daemon that
+/// a person, a container or a service manager started, and a command that runs a model itself.
 ///
 /// # Errors
 /// [`SpawnError::Anew`]. A process in which that failed is not what it was, and has to end.
-pub fn with_lean_memory() -> Result<(), SpawnError> {
-    let missing: Vec<_> = lean_memory().collect();
+pub fn with_settings() -> Result<(), SpawnError> {
+    let missing: Vec<_> = missing_settings().collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -98,18 +101,41 @@ pub fn with_lean_memory() -> Result<(), SpawnError> {
     Err(SpawnError::Anew { settings, source })
 }
 
-/// Settings that the engine and the heap read from the environment only, and that keep a daemon which
-/// is mostly idle small: fewer threads for blocking work, one arena, from which free pages go back to the system at
-/// once, and short messages on the live endpoint, which are read before anybody has
-/// signed in. What the user has set stays.
-fn lean_memory() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lean = [
-        ("SURREAL_KVS_THREADPOOL_SIZE", "4"),
-        ("MALLOC_CONF", "narenas:1,dirty_decay_ms:200,muzzy_decay_ms:0,lg_tcache_max:13"),
-        ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576"),
-        ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576"),
-    ];
-    lean.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
+/// Whether a value that the user has set stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Precedence {
+    /// It does: it is a matter of memory and speed.
+    Users,
+    /// It does not: the program promises it.
+    Ours,
+}
+
+/// What the engine, the heap and ONNX Runtime read from the environment only.
+const SETTINGS: [(&str, &str, Precedence); 5] = [
+    // These keep a daemon small that is mostly idle: fewer threads for blocking work; one arena, from which free
+    // pages go back to the system at once.
+    ("SURREAL_KVS_THREADPOOL_SIZE", "4", Precedence::Users),
+    ("MALLOC_CONF", "narenas:1,dirty_decay_ms:200,muzzy_decay_ms:0,lg_tcache_max:13", Precedence::Users),
+    // Short messages on the live endpoint, which are read before anybody has signed in.
+    ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576", Precedence::Users),
+    ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576", Precedence::Users),
+    // Nothing leaves the machine unasked.
+    (NO_TELEMETRY.0, NO_TELEMETRY.1, Precedence::Ours),
+];
+
+/// The settings that this process, and so the ones that it starts, lacks.
+fn missing_settings() -> impl Iterator<Item = (&'static str, &'static str)> {
+    lacking(|name| std::env::var_os(name))
+}
+
+fn lacking(
+    environment: impl Fn(&str) -> Option<OsString>,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lacks = move |(name, value, precedence): &(&str, &str, Precedence)| match environment(name) {
+        None => true,
+        Some(set) => *precedence == Precedence::Ours && set != *value,
+    };
+    SETTINGS.into_iter().filter(lacks).map(|(name, value, _)| (name, value))
 }
 
 fn open_log(path: &Path) -> io::Result<std::fs::File> {
@@ -137,6 +163,15 @@ pub fn last_log_line(home: &Home) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_user_set_stays_but_for_what_the_program_promises() {
+        assert_eq!(lacking(|_| None).count(), SETTINGS.len());
+        let all = |name: &str| SETTINGS.iter().find(|it| it.0 == name).map(|it| OsString::from(it.1));
+        assert_eq!(lacking(all).count(), 0, "begun again once and no more");
+        let other = lacking(|_| Some("0".into())).collect::<Vec<_>>();
+        assert_eq!(other, [NO_TELEMETRY]);
+    }
 
     #[test]
     fn a_full_log_is_set_aside() {

@@ -92,7 +92,7 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     if is_starter {
         return daemon::spawn::orphan(&home).map_err(Error::user);
     }
-    daemon::spawn::with_lean_memory().map_err(Error::user)?;
+    daemon::spawn::with_settings().map_err(Error::user)?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
     let embedding = config.embedding(&home);

@@ -70,6 +70,7 @@ pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
     checks.push(permissions(&home, args.fix));
     checks.push(space(&home));
     checks.push(left_behind(&home, args.fix));
+    checks.push(telemetry(reports_dir().as_deref()));
     let bar = desk.output.progress(None, "{spinner} looking at the store, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let (inside, status) = inside(&home, args.fix).await;
@@ -200,6 +201,30 @@ fn left_behind(home: &Home, fix: bool) -> Check {
     if fix && left.iter().all(|path| remove(path).is_ok()) { check.mended() } else { check }
 }
 
+/// Where ONNX Runtime keeps a device id and its reports, whichever program runs it.
+fn reports_dir() -> Option<PathBuf> {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let cache = cache.or_else(|| user_home().map(|home| home.join(".cache")))?;
+    Some(cache.join("Microsoft/DeveloperTools/.onnxruntime"))
+}
+
+/// Says that nothing is reported, and names what ONNX Runtime left outside the home. Cerebro 0.1 may have made that,
+/// and so may any other program that runs models: it cannot be told apart, so it is not removed.
+fn telemetry(reports: Option<&Path>) -> Check {
+    let off = "ONNX Runtime is only loaded where it cannot report";
+    match reports.filter(|dir| dir.exists()) {
+        None => Check::sound("telemetry", off),
+        Some(dir) => Check::sound(
+            "telemetry",
+            format!(
+                "{off}; {} holds a device id of it, made by an older Cerebro or by another program: remove the folder \
+                 if you need it for none",
+                dir.display()
+            ),
+        ),
+    }
+}
+
 fn is_old(path: &Path) -> bool {
     let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= LEFT_AFTER)
@@ -327,6 +352,18 @@ mod tests {
         let told = json!({ "schema_version": 1 });
         assert_eq!(versions(&json!({ "version": daemon::VERSION }), &told).health, Health::Sound);
         assert_eq!(versions(&json!({ "version": "0.0.1" }), &told).health, Health::Fault);
+    }
+
+    #[test]
+    fn what_onnx_runtime_left_is_named_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(".onnxruntime");
+        assert!(!telemetry(Some(&left)).words.contains("device id"));
+        fs::create_dir(&left).unwrap();
+        let check = telemetry(Some(&left));
+        assert_eq!(check.health, Health::Sound);
+        assert!(check.words.contains(&*left.to_string_lossy()), "{}", check.words);
+        assert!(left.exists());
     }
 
     #[test]

@@ -17,8 +17,9 @@ use super::{Desk, Outcome, daemon};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes};
 use crate::config::{Config, edit};
+use crate::daemon::spawn;
 use crate::home::Home;
-use cerebro_models::embed::install::{self, Traits};
+use cerebro_models::embed::install::{self, Found, Traits};
 use cerebro_models::embed::{
     self, Addresses, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
 };
@@ -41,16 +42,20 @@ pub enum ModelCommand {
 
 /// Install a model on this machine, with ONNX Runtime, which runs it
 ///
-/// Fetches what is missing from the network and checks it, or takes it from a folder. The model is
+/// Fetches what is missing from the network and checks it, or takes the model from a folder. The model is
 /// tried before it is put in its place. The first one installed is used from then on.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
     /// A model that `cerebro model list` names; with --from any name
     #[arg(value_name = "NAME")]
     name: String,
-    /// Take model.onnx, tokenizer.json and, if it is there, libonnxruntime from this folder
+    /// Take model.onnx and tokenizer.json from this folder; libonnxruntime only if it is the one Cerebro knows
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// Run models with this libonnxruntime: native code, loaded unchecked with all your rights, now and by the
+    /// daemon
+    #[arg(long, value_name = "FILE")]
+    runtime_from: Option<PathBuf>,
     /// A Python package index to fetch from
     #[arg(long, value_name = "URL", env = "PIP_INDEX_URL", hide_env_values = true, default_value = INDEX)]
     index: String,
@@ -113,6 +118,9 @@ pub struct RemoveArgs {
     /// Its name
     #[arg(value_name = "NAME")]
     name: String,
+    /// Do not ask when it is the model in use
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Try the model in use: how near sentences come to each other, and how long it takes
@@ -125,11 +133,15 @@ pub struct TestArgs {
 
 pub async fn run(desk: &Desk, command: ModelCommand) -> Result<Outcome> {
     let home = desk.home()?;
+    if matches!(command, ModelCommand::Install(_) | ModelCommand::Test(_)) {
+        // These run a model in this process.
+        spawn::with_settings().map_err(Error::user)?;
+    }
     match command {
         ModelCommand::List => list(desk, &home),
         ModelCommand::Install(args) => install(desk, &home, args).await,
         ModelCommand::Use(args) => choose(desk, &home, args).await,
-        ModelCommand::Remove(args) => remove(desk, &home, &args.name).await,
+        ModelCommand::Remove(args) => remove(desk, &home, &args).await,
         ModelCommand::Test(args) => test(desk, &home, args).await,
     }
 }
@@ -189,6 +201,8 @@ fn list(desk: &Desk, home: &Home) -> Result<Outcome> {
 
 async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome> {
     let shelf = shelf(home);
+    let library = args.runtime_from.as_deref();
+    warn_of_native_code(desk, &args);
     let manifest = match &args.from {
         Some(dir) => {
             let traits = Traits {
@@ -200,7 +214,7 @@ async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome>
                 query_prefix: args.query_prefix.clone(),
                 passage_prefix: args.passage_prefix.clone(),
             };
-            install::from_folder(&shelf, &args.name, dir, traits)?
+            install::from_folder(&shelf, &args.name, dir, traits, library)?
         }
         None => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
@@ -210,7 +224,7 @@ async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome>
             );
             let addresses = Addresses { index: args.index.clone(), hub: args.hub.clone() };
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done = install::from_network(&shelf, listing, addresses, &mut watch).await;
+            let done = install::from_network(&shelf, listing, addresses, library, &mut watch).await;
             progress.finish_and_clear();
             done?
         }
@@ -229,6 +243,23 @@ async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome>
         desk.output.note(&format!("{} is installed and works; {next}", manifest.name));
     }
     Ok(Outcome::Done)
+}
+
+/// Says what is loaded that nobody has checked, and what lies there and is not loaded.
+fn warn_of_native_code(desk: &Desk, args: &InstallArgs) {
+    if let Some(library) = &args.runtime_from {
+        desk.output.warn(&format!(
+            "{} is native code that Cerebro cannot check: it is loaded now, and from now on by the daemon, with all \
+             your rights",
+            library.display()
+        ));
+    } else if let Some(Found::Foreign(library)) = args.from.as_deref().map(install::find_library) {
+        desk.output.warn(&format!(
+            "{} is not the ONNX Runtime that Cerebro knows and was left alone; if you trust it, name it with \
+             --runtime-from",
+            library.display()
+        ));
+    }
 }
 
 fn unknown(name: &str) -> Error {
@@ -333,13 +364,19 @@ fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Settin
     keys
 }
 
-async fn remove(desk: &Desk, home: &Home, name: &str) -> Result<Outcome> {
-    let shelf = shelf(home);
+async fn remove(desk: &Desk, home: &Home, args: &RemoveArgs) -> Result<Outcome> {
+    let (shelf, name, settings) = (shelf(home), &args.name, settings(home)?);
+    let used = embed::open(&settings, &shelf).ok().flatten();
+    let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
+    let question = format!("{name} is the model in use; without it search is by words alone. Remove it?");
+    if is_used && !args.yes && !desk.output.confirm(&question)? {
+        desk.output.note("nothing was removed");
+        return Ok(Outcome::Short);
+    }
     if !shelf.remove(name)? {
         return Err(Error::user(format!("the model `{name}` is not installed")));
     }
-    let settings = settings(home)?;
-    if settings.model == name && matches!(settings.provider, Provider::Auto | Provider::Local) {
+    if settings.model == *name && matches!(settings.provider, Provider::Auto | Provider::Local) {
         write(home, &[("provider", None), ("model", None)])?;
         renew(desk, home).await?;
     }

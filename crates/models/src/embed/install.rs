@@ -10,8 +10,8 @@ use super::catalogue::{self, Listing, Source, Take};
 use super::download::{Addresses, Fetcher, Watch};
 use super::local::Plan;
 use super::manifest::{
-    self, MANIFEST, MODEL, Manifest, Pooling, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER, fingerprint,
-    verify,
+    self, Fingerprint, MANIFEST, MODEL, Manifest, Pooling, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER,
+    fingerprint, verify,
 };
 use super::shelf::Shelf;
 use crate::provider::ProviderError;
@@ -80,7 +80,7 @@ impl Drop for Staging {
 }
 
 /// Installs a model that the catalogue knows, and ONNX Runtime where it is missing. Files that are
-/// there and whole are not fetched again.
+/// there and whole are not fetched again. `library` is an ONNX Runtime of the user's own, see [`take_library`].
 ///
 /// # Errors
 /// Nothing is installed; the error says what failed.
@@ -88,24 +88,27 @@ pub async fn from_network(
     shelf: &Shelf,
     listing: &Listing,
     addresses: Addresses,
+    library: Option<&Path>,
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, ProviderError> {
     let present = installed(shelf, listing.name);
     let has_runtime = has_runtime(shelf);
-    if let (Some(manifest), true) = (&present, has_runtime) {
+    if let (Some(manifest), true, None) = (&present, has_runtime, library) {
         return Ok(manifest.clone());
     }
     let fetcher = Fetcher::new(addresses)?;
     let staging = Staging::begin(shelf)?;
-    if !has_runtime {
-        let source = catalogue::runtime().ok_or_else(|| {
+    if let Some(library) = library {
+        take_library(library, &staging)?;
+    } else if !has_runtime {
+        let runtime = catalogue::runtime().ok_or_else(|| {
             ProviderError::unusable(format!(
-                "no ONNX Runtime for {} on {} is known; take one of your own with --from DIR",
+                "no ONNX Runtime for {} on {} is known; name a library of your own with --runtime-from FILE",
                 std::env::consts::OS,
                 std::env::consts::ARCH
             ))
         })?;
-        let library = fetch(&fetcher, source, &staging, &staging.runtime_dir(), watch).await?;
+        let library = fetch(&fetcher, &runtime.source, &staging, &staging.runtime_dir(), watch).await?;
         describe_runtime(&library)?;
     }
     match present {
@@ -128,12 +131,22 @@ pub async fn from_network(
     finish(shelf, &staging, manifest)
 }
 
-/// Installs the model that lies in a folder: `model.onnx` and `tokenizer.json`, and ONNX Runtime if
-/// its library is there. A `model.toml` in the folder goes before `traits`.
+/// Installs the model that lies in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder goes
+/// before `traits`.
+///
+/// An ONNX Runtime that lies there too is native code, and who hands out weights need not be who may run code
+/// here: it is taken only if it is the one that the catalogue knows ([`find_library`]). `library` names another one,
+/// see [`take_library`].
 ///
 /// # Errors
 /// Nothing is installed; the error says what is missing or does not work.
-pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Result<Manifest, ProviderError> {
+pub fn from_folder(
+    shelf: &Shelf,
+    name: &str,
+    dir: &Path,
+    traits: Traits,
+    library: Option<&Path>,
+) -> Result<Manifest, ProviderError> {
     shelf.model_dir(name)?;
     let described: Option<Manifest> = manifest::read(&dir.join(MANIFEST))?;
     for file in [MODEL, TOKENIZER] {
@@ -150,10 +163,20 @@ pub fn from_folder(shelf: &Shelf, name: &str, dir: &Path, traits: Traits) -> Res
     }
     let staging = Staging::begin(shelf)?;
     copy_files(dir, &staging)?;
-    if let Some(library) = library_in(dir) {
-        let copy = staging.runtime_dir().join(file_name(&library));
-        fs::copy(&library, &copy).map_err(|error| fault("copy", &library, &error))?;
-        describe_runtime(&copy)?;
+    match (library, find_library(dir)) {
+        (Some(library), _) => {
+            take_library(library, &staging)?;
+        }
+        // The copy counts, which nobody changes.
+        (None, Found::Known(library)) => {
+            if !is_known(&take_library(&library, &staging)?) {
+                let path = library.display();
+                return Err(ProviderError::unusable(format!(
+                    "{path} changed while it was copied; try again"
+                )));
+            }
+        }
+        (None, Found::Foreign(_) | Found::Nothing) => {}
     }
     let own = Manifest {
         name: name.to_owned(),
@@ -282,10 +305,11 @@ fn has_runtime(shelf: &Shelf) -> bool {
 }
 
 /// Writes beside a library what it is.
-fn describe_runtime(library: &Path) -> Result<(), ProviderError> {
+fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
     let found = fingerprint(library).map_err(|error| fault("read", library, &error))?;
     let manifest = RuntimeManifest { library: file_name(library), fingerprint: found };
-    write(&library.with_file_name(RUNTIME_MANIFEST), &manifest)
+    write(&library.with_file_name(RUNTIME_MANIFEST), &manifest)?;
+    Ok(manifest.fingerprint)
 }
 
 /// Moves a new library into its place; whoever has the old one loaded keeps it.
@@ -300,16 +324,49 @@ fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> 
     Ok(())
 }
 
-/// ONNX Runtime's library in a folder, if it is there.
-fn library_in(dir: &Path) -> Option<PathBuf> {
-    let mut names: Vec<PathBuf> = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
-    names.sort();
-    names.into_iter().find(|path| {
+/// ONNX Runtime's library in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// There is none.
+    Nothing,
+    /// The one that the catalogue knows, by its hash.
+    Known(PathBuf),
+    /// Another one, which is not loaded unless it is named.
+    Foreign(PathBuf),
+}
+
+/// Looks for ONNX Runtime's library in a folder. Nothing is loaded.
+pub fn find_library(dir: &Path) -> Found {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| {
         let name = file_name(path);
         let is_library =
             name.starts_with("libonnxruntime.") && (name.contains(".so") || name.contains(".dylib"));
         is_library && path.is_file()
-    })
+    });
+    paths.sort();
+    let known = paths.iter().find(|path| fingerprint(path).is_ok_and(|found| is_known(&found)));
+    match (known, paths.first()) {
+        (Some(known), _) => Found::Known(known.clone()),
+        (None, Some(other)) => Found::Foreign(other.clone()),
+        (None, None) => Found::Nothing,
+    }
+}
+
+fn is_known(library: &Fingerprint) -> bool {
+    catalogue::runtime().is_some_and(|runtime| runtime.is(library))
+}
+
+/// Takes a library as the ONNX Runtime of this home, whatever it is: it will be loaded into this process and into the
+/// daemon. From then on it must stay the file that it is now.
+fn take_library(library: &Path, staging: &Staging) -> Result<Fingerprint, ProviderError> {
+    if !library.is_file() {
+        return Err(ProviderError::unusable(format!("{} is not a file", library.display())));
+    }
+    let copy = staging.runtime_dir().join(file_name(library));
+    fs::copy(library, &copy).map_err(|error| fault("copy", library, &error))?;
+    describe_runtime(&copy)
 }
 
 fn file_name(path: &Path) -> String {

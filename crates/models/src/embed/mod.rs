@@ -21,6 +21,7 @@ pub use download::{Addresses, HUB, INDEX};
 use local::Local;
 pub use manifest::{Manifest, Pooling, RuntimeManifest};
 use remote::Remote;
+pub use runtime::NO_TELEMETRY;
 pub use settings::{Provider, Settings};
 pub use shelf::Shelf;
 

@@ -1,4 +1,8 @@
 //! ONNX Runtime: a library that is loaded when the first model is, not linked in.
+//!
+//! It reports to its maker: it keeps a device id and a queue of events below the user's cache folder and looks for a
+//! server, whatever its interface is told. Only the environment that the process begins with stops it
+//! ([`NO_TELEMETRY`]), so the library is not loaded without that.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,24 +16,38 @@ use crate::provider::ProviderError;
 /// One library and one environment for a process: ONNX Runtime allows no second.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// The process's environment; loads the library of the shelf where none is loaded yet.
+/// The variable, and its value, that keep ONNX Runtime from reporting. It is read when the library is loaded, and
+/// has to be there when the process begins.
+pub const NO_TELEMETRY: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
+
+/// The environment of ONNX Runtime for this process; loads the library of the shelf where none is loaded yet.
 ///
 /// # Errors
-/// The library is missing, damaged, or too old.
+/// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; else the library is missing,
+/// damaged, or too old.
 pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
     let mut environment = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(environment) = environment.as_ref() {
         return Ok(environment.clone());
     }
+    if !is_silent(std::env::var(NO_TELEMETRY.0).ok().as_deref()) {
+        return Err(ProviderError::Telemetry { variable: NO_TELEMETRY.0 });
+    }
     let Some(manifest) = shelf.runtime()? else {
         return Err(ProviderError::unusable(format!(
-            "ONNX Runtime is not installed in {}; `cerebro model install NAME` installs it beside a model",
+            "ONNX Runtime is not installed in {}; `cerebro model install NAME` installs it beside a model, and \
+             --runtime-from FILE takes a library of your own",
             shelf.runtime_dir().display()
         )));
     };
     let library = shelf.runtime_dir().join(&manifest.library);
     verify(&library, &manifest.fingerprint)?;
     Ok(environment.insert(load(&library)?).clone())
+}
+
+/// Whether a value of the variable keeps the library silent.
+fn is_silent(value: Option<&str>) -> bool {
+    value == Some(NO_TELEMETRY.1)
 }
 
 fn load(library: &Path) -> Result<Environment, ProviderError> {
@@ -42,4 +60,17 @@ fn load(library: &Path) -> Result<Environment, ProviderError> {
         .with_telemetry(false)
         .build()
         .map_err(|error| fault(error.message().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_not_loaded_where_it_would_report() {
+        assert!(is_silent(Some("1")));
+        for other in [None, Some(""), Some("0"), Some("true")] {
+            assert!(!is_silent(other), "{other:?}");
+        }
+    }
 }

@@ -29,8 +29,17 @@ fn path(dir: &Path) -> PathBuf {
 }
 
 /// Changes with every boot of the machine; `None` where the system does not tell.
+#[cfg(not(target_os = "macos"))]
 fn boot_id() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
+}
+
+/// Changes with every boot of the machine; `None` where the system does not tell.
+#[cfg(target_os = "macos")]
+fn boot_id() -> Option<String> {
+    let sysctl = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.bootsessionuuid"]).output();
+    let told = sysctl.ok().filter(|told| told.status.success())?;
+    Some(String::from_utf8_lossy(&told.stdout).trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// Reads the mark.
@@ -45,7 +54,13 @@ pub fn read(dir: &Path) -> State {
     if mark["clean"] == true {
         return State::Clean;
     }
-    if mark["boot"] == json!(boot_id()) { State::Killed } else { State::PowerLost }
+    state_of_open(mark["boot"].as_str(), boot_id().as_deref())
+}
+
+/// What became of an index that was open in the boot `then`, seen from the boot `now`. Where the system does not
+/// tell, the worse is assumed.
+fn state_of_open(then: Option<&str>, now: Option<&str>) -> State {
+    if now.is_some() && then == now { State::Killed } else { State::PowerLost }
 }
 
 /// Writes the mark of an index in use; must reach the disk before the index changes.
@@ -70,4 +85,22 @@ fn write(dir: &Path, clean: bool) -> io::Result<()> {
     fs::File::open(&part)?.sync_data()?;
     fs::rename(&part, path(dir))?;
     fs::File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_boot_makes_it_a_kill() {
+        for (then, now, want) in [
+            (Some("a"), Some("a"), State::Killed),
+            (Some("a"), Some("b"), State::PowerLost),
+            (None, Some("b"), State::PowerLost),
+            (Some("a"), None, State::PowerLost),
+            (None, None, State::PowerLost),
+        ] {
+            assert_eq!(state_of_open(then, now), want, "{then:?} {now:?}");
+        }
+    }
 }
