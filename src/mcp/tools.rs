@@ -430,12 +430,16 @@ fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &S
     let heading = match hits.len() {
         0 => format!("no hits in {place} (match: {label})"),
         n => {
-            format!("{n} hits in {place} (match: {label}). {NOTES} Read one whole with mem_get_observation.")
+            let fit = match found.matched {
+                Match::None => format!("Nothing in {place} fits (match: none); the nearest {n} follow."),
+                _ => format!("{n} hits in {place} (match: {label})."),
+            };
+            format!("{fit} {NOTES} Read one whole with mem_get_observation.")
         }
     };
     let mut reply = Reply::saying(heading)
-        .list("hits", hits)
         .fact("match", label)
+        .list("hits", hits)
         .fact("project", found.project.as_ref().map(|project| project.as_str().to_owned()))
         .lines(lines);
     if found.relaxed {

@@ -5,6 +5,9 @@
 //! function here that polls one returns a [`BoxFuture`], the engine is compiled once, with this crate, and
 //! a change elsewhere does not compile it again. It knows nothing of memories; `cerebro-store` does.
 
+// The engine's async functions are nested deeply.
+#![recursion_limit = "512"]
+
 mod access;
 mod dump;
 mod engine;

@@ -1,4 +1,4 @@
-//! A listener that never has more than a bounded number of connections.
+//! A listener that never has more than a bounded number of connections, and keeps none for good.
 
 use std::{
     io,
@@ -13,6 +13,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Sleep, sleep},
 };
 
 /// Most connections at once; further ones wait unaccepted.
@@ -20,10 +21,35 @@ const CONNECTIONS_MAX: usize = 64;
 /// How long to wait after a connection could not be accepted: too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a connection may keep its place, by what it does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// How long the head of a request may take, and how long a connection may stay open between two requests.
+    pub head: Duration,
+    /// How long the other side may take nothing of what is sent to it.
+    pub stalled: Duration,
+    /// After which time a connection gets its last answer. A client opens another one.
+    pub age: Duration,
+    /// How long that last answer may take.
+    pub last_answer: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(10),
+            stalled: Duration::from_secs(30),
+            age: Duration::from_secs(10 * 60),
+            last_answer: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
 /// A listener on one address.
 pub struct Bounded {
     listener: TcpListener,
     places: Arc<Semaphore>,
+    limits: Limits,
 }
 
 impl Bounded {
@@ -32,8 +58,18 @@ impl Bounded {
     /// # Errors
     /// When the address is not this machine's, or the port is taken or not allowed.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::bind_with(address, Limits::default()).await
+    }
+
+    /// The same with other limits.
+    pub(super) async fn bind_with(address: SocketAddr, limits: Limits) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) })
+        Ok(Self { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), limits })
+    }
+
+    /// How long its connections may keep their places.
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Where it listens.
@@ -61,7 +97,8 @@ impl axum::serve::Listener for Bounded {
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "a connection stays slow");
                     }
-                    return (Seated { stream, _place: place }, peer);
+                    let stalled_max = self.limits.stalled;
+                    return (Seated { stream, stalled_max, stalled: None, _place: place }, peer);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept a connection");
@@ -76,10 +113,27 @@ impl axum::serve::Listener for Bounded {
     }
 }
 
-/// A connection with its place.
+/// A connection with its place. Writing fails when the other side takes nothing for too long: the answers to a client
+/// that only asks and never reads would keep the place for good.
 pub struct Seated {
     stream: TcpStream,
+    stalled_max: Duration,
+    /// Runs while the other side takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
+}
+
+impl Seated {
+    /// What came of a write, or that it took too long.
+    fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let max = self.stalled_max;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(max)));
+        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
 }
 
 impl AsyncRead for Seated {
@@ -94,7 +148,8 @@ impl AsyncRead for Seated {
 
 impl AsyncWrite for Seated {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.in_time(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -110,7 +165,8 @@ impl AsyncWrite for Seated {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.in_time(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

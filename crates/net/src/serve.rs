@@ -1,8 +1,9 @@
-//! Serving on a listener, with a bound on how long a request's head may take.
+//! Serving on a listener, with bounds on how long a connection may keep its place.
 //!
-//! `axum::serve` has none: whoever sends a head byte by byte would keep a place of the few there are for good.
+//! `axum::serve` has none: a client that sends a head byte by byte, or never reads its answers, would keep one of the
+//! few places for good.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
 use axum::{Router, serve::Listener};
 use hyper::server::conn::http1;
@@ -13,14 +14,15 @@ use hyper_util::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bounded, listener::Seated};
-
-/// How long the head of a request may take, and how long a connection may stay open between two requests.
-const HEAD_MAX: Duration = Duration::from_secs(10);
+use super::{
+    Bounded,
+    listener::{Limits, Seated},
+};
 
 /// Serves until `stop` is cancelled, and then until the requests under way are answered. Dropping it
 /// ends every connection.
 pub async fn serve(mut listener: Bounded, router: Router, stop: CancellationToken) {
+    let limits = listener.limits();
     let mut connections = JoinSet::new();
     loop {
         let (stream, _peer) = tokio::select! {
@@ -29,17 +31,17 @@ pub async fn serve(mut listener: Bounded, router: Router, stop: CancellationToke
         };
         // Those that ended meanwhile.
         while connections.try_join_next().is_some() {}
-        connections.spawn(connection(stream, router.clone(), stop.clone()));
+        connections.spawn(connection(stream, router.clone(), stop.clone(), limits));
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(stream: Seated, router: Router, stop: CancellationToken) {
+async fn connection(stream: Seated, router: Router, stop: CancellationToken, limits: Limits) {
     let mut connection = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_MAX)
+            .header_read_timeout(limits.head)
             .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
             .with_upgrades()
     );
@@ -49,8 +51,77 @@ async fn connection(stream: Seated, router: Router, stop: CancellationToken) {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = tokio::time::sleep(limits.age) => {
+            connection.as_mut().graceful_shutdown();
+            // Dropped where it is, when even the last answer takes too long.
+            tokio::time::timeout(limits.last_answer, connection).await.unwrap_or(Ok(()))
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::routing::get;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        task::JoinHandle,
+        time::timeout,
+    };
+
+    use super::*;
+
+    /// Longest wait for what has to happen.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const LONG: Duration = Duration::from_secs(3_600);
+    const SHORT: Duration = Duration::from_millis(100);
+    const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    async fn connect(limits: Limits) -> (TcpStream, CancellationToken, JoinHandle<()>) {
+        let listener = Bounded::bind_with("127.0.0.1:0".parse().unwrap(), limits).await.unwrap();
+        let address = listener.address().unwrap();
+        // An answer that fills all buffers on the way after a few.
+        let router = Router::new().route("/", get(|| async { "x".repeat(1 << 20) }));
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(serve(listener, router, stop.clone()));
+        (TcpStream::connect(address).await.unwrap(), stop, serving)
+    }
+
+    const PATIENT: Limits = Limits { head: LONG, stalled: LONG, age: LONG, last_answer: LONG };
+
+    #[tokio::test]
+    async fn who_never_reads_loses_the_connection() {
+        let (mut client, stop, serving) = connect(Limits { stalled: SHORT, ..PATIENT }).await;
+        let asks = async { while client.write_all(ASK).await.is_ok() {} };
+        timeout(PATIENCE, asks).await.expect("the server to close the connection");
+        stop.cancel();
+        timeout(PATIENCE, serving).await.expect("no connection to be left").unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_old_connection_ends_between_two_answers() {
+        let (mut client, _stop, _serving) = connect(Limits { age: SHORT, ..PATIENT }).await;
+        let mut all = Vec::new();
+        let asks = async {
+            client.write_all(ASK).await.unwrap();
+            client.read_to_end(&mut all).await.unwrap();
+        };
+        timeout(PATIENCE, asks).await.expect("the connection to end");
+        assert!(all.len() > 1 << 20, "the answer came whole: {} bytes", all.len());
+    }
+
+    #[tokio::test]
+    async fn a_last_answer_that_nobody_takes_is_not_waited_for() {
+        let limits = Limits { age: SHORT, last_answer: SHORT, ..PATIENT };
+        let (mut client, stop, serving) = connect(limits).await;
+        let asks = async { while client.write_all(ASK).await.is_ok() {} };
+        timeout(PATIENCE, asks).await.expect("the server to close the connection");
+        stop.cancel();
+        timeout(PATIENCE, serving).await.expect("no connection to be left").unwrap();
     }
 }

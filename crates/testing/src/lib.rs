@@ -3,6 +3,9 @@
 //! A crate of its own for the same reason as `cerebro-engine`: the functions return boxed futures, so
 //! that the engine is not compiled once more with every test binary.
 
+// The engine's async functions are nested deeply.
+#![recursion_limit = "512"]
+
 mod client;
 mod server;
 

@@ -41,7 +41,7 @@ pub struct SearchArgs {
     /// Only memories up to this date
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
-    /// How many hits, 1 to 50 [default: 10]
+    /// How many hits, 1 to 50 [default: 10, and the nearest 3 where nothing fits]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
     /// Go on where an earlier answer ended
@@ -122,6 +122,9 @@ const HITS: &[(&str, Layout)] = &[
     ("preview", Layout::Flexible),
 ];
 
+/// How many hits are shown where none fits and nobody asked for more.
+const NEAREST: usize = 3;
+
 const ENTRIES: &[(&str, Layout)] = &[
     ("", Layout::Fixed),
     ("date", Layout::Moment),
@@ -157,14 +160,18 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
         .with("since", args.since)
         .with("until", args.until)
         .with("limit", args.limit)
-        .with("cursor", args.cursor)
+        .with("cursor", args.cursor.as_deref())
         .with("explain", args.explain)
         .with("without", args.without);
+    let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let found = daemon.ask(request).await?;
+    let mut found = daemon.ask(request).await?;
     daemon.close().await;
     if desk.output.json(&found)? {
         return Ok(Outcome::Done);
+    }
+    if let Some(words) = nothing_fits(&mut found, is_asked_for_more) {
+        desk.output.note(&words);
     }
     if args.explain {
         let table = Table::of(&EXPLAINED, &EXPLAINED.map(|(name, _)| name), &titled(&found));
@@ -176,6 +183,20 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
     desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
     tell_more(desk, &found);
     Ok(Outcome::Done)
+}
+
+/// What is said before the hits when none of them fits. Unless more are asked for, only the nearest are left.
+fn nothing_fits(found: &mut Value, is_asked_for_more: bool) -> Option<String> {
+    if found["match"] != "none" {
+        return None;
+    }
+    let hits = found["hits"].as_array_mut().filter(|hits| !hits.is_empty())?;
+    if !is_asked_for_more && hits.len() > NEAREST {
+        hits.truncate(NEAREST);
+        found["next_cursor"] = Value::Null;
+        return Some(format!("nothing fits (match: none); the nearest {NEAREST}, more with --limit N:"));
+    }
+    Some(format!("nothing fits (match: none); the nearest {}:", hits.len()))
 }
 
 /// What the scores are made of, with the titles of the hits.
@@ -194,10 +215,14 @@ fn place(found: &Value) -> String {
 
 /// Says how well the hits fit, and where more are.
 fn tell_more(desk: &Desk, found: &Value) {
-    if found["relaxed"] == true {
-        desk.output.note("no hit has every word");
-    } else if found["match"] == "partial" {
-        desk.output.note("the hits fit only in part");
+    let has_hits = found["hits"].as_array().is_some_and(|hits| !hits.is_empty());
+    match found["match"].as_str() {
+        Some(label @ ("strong" | "partial")) if has_hits => {
+            let missing = if found["relaxed"] == true { "; no hit has every word" } else { "" };
+            desk.output.note(&format!("match: {label}{missing}"));
+        }
+        // What fits nothing was said first.
+        _ => {}
     }
     for other in found["elsewhere"].as_array().into_iter().flatten() {
         desk.output.note(&format!(
@@ -329,6 +354,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn of_hits_that_do_not_fit_the_nearest_are_left() {
+        let found = |label: &str, hits: usize| {
+            let hits: Vec<Value> = (0..hits).map(|n| json!({ "id": n.to_string() })).collect();
+            json!({ "match": label, "hits": hits, "next_cursor": "10-x" })
+        };
+        for (label, hits, more, left, said) in [
+            ("strong", 10, false, 10, None),
+            ("partial", 10, false, 10, None),
+            ("none", 0, false, 0, None),
+            ("none", 10, false, 3, Some("the nearest 3, more with --limit")),
+            ("none", 10, true, 10, Some("the nearest 10:")),
+            ("none", 2, false, 2, Some("the nearest 2:")),
+        ] {
+            let mut found = found(label, hits);
+            let words = nothing_fits(&mut found, more);
+            assert_eq!(found["hits"].as_array().map(Vec::len), Some(left), "{label} {hits}");
+            assert_eq!(words.is_some(), said.is_some(), "{label} {hits}: {words:?}");
+            assert!(words.unwrap_or_default().contains(said.unwrap_or_default()), "{label} {hits}");
+        }
+    }
 
     #[test]
     fn a_timeline_marks_what_it_is_about() {

@@ -4,17 +4,20 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
-    body::{Body, Bytes, to_bytes},
+    body::{Body, to_bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderName, StatusCode, header},
-    response::{IntoResponse, Response},
+    response::{
+        IntoResponse, Response,
+        sse::{Event, Sse},
+    },
 };
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{
-    lobby::{Lobby, Pipe, Unanswered},
     message::{Era, Message, Refusal, SESSION_HEADER, answered, status_of},
+    sessions::{Pipe, SessionRegistry, Unanswered},
 };
 use cerebro_core::domain::{
     Project,
@@ -38,14 +41,18 @@ fn json(status: StatusCode, body: &Value) -> Response {
 }
 
 /// Takes a message.
-pub(super) async fn post(State(lobby): State<Arc<Lobby>>, request: Request) -> Response {
+pub(super) async fn post(State(sessions): State<Arc<SessionRegistry>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    match take(&lobby, &parts.headers, body).await {
+    match take(&sessions, &parts.headers, body).await {
         Ok(response) | Err(response) => response,
     }
 }
 
-async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Response, Response> {
+async fn take(
+    sessions: &Arc<SessionRegistry>,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Response> {
     if !is_json(headers) {
         return Err(
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json").into_response()
@@ -62,33 +69,33 @@ async fn take(lobby: &Arc<Lobby>, headers: &HeaderMap, body: Body) -> Result<Res
     match message.era(headers) {
         Era::Stateless => {
             message.check_alone(headers).map_err(IntoResponse::into_response)?;
-            Ok(alone(lobby, &message, &project).await)
+            Ok(alone(sessions, &message, &project).await)
         }
         Era::Sessions => {
             message.check_version(headers).map_err(IntoResponse::into_response)?;
-            in_session(lobby, headers, &message, &project).await
+            in_session(sessions, headers, &message, &project).await
         }
     }
 }
 
 /// Answers a message that stands for itself.
-async fn alone(lobby: &Lobby, message: &Message, project: &Project) -> Response {
+async fn alone(sessions: &SessionRegistry, message: &Message, project: &Project) -> Response {
     // What a notification could be about belongs to another request, and ends with its connection.
-    let Some(id) = message.id() else { return StatusCode::ACCEPTED.into_response() };
-    let mut pipe = lobby.alone(message.client(), project);
+    let Some(id) = message.id().map(Value::to_string) else { return StatusCode::ACCEPTED.into_response() };
+    let mut pipe = sessions.open_stateless(message.client(), project);
     if pipe.send(message).await.is_err() {
         return gone();
     }
     match pipe.next().await {
         None => gone(),
         Some(first) if answered(&first).as_ref() == Some(&id) => json(status_of(&first), &first),
-        Some(first) => stream(lobby, pipe, id, first),
+        Some(first) => stream(sessions, pipe, id, first),
     }
 }
 
 /// Sends what comes as events, up to the answer, the client's leaving or the listener's end.
-fn stream(lobby: &Lobby, pipe: Pipe, id: String, first: Value) -> Response {
-    let end = lobby.closing();
+fn stream(sessions: &SessionRegistry, pipe: Pipe, id: String, first: Value) -> Response {
+    let end = sessions.closing();
     let events = futures::stream::unfold((pipe, Some(first), false), move |(mut pipe, first, done)| {
         let (end, id) = (end.clone(), id.clone());
         async move {
@@ -103,28 +110,27 @@ fn stream(lobby: &Lobby, pipe: Pipe, id: String, first: Value) -> Response {
                 },
             };
             let is_last = answered(&message).is_some_and(|answered| answered == id);
-            let event = Bytes::from(format!("event: message\ndata: {message}\n\n"));
+            let event = Event::default().event("message").data(message.to_string());
             Some((Ok::<_, Infallible>(event), (pipe, None, is_last)))
         }
     });
-    let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (head, Body::from_stream(events)).into_response()
+    Sse::new(events).into_response()
 }
 
 /// Answers a message of a session, or begins one.
 async fn in_session(
-    lobby: &Arc<Lobby>,
+    sessions: &Arc<SessionRegistry>,
     headers: &HeaderMap,
     message: &Message,
     project: &Project,
 ) -> Result<Response, Response> {
     let named = headers.get(SESSION_HEADER).map(|id| id.to_str().unwrap_or_default());
     let (id, session) = match named {
-        Some(id) => (None, lobby.session(id).ok_or_else(unknown)?),
+        Some(id) => (None, sessions.session(id).ok_or_else(unknown)?),
         None if message.is_initialize() && message.id().is_some() => {
             let full =
                 (StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open; close some").into_response();
-            let (id, session) = lobby.begin(project).ok_or(full)?;
+            let (id, session) = sessions.begin(project).ok_or(full)?;
             (Some(id), session)
         }
         None => {
@@ -147,10 +153,10 @@ async fn in_session(
 }
 
 /// Ends a session.
-pub(super) async fn delete(State(lobby): State<Arc<Lobby>>, headers: HeaderMap) -> Response {
+pub(super) async fn delete(State(sessions): State<Arc<SessionRegistry>>, headers: HeaderMap) -> Response {
     match headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()) {
         None => (StatusCode::BAD_REQUEST, "Mcp-Session-Id says which").into_response(),
-        Some(id) if lobby.finish(id) => StatusCode::NO_CONTENT.into_response(),
+        Some(id) if sessions.finish(id) => StatusCode::NO_CONTENT.into_response(),
         Some(_) => unknown(),
     }
 }

@@ -13,6 +13,8 @@ const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
+const CANCELLED: &str = "notifications/cancelled";
+
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -67,9 +69,14 @@ impl Message {
         }
     }
 
-    /// What an answer to it is found by; none is needed for a notification or an answer.
-    pub(super) fn id(&self) -> Option<String> {
-        (self.0["method"].is_string() && !self.0["id"].is_null()).then(|| self.0["id"].to_string())
+    /// The id of a request, by which its answer is found; a notification or an answer has none.
+    pub(super) fn id(&self) -> Option<&Value> {
+        (self.0["method"].is_string() && !self.0["id"].is_null()).then(|| &self.0["id"])
+    }
+
+    /// The id of the request that a notification cancels.
+    pub(super) fn cancelled(&self) -> Option<&Value> {
+        (self.0["method"] == CANCELLED).then(|| &self.0["params"]["requestId"])
     }
 
     pub(super) fn is_initialize(&self) -> bool {
@@ -84,6 +91,22 @@ impl Message {
     /// As one line.
     pub(super) fn line(&self) -> String {
         format!("{}\n", self.0)
+    }
+
+    /// As one line, under another id.
+    pub(super) fn line_as(&self, id: u64) -> String {
+        self.line_with(|message| message["id"] = json!(id))
+    }
+
+    /// As one line, cancelling another request.
+    pub(super) fn line_cancelling(&self, id: u64) -> String {
+        self.line_with(|message| message["params"]["requestId"] = json!(id))
+    }
+
+    fn line_with(&self, change: impl FnOnce(&mut Value)) -> String {
+        let mut message = self.0.clone();
+        change(&mut message);
+        format!("{message}\n")
     }
 
     fn meta(&self, key: &str) -> &Value {
@@ -242,7 +265,7 @@ mod tests {
             assert_eq!(Message::read(bad.as_bytes()).unwrap_err().status, StatusCode::BAD_REQUEST, "{bad}");
         }
         let ping = Message::read(b"{\"jsonrpc\":\"2.0\",\n\"id\":\"a\",\"method\":\"ping\"}").unwrap();
-        assert_eq!(ping.id().as_deref(), Some("\"a\""));
+        assert_eq!(ping.id(), Some(&json!("a")));
         assert_eq!(ping.line().matches('\n').count(), 1);
         assert_eq!(ping.era(&HeaderMap::new()), Era::Sessions);
         assert_eq!(ping.era(&headers(&[(VERSION_HEADER, "2026-07-28")])), Era::Stateless);

@@ -2,14 +2,14 @@
 //!
 //! One listener at a time, opened by a person's command and gone with it, or with the daemon that was run
 //! with it. In this order each request is looked at: host and origin ([`Guard`]), the token and the rate
-//! ([`gate`]), size and headers ([`endpoint`]); then it is served as any agent is ([`lobby`]). There is no TLS: across
-//! networks that are not trusted, a proxy that has it belongs in front.
+//! ([`auth`]), size and headers ([`endpoint`]); then it is served as any agent is ([`sessions`]). There is no TLS:
+//! across networks that are not trusted, a proxy that has it belongs in front.
 
+mod auth;
 mod endpoint;
-mod gate;
-mod lobby;
 mod message;
 mod rate;
+mod sessions;
 mod token;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -25,7 +25,7 @@ use axum::{
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use self::{gate::Gate, lobby::Lobby, token::Token};
+use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
 use super::{
     arguments::ArgumentError,
     metrics,
@@ -134,7 +134,7 @@ pub(super) async fn open(
     let token = token(server, &options, address)?;
     let guard = guard(&options, address)?;
     let rate = if options.rate == 0 { RATE } else { options.rate.min(RATE_MAX) };
-    let gate = Gate::new(token, rate);
+    let auth = Authenticator::new(token, rate);
 
     let refused = |error: std::io::Error| {
         ArgumentError::new("address", Some(&options.address), format!("{error}; choose another"))
@@ -142,7 +142,8 @@ pub(super) async fn open(
     let listener = Bounded::bind(address).await.map_err(refused)?;
     let address = listener.address().map_err(refused)?;
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
-    let router = router(server, gate, guard, Lobby::new(server.clone(), stop.clone(), end.clone()));
+    let sessions = SessionRegistry::new(server.clone(), stop.clone(), end.clone());
+    let router = router(server, auth, guard, sessions);
     let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
     let (own, stopped) = (server.clone(), stop.clone());
     let ended = tokio::spawn(async move {
@@ -215,24 +216,24 @@ fn guard(options: &HttpOptions, address: SocketAddr) -> Result<Guard, ArgumentEr
         .map_err(|odd| ArgumentError::new("origins", None, odd.to_string()))
 }
 
-/// What the pages behind the gate know.
+/// What the other pages know.
 #[derive(Clone)]
 struct Pages {
     server: Server,
-    gate: Arc<Gate>,
+    auth: Arc<Authenticator>,
 }
 
-fn router(server: &Server, gate: Arc<Gate>, guard: Guard, lobby: Arc<Lobby>) -> Router {
-    let pages = Pages { server: server.clone(), gate: Arc::clone(&gate) };
-    let mcp = Router::new().route(MCP, post(endpoint::post).delete(endpoint::delete)).with_state(lobby);
+fn router(server: &Server, auth: Arc<Authenticator>, guard: Guard, sessions: Arc<SessionRegistry>) -> Router {
+    let pages = Pages { server: server.clone(), auth: Arc::clone(&auth) };
+    let mcp = Router::new().route(MCP, post(endpoint::post).delete(endpoint::delete)).with_state(sessions);
     Router::new()
         .route(HEALTH, get(health))
         .route(METRICS, get(numbers))
         .with_state(pages)
         .merge(mcp)
-        .layer(middleware::from_fn_with_state(Arc::clone(&gate), gate::pass))
+        .layer(middleware::from_fn_with_state(Arc::clone(&auth), auth::authenticate))
         .layer(middleware::from_fn_with_state(guard, cerebro_net::guard))
-        .layer(middleware::from_fn_with_state(gate, gate::count))
+        .layer(middleware::from_fn_with_state(auth, auth::count))
 }
 
 /// Whether calls would be answered: for those who restart what is not well. It tells nothing else.
@@ -271,6 +272,6 @@ async fn numbers(State(pages): State<Pages>) -> Response {
         }
     }
     text.push_str(&server.metrics().text());
-    text.push_str(&pages.gate.text());
+    text.push_str(&pages.auth.text());
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }

@@ -1,4 +1,5 @@
-//! What a request must bring before it is answered, after host and origin: the token, and patience.
+//! Authentication and throttling: the bearer token, and how many requests are answered. Host and origin are checked
+//! before, in [`cerebro_net`].
 
 use std::{
     collections::BTreeMap,
@@ -16,25 +17,33 @@ use axum::{
 
 use super::{HEALTH, rate::Rate, token::Token};
 
-/// Refusals of requests without the token that are answered a second; more are not told why.
+/// Requests without the token that are told why they are refused, a second; more are not.
 const STRANGERS_PER_SECOND: u32 = 10;
+/// Looks at the health that are answered a second: they need no token.
+const HEALTH_PER_SECOND: u32 = 10;
 /// How long a request may take until its answer begins: to arrive, to wait for the store, to be worked off.
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 
-/// The gate of one listener.
-pub(super) struct Gate {
+/// Decides which requests to one listener are answered.
+pub(super) struct Authenticator {
     /// None lets everybody in.
     token: Option<Token>,
     callers: Rate,
     strangers: Rate,
+    health: Rate,
     /// Answers by their status.
     answers: Mutex<BTreeMap<u16, u64>>,
 }
 
-impl Gate {
+impl Authenticator {
     pub(super) fn new(token: Option<Token>, per_second: u32) -> Arc<Self> {
-        let (callers, strangers) = (Rate::new(per_second), Rate::new(STRANGERS_PER_SECOND));
-        Arc::new(Self { token, callers, strangers, answers: Mutex::default() })
+        Arc::new(Self {
+            token,
+            callers: Rate::new(per_second),
+            strangers: Rate::new(STRANGERS_PER_SECOND),
+            health: Rate::new(HEALTH_PER_SECOND),
+            answers: Mutex::default(),
+        })
     }
 
     fn knows(&self, headers: &HeaderMap) -> bool {
@@ -46,10 +55,7 @@ impl Gate {
         let knows = self.knows(headers);
         let rate = if knows { &self.callers } else { &self.strangers };
         if !rate.admits() {
-            let wait = [(header::RETRY_AFTER, "1")];
-            return Some(
-                (StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response(),
-            );
+            return Some(too_many());
         }
         let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
         (!knows).then(|| {
@@ -68,24 +74,33 @@ impl Gate {
     }
 }
 
+fn too_many() -> Response {
+    let wait = [(header::RETRY_AFTER, "1")];
+    (StatusCode::TOO_MANY_REQUESTS, wait, "too many requests; wait a second").into_response()
+}
+
 /// Counts the answers, refusals of host and origin too.
-pub(super) async fn count(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+pub(super) async fn count(State(auth): State<Arc<Authenticator>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    let mut answers = gate.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut answers = auth.answers.lock().unwrap_or_else(PoisonError::into_inner);
     *answers.entry(response.status().as_u16()).or_default() += 1;
     drop(answers);
     response
 }
 
 /// Passes a request on, or says why not.
-pub(super) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn authenticate(
+    State(auth): State<Arc<Authenticator>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     if request.uri().path() == HEALTH {
-        return next.run(request).await;
+        return if auth.health.admits() { next.run(request).await } else { too_many() };
     }
-    if let Some(refusal) = gate.refusal(request.headers()) {
+    if let Some(refusal) = auth.refusal(request.headers()) {
         return refusal;
     }
-    // Nothing behind the gate needs it, or could tell it.
+    // Nothing behind needs it, or could give it away.
     request.headers_mut().remove(header::AUTHORIZATION);
     match tokio::time::timeout(REQUEST_MAX, next.run(request)).await {
         Ok(response) => response,
