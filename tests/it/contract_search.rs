@@ -1,6 +1,6 @@
 //! `mem_search`: what it answers, in which order, and what it says about it.
 
-use crate::support::{Agent, Home, assert_keys, json};
+use crate::support::{Agent, Fickle, Home, assert_keys, json};
 
 fn fill(agent: &mut Agent, memories: &[(&str, &str)]) -> Vec<String> {
     memories.iter().map(|(title, content)| agent.save(title, content)).collect()
@@ -321,4 +321,44 @@ fn a_query_without_words_says_what_to_do() {
         let found = agent.call("mem_search", json!({"query": query}));
         assert!(!found.text.trim().is_empty(), "{query}: {found:?}");
     }
+}
+
+/// With vectors something is always the nearest, also to nonsense.
+#[test]
+fn when_nothing_fits_that_is_said_first() {
+    let provider = Fickle::start();
+    let home = Home::with_config(&provider.config(""));
+    let mut agent = home.agent();
+    let titles = ["Gannet", "Harbour", "Lantern", "Orchard", "Piston"];
+    for (title, content) in titles.iter().zip([
+        "The gannet dives from thirty metres.",
+        "The harbour freezes in hard winters.",
+        "The lantern burns oil of whales.",
+        "The orchard wants pruning each spring.",
+        "The piston turns a heavy crank.",
+    ]) {
+        agent.save(title, content);
+    }
+    home.run(&["worker", "status", "--wait"]).success();
+    // Words that the provider gives other dimensions than all above.
+    let nonsense = "asdkjh zxvbnm";
+    let found = agent.ok("mem_search", json!({ "query": nonsense }));
+    assert_eq!(
+        (&found["match"], found["hits"].as_array().map(Vec::len)),
+        (&json!("none"), Some(5)),
+        "{found:?}"
+    );
+    assert!(found.text.starts_with("Nothing in demo fits (match: none)"), "{found:?}");
+
+    let shown = |args: &[&str]| {
+        let done = home.run(&[&["search", nonsense, "--project", "demo"][..], args].concat());
+        assert!(done.stderr.contains("nothing fits (match: none)"), "{args:?}: {done:?}");
+        let table = done.success();
+        titles.iter().filter(|title| table.contains(**title)).count()
+    };
+    assert_eq!((shown(&[]), shown(&["--limit", "4"]), shown(&["--limit", "9"])), (3, 4, 5));
+    let all = home.json(&["search", nonsense, "--project", "demo"]);
+    assert_eq!(all["hits"].as_array().map(Vec::len), Some(5), "a script decides by itself: {all}");
+    let fits = home.run(&["search", "gannet", "--project", "demo"]);
+    assert!(fits.stderr.contains("match: strong") && !fits.stderr.contains("nothing fits"), "{fits:?}");
 }

@@ -344,3 +344,19 @@ fn a_backup_that_fails_is_a_finding() {
     });
     assert!(words.contains("/proc/nowhere"), "{words}");
 }
+
+/// A folder that other programs use too is named, and left to the person.
+#[test]
+fn what_onnx_runtime_left_outside_the_home_is_named_and_stays() {
+    let home = furnished();
+    let left = home.user().join(".cache/Microsoft/DeveloperTools/.onnxruntime");
+    let (_, told) = examined(&home, &[]);
+    assert!(!check(&told, "telemetry").1.contains("device id"), "{told:#}");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("deviceid"), "somebody's").unwrap();
+    let (code, told) = examined(&home, &["--fix"]);
+    let (state, words) = check(&told, "telemetry");
+    assert_eq!((code, state.as_str()), (0, "ok"), "{told:#}");
+    assert!(words.contains(left.to_str().unwrap()), "{words}");
+    assert_eq!(fs::read_to_string(left.join("deviceid")).unwrap(), "somebody's");
+}

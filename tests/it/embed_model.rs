@@ -2,26 +2,9 @@
 //! they should be.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::support::{Agent, Home, Provider, Scene, finish, json, model_home};
-
-/// A folder with the real model's files and ONNX Runtime, as a user may have them.
-fn files(home: &Home) -> PathBuf {
-    let folder = home.folder("files");
-    let kept = model_home().join("models/all-minilm-l6-v2");
-    for name in ["model.onnx", "tokenizer.json"] {
-        fs::copy(kept.join(name), folder.join(name)).unwrap();
-    }
-    let library = library(&model_home().join("runtime"));
-    fs::copy(&library, folder.join(library.file_name().unwrap())).unwrap();
-    folder
-}
-
-fn library(folder: &Path) -> PathBuf {
-    let mut entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
-    entries.find(|path| path.to_string_lossy().contains("libonnxruntime.")).unwrap()
-}
+use crate::support::{Agent, Home, Provider, Scene, finish, json, library, model_files};
 
 /// The states of the models by name.
 fn state(home: &Home, name: &str) -> String {
@@ -38,7 +21,7 @@ fn cut(path: &Path, bytes: u64) {
 #[test]
 fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
     let home = Home::with_config("# mine\nidle_exit = \"1h\" # long\n");
-    let from = files(&home);
+    let from = model_files(&home);
     let from = from.to_str().unwrap();
     assert_eq!(state(&home, "all-minilm-l6-v2"), "available");
     let installed = home.json(&["model", "install", "mine", "--from", from]);
@@ -67,7 +50,11 @@ fn a_model_from_a_folder_is_installed_tried_chosen_and_removed() {
     let none = home.run(&["model", "test"]);
     assert!(none.code() == 1 && none.stderr.contains("no model is in use"), "{none:?}");
     home.json(&["model", "use", "other"]);
-    home.json(&["model", "remove", "other"]);
+    // Search would go on without meaning, so it is asked first; here nobody can answer.
+    let asked = home.run(&["model", "remove", "other"]);
+    assert!(asked.code() == 2 && asked.stderr.contains("--yes"), "{asked:?}");
+    assert_eq!(state(&home, "other"), "in use");
+    home.json(&["model", "remove", "other", "--yes"]);
     assert_eq!((state(&home, "mine").as_str(), state(&home, "other").as_str()), ("in use", "none"));
     let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
     assert!(config.starts_with("# mine\nidle_exit = \"1h\" # long\n"), "{config}");
@@ -90,7 +77,7 @@ fn a_choice_lets_the_daemon_begin_anew() {
 #[test]
 fn files_that_cannot_be_a_model_are_not_installed() {
     let home = Home::new();
-    let from = files(&home);
+    let from = model_files(&home);
     let folder = from.to_str().unwrap();
     let refused = |name: &str, want: &[&str]| {
         let said = home.run(&["model", "install", name, "--from", folder]);
@@ -110,13 +97,49 @@ fn files_that_cannot_be_a_model_are_not_installed() {
     refused("mine", &["`mine` cannot be used"]);
     let library = library(&from);
     fs::write(&library, "not a library").unwrap();
-    refused("mine", &["does not work as ONNX Runtime"]);
+    refused("mine", &["was left alone", "--runtime-from", "ONNX Runtime is not installed"]);
+    let named = ["model", "install", "mine", "--from", folder, "--runtime-from", library.to_str().unwrap()];
+    let said = home.run(&named);
+    assert!(said.code() == 1 && said.stderr.contains("does not work as ONNX Runtime"), "{said:?}");
+    assert!(!home.data().join("runtime/runtime.toml").exists());
+    let said = home.run(&["model", "install", "mine", "--from", folder, "--runtime-from", "/no/such/file"]);
+    assert!(said.code() == 1 && said.stderr.contains("/no/such/file is not a file"), "{said:?}");
+}
+
+/// Whoever hands out weights need not be one whose code may run here.
+#[test]
+fn native_code_that_is_not_known_is_loaded_only_by_its_name() {
+    let home = Home::new();
+    let from = model_files(&home);
+    // It works as ONNX Runtime, and is another file than the known one.
+    let other = library(&from);
+    let mut file = fs::File::options().append(true).open(&other).unwrap();
+    std::io::Write::write_all(&mut file, b"changed").unwrap();
+    drop(file);
+    let from = from.to_str().unwrap();
+    let said = home.run(&["model", "install", "mine", "--from", from]);
+    assert_eq!(said.code(), 1, "{said:?}");
+    assert!(said.stderr.contains("warning: ") && said.stderr.contains("--runtime-from"), "{said:?}");
+    assert!(!home.data().join("runtime/runtime.toml").exists(), "{said:?}");
+
+    let named = ["model", "install", "mine", "--from", from, "--runtime-from", other.to_str().unwrap()];
+    let said = home.run(&named);
+    assert_eq!(said.code(), 0, "{said:?}");
+    assert!(said.stderr.contains("warning: ") && said.stderr.contains("native code"), "{said:?}");
+    assert_eq!(state(&home, "mine"), "in use");
+    home.json(&["model", "test"]);
+
+    // The one that is known needs no name, and takes its place.
+    fs::remove_dir_all(from).unwrap();
+    let from = model_files(&home);
+    let said = home.run(&["model", "install", "other", "--from", from.to_str().unwrap()]);
+    assert!(said.code() == 0 && !said.stderr.contains("warning"), "{said:?}");
 }
 
 #[test]
 fn installed_files_that_change_are_noticed() {
     let home = Home::new();
-    let from = files(&home);
+    let from = model_files(&home);
     home.json(&["model", "install", "mine", "--from", from.to_str().unwrap()]);
     let model = home.data().join("models/mine");
     let damaged = |path: &Path, want: &str| {
@@ -214,7 +237,7 @@ fn of_many_questions_at_once_each_gets_its_vector() {
     const AGENTS: usize = 3;
     const EACH: usize = 250;
     let home = Home::new();
-    home.json(&["model", "install", "mine", "--from", files(&home).to_str().unwrap()]);
+    home.json(&["model", "install", "mine", "--from", model_files(&home).to_str().unwrap()]);
     let mut agents: Vec<Agent> = (0..AGENTS).map(|_| home.agent()).collect();
     agents[0].save("Uploads", "The upload is tried again by the queue.");
     home.run(&["worker", "status", "--wait"]).success();

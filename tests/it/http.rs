@@ -121,9 +121,14 @@ impl Served {
 
     /// The same where there are no sessions.
     fn call_alone(&self, tool: &str, arguments: Value, more: &[&str]) -> Value {
+        self.call_as("lonely", tool, arguments, more)
+    }
+
+    /// The same by a client of another name.
+    fn call_as(&self, client: &str, tool: &str, arguments: Value, more: &[&str]) -> Value {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "lonely", "version": "1" },
+            "io.modelcontextprotocol/clientInfo": { "name": client, "version": "1" },
             "io.modelcontextprotocol/clientCapabilities": {},
         });
         let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
@@ -251,7 +256,32 @@ fn bodies_and_rates_are_bounded() {
     let refused = wait_for("a refusal", || Some(served.get("/metrics", &[])).filter(|a| a.status == 429));
     assert_eq!(refused.header("retry-after").as_deref(), Some("1"));
     wait_for("the next second", || (served.get("/metrics", &[]).status == 200).then_some(()));
+    // Health needs no token and has a rate of its own.
     assert_eq!(served.get("/health", &[]).status, 200);
+    let refused =
+        wait_for("health to be slowed", || Some(served.get("/health", &[])).filter(|a| a.status == 429));
+    assert_eq!(refused.header("retry-after").as_deref(), Some("1"));
+    wait_for("health to be answered again", || (served.get("/health", &[]).status == 200).then_some(()));
+}
+
+/// The name of a client is as long as it likes, and remembered for half an hour.
+#[test]
+fn a_clients_name_is_cut_before_it_is_remembered() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let long = "x".repeat(1 << 20);
+    for (name, title) in [(format!("{long}a"), "One"), (format!("{long}b"), "Two")] {
+        let saved = served.call_as(&name, "mem_save", json!({ "title": title, "content": title }), &[]);
+        assert_eq!(saved["outcome"], "created", "{saved}");
+    }
+    let sessions = home.json(&["sessions", "--all-projects"]);
+    let of_long: Vec<&Value> = sessions["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|session| session["agent"].as_str().is_some_and(|agent| agent.starts_with("xxx")))
+        .collect();
+    assert_eq!(of_long.len(), 1, "names that are the same as far as they count: {sessions}");
 }
 
 #[test]

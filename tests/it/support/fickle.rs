@@ -59,12 +59,17 @@ impl Fickle {
         }
     }
 
+    /// Where it listens.
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.2:{}/v1", self.port)
+    }
+
     /// The settings that name it, with further lines of the same table.
     pub fn config(&self, more: &str) -> String {
         format!(
-            "[embeddings]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"http://127.0.0.2:{}/v1\"\n\
+            "[embeddings]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}\"\n\
              dimension = {DIMENSION}\npassage_words = 100\n{more}\n",
-            self.port
+            self.base_url()
         )
     }
 

@@ -217,7 +217,8 @@ impl Home {
         self.processes().into_iter().filter(|pid| !client(pid)).collect()
     }
 
-    fn processes(&self) -> Vec<u32> {
+    /// Every process of the program that works on this home, by `/proc`.
+    pub fn processes(&self) -> Vec<u32> {
         let program = fs::canonicalize(PROGRAM).unwrap();
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -1,8 +1,11 @@
 //! The models that `make model` sets up.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use cerebro_models::embed::Shelf;
+
+use super::Home;
 
 /// The home with the models, which tests only read.
 ///
@@ -22,4 +25,22 @@ pub fn model_home() -> PathBuf {
 pub fn shelf() -> Shelf {
     let home = model_home();
     Shelf::new(home.join("models"), home.join("runtime"))
+}
+
+/// A folder with the real model's files and ONNX Runtime, as a user may have them.
+pub fn model_files(home: &Home) -> PathBuf {
+    let folder = home.folder("files");
+    let kept = model_home().join("models/all-minilm-l6-v2");
+    for name in ["model.onnx", "tokenizer.json"] {
+        fs::copy(kept.join(name), folder.join(name)).unwrap();
+    }
+    let library = library(&model_home().join("runtime"));
+    fs::copy(&library, folder.join(library.file_name().unwrap())).unwrap();
+    folder
+}
+
+/// ONNX Runtime's library in a folder.
+pub fn library(folder: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    entries.find(|path| path.to_string_lossy().contains("libonnxruntime.")).unwrap()
 }

@@ -1,0 +1,199 @@
+//! What holds for every provider, of vectors or of text: where its key goes, that redirections are not followed,
+//! and that answers have a bound.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use cerebro_models::embed::{self, Provider as Kind, Purpose};
+use cerebro_models::llm::{self, Ask, Dialect};
+use cerebro_models::provider::ProviderError;
+
+use crate::support::{Fickle, Finished, Home, Provider, Scene, finish, json, shelf};
+
+const KEY: &str = "sk-the-real-one";
+
+/// A vector of three numbers for one text, as OpenAI gives it.
+const VECTOR: &str = r#"{"data":[{"index":0,"embedding":[0.6,0.0,0.8]}],"usage":{"total_tokens":3}}"#;
+
+fn key_file(folder: &Path) -> String {
+    let path = folder.join("key");
+    std::fs::write(&path, "sk-of-a-file\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+/// `cerebro model use openai`, which asks for one vector, with the customary key in the environment.
+fn choose(home: &Home, base_url: &str, more: &[&str]) -> Finished {
+    let mut command = home.command();
+    command.args(["model", "use", "openai", "--model", "m", "--base-url", base_url]).args(more);
+    finish(command.env("OPENAI_API_KEY", KEY).env("OPENAI_ORG_ID", "org-mine").env("MY_KEY", "sk-mine"))
+}
+
+#[test]
+fn a_server_gets_only_the_key_that_was_named_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = key_file(folder.path());
+    for (more, want) in [
+        (&[][..], None),
+        (&["--api-key-env", "OPENAI_API_KEY"][..], Some(KEY)),
+        (&["--api-key-env", "MY_KEY"][..], Some("sk-mine")),
+        (&["--api-key-file", &file][..], Some("sk-of-a-file")),
+        (&["--api-key-env", "NO_SUCH_KEY"][..], None),
+    ] {
+        let (home, server) = (Home::new(), Provider::answering(VECTOR));
+        choose(&home, &format!("{}/v1", server.address()), more).success();
+        let [heard] = server.heard().try_into().unwrap();
+        let brought = heard.headers.lines().find_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!(brought, want.map(|key| format!("bearer {key}")).as_deref(), "{more:?}: {heard:?}");
+        assert!(!heard.headers.contains("org-mine"), "{more:?}: {heard:?}");
+    }
+}
+
+#[test]
+fn a_key_does_not_cross_a_network_unencrypted() {
+    let (home, server) = (Home::new(), Fickle::start());
+    let base_url = server.base_url();
+    let refused = choose(&home, &base_url, &["--api-key-env", "OPENAI_API_KEY"]);
+    assert_eq!(refused.code(), 1, "{refused:?}");
+    assert!(refused.stderr.contains("127.0.0.2") && refused.stderr.contains("https://"), "{refused:?}");
+    assert!(!refused.stderr.contains(KEY), "{refused:?}");
+    let password = base_url.replace("://", "://user:secret@");
+    let refused = choose(&home, &password, &[]);
+    assert!(refused.code() == 1 && !refused.stderr.contains("secret"), "{refused:?}");
+    assert_eq!(server.requests(), 0, "nothing was sent");
+    choose(&home, &base_url, &[]).success();
+    assert_eq!(server.requests(), 1, "without a key it is asked");
+}
+
+#[test]
+fn what_goes_to_this_machine_goes_past_no_proxy() {
+    let (home, server, proxy) = (Home::new(), Provider::answering(VECTOR), Provider::answering(VECTOR));
+    let mut command = home.command();
+    command.args(["model", "use", "openai", "--model", "m", "--base-url", server.address()]);
+    for variable in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(variable, proxy.address());
+    }
+    finish(&mut command).success();
+    assert_eq!((server.heard().len(), proxy.heard().len()), (1, 0));
+}
+
+fn embed_settings(provider: Kind, address: &str) -> embed::Settings {
+    let (model, base_url) = ("m".to_owned(), address.to_owned());
+    embed::Settings { provider, model, base_url, dimension: 3, ..embed::Settings::default() }
+}
+
+fn llm_settings(dialect: Dialect, address: &str) -> llm::Settings {
+    let (provider, model, base_url) = (Some(dialect), "m".to_owned(), address.to_owned());
+    llm::Settings { provider, model, base_url, ..llm::Settings::default() }
+}
+
+/// Asks for one vector.
+async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
+    let embedder = embed::open(settings, &shelf())?.unwrap();
+    embedder.embed(Purpose::Passage, vec!["a text about gannets".to_owned()]).await.map(drop)
+}
+
+/// Asks one question.
+async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
+    let schema = json!({ "type": "object" });
+    let turns = vec!["a text about gannets".to_owned()];
+    llm::open(settings)?.unwrap().ask(&Ask { instructions: "Do.", turns, schema: &schema }).await.map(drop)
+}
+
+/// The error of each kind of provider that answers with a scene.
+async fn errors(scene: impl Fn() -> Scene) -> Vec<(String, ProviderError)> {
+    let mut errors = Vec::new();
+    for kind in [Kind::OpenAi, Kind::Ollama] {
+        let server = Provider::start(vec![scene()]);
+        let error = embed(&embed_settings(kind, server.address())).await.unwrap_err();
+        errors.push((format!("vectors of {kind:?}"), error));
+        assert_eq!(server.heard().len(), 1, "{kind:?} is asked once");
+    }
+    for dialect in Dialect::ALL {
+        let server = Provider::start(vec![scene()]);
+        let error = question(&llm_settings(dialect, server.address())).await.unwrap_err();
+        errors.push((format!("text of {dialect:?}"), error));
+        assert_eq!(server.heard().len(), 1, "{dialect:?} is asked once");
+    }
+    errors
+}
+
+#[tokio::test]
+async fn texts_do_not_follow_a_redirection() {
+    let other = Provider::answering(VECTOR);
+    for status in [301, 302, 307, 308] {
+        let location: &'static str = format!("location: {}/v1/embeddings\r\n", other.address()).leak();
+        for (who, error) in errors(|| Scene::Answer(status, location, String::new())).await {
+            let is_told = matches!(&error, ProviderError::Unusable(words) if words.contains("redirections"));
+            assert!(is_told, "{who}, {status}: {error:?}");
+        }
+    }
+    assert!(other.heard().is_empty(), "{:?}", other.heard());
+}
+
+#[tokio::test]
+async fn every_provider_is_believed_the_same_wait() {
+    let body = json!({ "error": { "message": "slow down" } }).to_string();
+    for (header, want) in [
+        ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
+        ("retry-after: 0.5\r\n", Some(Duration::from_millis(500))),
+        ("retry-after: Fri, 01 Jan 2100 00:00:00 GMT\r\n", Some(Duration::from_secs(24 * 60 * 60))),
+        ("retry-after: -1\r\n", None),
+        ("", None),
+    ] {
+        for status in [429, 503] {
+            for (who, error) in errors(|| Scene::Answer(status, header, body.clone())).await {
+                let ProviderError::Later { after, .. } = &error else { panic!("{who}: {error:?}") };
+                assert_eq!(*after, want, "{who}, {status}, {header}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_provider_says_whose_key_is_not_accepted_and_where_it_is_set() {
+    let body = json!({ "error": { "message": "no such key" } }).to_string();
+    for (who, error) in errors(|| Scene::Answer(401, "", body.clone())).await {
+        let words = error.to_string();
+        assert!(
+            matches!(error, ProviderError::Unusable(_)) && words.contains("no such key"),
+            "{who}: {words}"
+        );
+        let table = if who.starts_with("vectors") { "[embeddings]" } else { "[relations]" };
+        assert!(words.contains(table), "{who}: {words}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_read_up_to_a_bound() {
+    for dialect in Dialect::ALL {
+        let server = Provider::answering("x".repeat(300 * 1024));
+        let error = question(&llm_settings(dialect, server.address())).await.unwrap_err();
+        assert!(error.is_passing() && error.to_string().contains("more than"), "{dialect:?}: {error}");
+    }
+    for kind in [Kind::OpenAi, Kind::Ollama] {
+        let server = Provider::answering("x".repeat(65 * 1024 * 1024));
+        let error = embed(&embed_settings(kind, server.address())).await.unwrap_err();
+        assert!(error.is_passing() && error.to_string().contains("more than"), "{kind:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_brought_as_the_provider_wants_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Some(key_file(folder.path()).into());
+    for (dialect, header) in [
+        (Dialect::OpenAi, "authorization: bearer sk-of-a-file"),
+        (Dialect::Ollama, "authorization: bearer sk-of-a-file"),
+        (Dialect::Anthropic, "x-api-key: sk-of-a-file"),
+    ] {
+        let server = Provider::answering("{}");
+        let settings =
+            llm::Settings { api_key_file: file.clone(), ..llm_settings(dialect, server.address()) };
+        question(&settings).await.unwrap_err();
+        let [heard] = server.heard().try_into().unwrap();
+        assert_eq!(heard.headers.matches("sk-of-a-file").count(), 1, "{heard:?}");
+        assert!(heard.headers.lines().any(|line| line == header), "{dialect:?}: {heard:?}");
+    }
+}
