@@ -6,9 +6,9 @@
 use ollama_rs::generation::embeddings::GenerateEmbeddingsResponse;
 use ollama_rs::generation::embeddings::request::{EmbeddingsInput, GenerateEmbeddingsRequest};
 
-use super::remote::{Asking, Remote, Reply, Wire, endpoint};
+use super::remote::{Asking, Remote, Reply, Wire, connect};
 use super::{Purpose, Settings};
-use crate::provider::{self, Connection, KeyHeader, ProviderError};
+use crate::provider::{self, Connection, ProviderError};
 
 /// Where Ollama listens when nobody says otherwise.
 const USUAL: &str = "http://127.0.0.1:11434";
@@ -25,7 +25,7 @@ struct OllamaWire {
 /// # Errors
 /// The model is not named, or the address is none.
 pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
-    let connection = Connection::open(endpoint(settings, "Ollama", USUAL, None, KeyHeader::Bearer)?)?;
+    let connection = connect(settings, USUAL, None)?;
     let name = connection.name().to_owned();
     let wire = OllamaWire { connection, model: settings.model.clone() };
     Ok(Remote::new(Box::new(wire), &name, dimension, false, settings))

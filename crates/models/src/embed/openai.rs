@@ -13,9 +13,9 @@ use reqwest::Response;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::remote::{Asking, Remote, Reply, Wire, endpoint};
+use super::remote::{Asking, Remote, Reply, Wire, connect};
 use super::{Purpose, Settings};
-use crate::provider::{self, Connection, KeyHeader, ProviderError};
+use crate::provider::{self, Connection, ProviderError};
 
 /// Where OpenAI listens.
 const PUBLIC: &str = "https://api.openai.com/v1";
@@ -39,9 +39,8 @@ struct OpenAi {
 /// # Errors
 /// The model is not named, or its key is missing or must not be sent there.
 pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
-    let endpoint = endpoint(settings, "OpenAI", PUBLIC, Some(KEY_VARIABLE), KeyHeader::Bearer)?;
-    let is_metered = !endpoint.base.is_this_machine();
-    let connection = Arc::new(Connection::open(endpoint)?);
+    let connection = Arc::new(connect(settings, PUBLIC, Some(KEY_VARIABLE))?);
+    let is_metered = !connection.base().is_this_machine();
     let known = known(&settings.model);
     let wire = OpenAi {
         client: client(&connection, settings),

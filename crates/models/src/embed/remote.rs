@@ -7,7 +7,7 @@ use std::pin::Pin;
 use super::settings::{PASSAGE_WORDS, TABLE};
 use super::vector::unit;
 use super::{Answer, Embedded, Embedder, Model, Purpose, Settings};
-use crate::provider::{Address, Endpoint, KeyHeader, KeySettings, ProviderError};
+use crate::provider::{Connection, KeyHeader, ProviderError, Server};
 
 /// Most bytes of text in one request; a longer text goes alone.
 const REQUEST_BYTES_MAX: usize = 128 * 1024;
@@ -123,43 +123,36 @@ impl Embedder for Remote {
     }
 }
 
-/// The server that the settings name for a provider, by `title` in messages, or its `usual` one, with the key that
-/// belongs to it.
+/// A connection to the server that the settings name, or to the public one of their provider, with the key that belongs
+/// to it.
 ///
 /// # Errors
-/// The model is not named, the address is none, or the key is missing or unusable.
-pub fn endpoint(
+/// The model is not named, the address is none, or the key is missing or must not be sent there.
+pub fn connect(
     settings: &Settings,
-    title: &'static str,
-    usual: &str,
-    customary: Option<&'static str>,
-    key_header: KeyHeader,
-) -> Result<Endpoint, ProviderError> {
+    public_url: &'static str,
+    key_variable: Option<&'static str>,
+) -> Result<Connection, ProviderError> {
     let provider = settings.provider.name();
     if settings.model.is_empty() {
         return Err(ProviderError::unusable(format!(
-            "no model of {title} is named; `cerebro model use {provider} --model NAME` names one"
+            "no model of {provider} is named; `cerebro model use {provider} --model NAME` names one"
         )));
     }
-    let is_own_server = !settings.base_url.is_empty();
-    let base = Address::parse(if is_own_server { &settings.base_url } else { usual })?;
-    let key = KeySettings {
-        provider: title,
+    let server = Server {
+        provider,
+        model: &settings.model,
         table: TABLE,
-        variable: &settings.api_key_env,
-        file: settings.api_key_file.as_deref(),
-        customary,
-        is_own_server,
-    };
-    Ok(Endpoint {
-        name: format!("{provider}/{}", settings.model),
-        table: TABLE,
-        base,
-        key: key.find(|name| std::env::var(name).ok())?,
-        key_header,
+        public_url,
+        base_url: &settings.base_url,
+        key_variable,
+        key_header: KeyHeader::Bearer,
+        api_key_env: &settings.api_key_env,
+        api_key_file: settings.api_key_file.as_deref(),
         timeout: settings.timeout,
         answer_bytes_max: ANSWER_BYTES_MAX,
-    })
+    };
+    server.connect()
 }
 
 /// The texts in requests that are bounded in number and bytes.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{Dialect, Llm};
-use crate::provider::{Address, Connection, Endpoint, KeySettings, ProviderError};
+use crate::provider::{ProviderError, Server};
 use cerebro_core::text;
 
 /// The table of the configuration that these settings are.
@@ -65,25 +65,20 @@ pub fn open(settings: &Settings) -> Result<Option<Llm>, ProviderError> {
     if settings.model.is_empty() {
         return Err(ProviderError::unusable("`[relations]` of config.toml names no `model`"));
     }
-    let is_own_server = !settings.base_url.is_empty();
-    let key = KeySettings {
+    let server = Server {
         provider: dialect.name(),
+        model: &settings.model,
         table: TABLE,
-        variable: &settings.api_key_env,
-        file: settings.api_key_file.as_deref(),
-        customary: dialect.key_variable(),
-        is_own_server,
-    };
-    let connection = Connection::open(Endpoint {
-        name: format!("{}/{}", dialect.name(), settings.model),
-        table: TABLE,
-        base: Address::parse(if is_own_server { &settings.base_url } else { dialect.public_url() })?,
-        key: key.find(|name| std::env::var(name).ok())?,
+        public_url: dialect.public_url(),
+        base_url: &settings.base_url,
+        key_variable: dialect.key_variable(),
         key_header: dialect.key_header(),
+        api_key_env: &settings.api_key_env,
+        api_key_file: settings.api_key_file.as_deref(),
         timeout: settings.timeout,
         answer_bytes_max: ANSWER_BYTES_MAX,
-    })?;
-    Ok(Some(Llm::new(dialect, &settings.model, connection)))
+    };
+    Ok(Some(Llm::new(dialect, &settings.model, server.connect()?)))
 }
 
 fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dialect>, D::Error> {

@@ -1,0 +1,64 @@
+//! A provider's server as the configuration describes it.
+
+use std::{path::Path, time::Duration};
+
+use super::{
+    Address, Connection, ProviderError,
+    http::{Endpoint, KeyHeader},
+    key::KeySettings,
+};
+
+/// What the configuration and the kind of provider say of a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Server<'a> {
+    /// The word that names the provider.
+    pub provider: &'static str,
+    /// The model's name to its provider.
+    pub model: &'a str,
+    /// The table of the configuration, for messages.
+    pub table: &'static str,
+    /// Where the provider's public service listens, or this machine's own server.
+    pub public_url: &'static str,
+    /// `base_url`: a server of the user's own in its place; empty is none.
+    pub base_url: &'a str,
+    /// The variable that holds the key of the public service by custom; `None` where it wants no key.
+    pub key_variable: Option<&'static str>,
+    /// How the key is brought.
+    pub key_header: KeyHeader,
+    /// `api_key_env`: the variable that was named for the key; empty is none.
+    pub api_key_env: &'a str,
+    /// `api_key_file`: the file that was named for it.
+    pub api_key_file: Option<&'a Path>,
+    /// How long a whole exchange may take.
+    pub timeout: Duration,
+    /// The longest answer that is read.
+    pub answer_bytes_max: usize,
+}
+
+impl Server<'_> {
+    /// Prepares to speak to it; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address is none, or the key is missing, unusable or must not be sent there.
+    pub fn connect(&self) -> Result<Connection, ProviderError> {
+        let is_own_server = !self.base_url.is_empty();
+        let base = Address::parse(if is_own_server { self.base_url } else { self.public_url })?;
+        let key = KeySettings {
+            provider: self.provider,
+            table: self.table,
+            variable: self.api_key_env,
+            file: self.api_key_file,
+            customary: self.key_variable,
+            is_own_server,
+        };
+        Connection::open(Endpoint {
+            name: format!("{}/{}", self.provider, self.model),
+            table: self.table,
+            base,
+            key: key.find(|name| std::env::var(name).ok())?,
+            key_header: self.key_header,
+            timeout: self.timeout,
+            answer_bytes_max: self.answer_bytes_max,
+        })
+    }
+}
