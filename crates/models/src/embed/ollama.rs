@@ -6,7 +6,7 @@
 use ollama_rs::generation::embeddings::GenerateEmbeddingsResponse;
 use ollama_rs::generation::embeddings::request::{EmbeddingsInput, GenerateEmbeddingsRequest};
 
-use super::remote::{Asking, Remote, Reply, Wire, connect};
+use super::remote::{Asking, Remote, Wire, connect};
 use super::{Purpose, Settings};
 use crate::provider::{self, Connection, ProviderError};
 

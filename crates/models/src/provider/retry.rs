@@ -28,8 +28,8 @@ pub enum Verdict {
 /// The meaning of a status.
 pub fn verdict(status: u16) -> Verdict {
     match status {
-        200..300 => Verdict::Answered,
-        300..400 => Verdict::Moved,
+        200..=299 => Verdict::Answered,
+        300..=399 => Verdict::Moved,
         401 | 403 => Verdict::Key,
         404 => Verdict::Unknown,
         408 | 409 | 425 | 429 | 500.. => Verdict::Later,
