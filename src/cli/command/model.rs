@@ -98,7 +98,7 @@ pub struct UseArgs {
     /// Where openai or ollama listens
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// The environment variable that holds the key
+    /// The environment variable that holds the key [default: OPENAI_API_KEY, but only for OpenAI itself]
     #[arg(long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
     /// A file that holds the key, readable by you alone

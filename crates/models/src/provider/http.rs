@@ -191,10 +191,14 @@ impl Connection {
                 "{provider} is elsewhere (HTTP {status}), and redirections are not followed; set `base_url` of \
                  `[{table}]` in config.toml"
             )),
-            Verdict::Key => ProviderError::Unusable(format!(
-                "{provider} does not accept the key ({reason}); see `api_key_env` and `api_key_file` of `[{table}]` \
-                 in config.toml"
-            )),
+            Verdict::Key => {
+                let verdict =
+                    if self.endpoint.key.is_some() { "does not accept the key" } else { "wants a key" };
+                ProviderError::Unusable(format!(
+                    "{provider} {verdict} ({reason}); see `api_key_env` and `api_key_file` of `[{table}]` in \
+                     config.toml"
+                ))
+            }
             Verdict::Unknown => ProviderError::Unusable(format!(
                 "{provider} is not known there ({reason}); see `model` and `base_url` of `[{table}]` in config.toml"
             )),
