@@ -55,7 +55,7 @@ impl Wire for OllamaWire {
 impl OllamaWire {
     /// What Ollama says in words and not, or not in all of its versions, by its status.
     fn fault(&self, reply: &provider::Reply, sent: &[String]) -> Option<ProviderError> {
-        if (200..300).contains(&reply.status) {
+        if reply.is_answer() {
             return None;
         }
         let provider = self.connection.name().to_owned();

@@ -80,7 +80,7 @@ struct Declined(provider::Reply);
 /// Sends one request of the library's.
 async fn transmit(connection: &Connection, request: HttpRequestFactory) -> Result<Response, tower::BoxError> {
     let reply = connection.send(request.build().await?).await?;
-    if !(200..300).contains(&reply.status) {
+    if !reply.is_answer() {
         return Err(Box::new(Declined(reply)));
     }
     let answer = http::Response::builder().status(reply.status).body(reply.body)?;

@@ -66,6 +66,13 @@ pub struct Reply {
     after: Option<Duration>,
 }
 
+impl Reply {
+    /// Whether it answers the request.
+    pub fn is_answer(&self) -> bool {
+        verdict(self.status) == Verdict::Answered
+    }
+}
+
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What a provider says may repeat a memory.
