@@ -3,7 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::future::Future;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -97,16 +97,6 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 /// Any fault of the file system.
 pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
-}
-
-/// Writes a file that only we can read, from the first byte on; one that is there is replaced.
-///
-/// # Errors
-/// Any fault of the file system.
-pub fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    remove_file_if_there(path)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
 }
 
 /// Removes a file; none is fine too.

@@ -4,7 +4,7 @@
 mod command;
 mod error;
 mod foreign;
-mod front;
+mod front_matter;
 mod logging;
 mod note;
 mod output;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::front::Front;
+use super::front_matter::Front;
 use cerebro_core::text;
 
 /// Below it stand links.
@@ -16,6 +16,11 @@ const MARK: &str = "%% cerebro: what follows is written by `cerebro export` and 
 const FENCE: &str = "---";
 /// The property that holds a note's digest.
 const DIGEST: &str = "cerebro_digest";
+/// The properties that an export writes; all others are the person's.
+const WRITTEN: [&str; 15] = [
+    "id", "title", "type", "project", "scope", "topic_key", "tags", "aliases", "pinned", "agent", "session",
+    "created_at", "updated_at", "revision", DIGEST,
+];
 /// Longest part of a title in a file's name.
 const SLUG_CHARS_MAX: usize = 48;
 
@@ -43,8 +48,86 @@ impl Note {
             (&self.topic_key, &self.tags, &self.content),
         );
         let taken = serde_json::to_string(&taken).unwrap_or_default();
-        text::hex(&Sha256::digest(taken)[..8])
+        text_digest(&taken)
     }
+}
+
+/// What a file is to an export that is about to write a memory's note.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// An export wrote it and nobody has changed it since, or it says what the memory says.
+    Ours(Box<Note>),
+    /// It is this memory's note and holds a change that was not imported.
+    Edited,
+    /// Its front matter is not understood; why.
+    Unreadable(String),
+    /// It is something else.
+    Foreign,
+}
+
+/// What a file is to an export that would write `new` as the note of memory `id`.
+pub fn standing(text: &str, id: &str, new: &Note) -> Standing {
+    match parse(text) {
+        Err(why) => Standing::Unreadable(why),
+        Ok(Some(note)) if note.id.as_deref() == Some(id) => {
+            let digest = note.digest();
+            if note.written.as_ref() == Some(&digest) || digest == new.digest() {
+                Standing::Ours(Box::new(note))
+            } else {
+                Standing::Edited
+            }
+        }
+        Ok(_) => Standing::Foreign,
+    }
+}
+
+/// The note `new` with what a person added to the front matter of an earlier text of it: properties that no
+/// export writes, and further aliases.
+pub fn with_additions(new: &str, old: &str) -> String {
+    let old = unified(old);
+    let (Some((front, _)), Some((new_front, body))) = (split(&old), split(new)) else {
+        return new.to_owned();
+    };
+    let mut is_added = false;
+    let added: String = front
+        .lines()
+        .filter(|line| {
+            let belongs = line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
+            if !belongs {
+                let name = property_name(line);
+                let has = |line: &str| property_name(line) == name;
+                is_added = !WRITTEN.contains(&name) && !new_front.lines().any(has);
+            }
+            is_added
+        })
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let mut merged = new_front.to_owned();
+    let (title, present) = (title_of(new_front), aliases(new_front));
+    let own = format!("aliases:\n  - {}\n", quoted(&title));
+    if let Some(at) = merged.find(&own) {
+        let was_title = title_of(front);
+        let further =
+            aliases(front).into_iter().filter(|alias| *alias != was_title && !present.contains(alias));
+        let lines: String = further.map(|alias| format!("  - {}\n", quoted(&alias))).collect();
+        merged.insert_str(at + own.len(), &lines);
+    }
+    format!("{FENCE}\n{merged}{added}{FENCE}\n{body}")
+}
+
+fn title_of(front: &str) -> String {
+    let front = Front::split(front).and_then(|front| front.text("title"));
+    front.ok().flatten().unwrap_or_default()
+}
+
+fn aliases(front: &str) -> Vec<String> {
+    let front = Front::split(front).and_then(|front| front.list("aliases"));
+    front.ok().flatten().unwrap_or_default()
+}
+
+/// The name of the property that begins in a line.
+fn property_name(line: &str) -> &str {
+    line.split(':').next().unwrap_or_default().trim().trim_matches(['"', '\''])
 }
 
 /// A link from a note to another.
@@ -104,7 +187,8 @@ pub fn render(memory: &Value, links: &[Link]) -> String {
     stamped(&out)
 }
 
-/// A session of an export as a note, with links to what was saved in it. It is never read back.
+/// A session of an export as a note, with links to what was saved in it. It is never read back; its digest is
+/// of the whole text.
 pub fn render_session(session: &Value, links: &[Link]) -> String {
     let mut out = format!("{FENCE}\ncerebro: session\n");
     for name in ["id", "project", "agent", "directory", "started_at", "ended_at"] {
@@ -115,7 +199,28 @@ pub fn render_session(session: &Value, links: &[Link]) -> String {
         let _ = write!(out, "{}\n\n", summary.trim_end());
     }
     out.extend(links.iter().map(bullet));
-    out
+    let digest = text_digest(&out);
+    with_properties(&out, &[(DIGEST, quoted(&digest))])
+}
+
+/// Whether a text is a session's note.
+pub fn is_session(text: &str) -> bool {
+    parse(text) == Ok(None)
+}
+
+/// Whether a text is the note of session `id` as an export wrote it.
+pub fn is_untouched_session(text: &str, id: &str) -> bool {
+    let Some((front, body)) = split(text) else { return false };
+    let Ok(read) = Front::split(front) else { return false };
+    let is = |name: &str, wanted: &str| read.text(name).ok().flatten().as_deref() == Some(wanted);
+    let kept: String =
+        front.lines().filter(|line| property_name(line) != DIGEST).map(|line| format!("{line}\n")).collect();
+    let digest = text_digest(&format!("{FENCE}\n{kept}{FENCE}\n{body}"));
+    is("cerebro", "session") && is("id", id) && is(DIGEST, &digest)
+}
+
+fn text_digest(text: &str) -> String {
+    text::hex(&Sha256::digest(text)[..8])
 }
 
 /// A text in double quotes means the same in YAML as in JSON.
@@ -144,7 +249,7 @@ fn bullet(link: &Link) -> String {
 /// # Errors
 /// What is wrong with its front matter.
 pub fn parse(text: &str) -> Result<Option<Note>, String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
+    let text = unified(text);
     let Some((front, body)) = split(&text) else {
         return Ok(Some(Note { content: without_links(&text), ..Note::default() }));
     };
@@ -164,6 +269,11 @@ pub fn parse(text: &str) -> Result<Option<Note>, String> {
         written: front.text(DIGEST)?,
         content: without_links(body),
     }))
+}
+
+/// The text without a byte order mark, with plain line ends.
+fn unified(text: &str) -> String {
+    text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n")
 }
 
 /// The front matter and what follows.
@@ -270,6 +380,60 @@ mod tests {
         let digest = parse(&bare).unwrap().unwrap().digest();
         let front = format!("id: \"bbbbbbbbbbbb\"\nrevision: 1\ncerebro_digest: \"{digest}\"\n");
         assert_eq!(bare, format!("---\n{front}---\n\nJust text\n"));
+    }
+
+    #[test]
+    fn only_an_unchanged_note_of_the_memory_is_ours() {
+        let text = render(&memory(), &[link()]);
+        let new = parse(&text).unwrap().unwrap();
+        let of = |text: &str| standing(text, "abcdefghijkl", &new);
+        assert!(matches!(of(&text), Standing::Ours(_)));
+        // The links are written anew each time, and properties of other kinds are not the memory's.
+        assert!(matches!(of(&text.replace("a  b    c d", "else")), Standing::Ours(_)));
+        assert!(matches!(of(&text.replacen("---\n", "---\nstatus: read\n", 1)), Standing::Ours(_)));
+        assert_eq!(of(&text.replace("Line one", "Line 1")), Standing::Edited);
+        // Without a digest, as earlier versions wrote it, it is ours while it says what the memory says.
+        assert!(matches!(of(&text.replace(DIGEST, "other")), Standing::Ours(_)));
+        assert_eq!(of("---\nid: abcdefghijkl\n---\nMy own.\n"), Standing::Edited);
+        for foreign in
+            ["My own thoughts.\n", "---\nid: \"zzzzzzzzzzzz\"\n---\nx\n", "---\ncerebro: session\n---\n"]
+        {
+            assert_eq!(of(foreign), Standing::Foreign, "{foreign}");
+        }
+        assert!(matches!(of("---\nno property\n---\n"), Standing::Unreadable(_)));
+    }
+
+    #[test]
+    fn what_a_person_added_to_the_front_matter_stays() {
+        let old = render(&memory(), &[]);
+        let mut changed = memory();
+        changed["title"] = json!("Another title");
+        changed["topic_key"] = json!("");
+        let new = render(&changed, &[link()]);
+        assert_eq!(with_additions(&new, &old), new, "nothing was added");
+        let edited = old
+            .replacen("---\n", "---\nstatus: read\nseen:\n  - monday\n- tuesday\n", 1)
+            .replace("aliases:\n", "aliases:\n  - \"Mine\"\n");
+        let merged = with_additions(&new, &edited);
+        for part in ["status: read\nseen:\n  - monday\n- tuesday\n", "  - \"Another title\"\n  - \"Mine\"\n"]
+        {
+            assert!(merged.contains(part), "{part} is not in {merged}");
+        }
+        assert!(!merged.contains("topic_key"), "{merged}");
+        assert_eq!(with_additions(&merged, &merged), merged);
+        assert_eq!(parse(&merged).unwrap(), parse(&new).unwrap());
+        assert_eq!(with_additions(&new, "no front matter"), new);
+    }
+
+    #[test]
+    fn an_edit_of_a_sessions_note_is_seen() {
+        let session = json!({"id": "s", "agent": "claude", "started_at": "2026-01-01T00:00:00Z"});
+        let text = render_session(&session, &[link()]);
+        assert!(is_session(&text) && is_untouched_session(&text, "s"), "{text}");
+        assert!(!is_untouched_session(&text, "t"));
+        assert!(!is_untouched_session(&format!("{text}More\n"), "s"));
+        assert!(!is_untouched_session(&text.replace("claude", "me"), "s"));
+        assert!(!is_session("Text") && !is_untouched_session("Text", "s"));
     }
 
     #[test]

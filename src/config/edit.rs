@@ -7,9 +7,11 @@ use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::{Config, ConfigError};
+use cerebro_durable as durable;
 
 /// Sets keys of a table, or takes those away whose value is nothing. Comments, order and other keys
-/// stay. The file is replaced at once, and only by one that is a valid configuration.
+/// stay. The file is replaced at once, and only by one that is a valid configuration; a link to it stays a
+/// link.
 ///
 /// # Errors
 /// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
@@ -34,9 +36,8 @@ pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(
     }
     let text = document.to_string();
     toml::from_str::<Config>(&text).map_err(|error| invalid(error.to_string()))?;
-    let draft = path.with_extension("toml.new");
     let unwritable = |source| ConfigError::Unwritable { path: path.to_path_buf(), source };
-    fs::write(&draft, text).and_then(|()| fs::rename(&draft, path)).map_err(unwritable)
+    durable::write(path, durable::Kind::Persons, text.as_bytes()).map_err(unwritable)
 }
 
 /// Puts a value in place of another one and keeps the comment behind it.

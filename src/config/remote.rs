@@ -1,9 +1,7 @@
 //! Where the database is: in the home, or on a server.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -12,6 +10,7 @@ use serde::Deserialize;
 
 use super::{Config, ConfigError};
 use crate::home::Home;
+use cerebro_durable as durable;
 use cerebro_models::provider::key_of_file;
 use cerebro_service::Settings;
 use cerebro_store::{Remote, Secret};
@@ -159,21 +158,36 @@ fn name(name: String) -> Result<String, String> {
     Err(format!("a namespace or database has a name of letters, digits and `_`, at most {NAME_CHARS_MAX}"))
 }
 
-/// The name under which a home writes, drawn when it is first wanted.
+/// The name under which a home writes, drawn when it is first wanted. Of two processes that draw one at the
+/// same time, both use the first.
 fn writer(path: &Path) -> io::Result<String> {
-    match fs::read_to_string(path) {
-        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if let Some(name) = written_writer(path)? {
+        return Ok(name);
     }
     let mut rng = rand::rng();
     let name: String =
         (0..WRITER_CHARS).map(|_| char::from(WRITER_ALPHABET[rng.random_range(0..32)])).collect();
-    let draft = path.with_extension("new");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    writeln!(file, "{name}")?;
-    fs::rename(&draft, path)?;
+    let line = format!("{name}\n");
+    match durable::create(path, durable::Kind::Own, line.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            if let Some(earlier) = written_writer(path)? {
+                return Ok(earlier);
+            }
+            // An empty file names nobody.
+            durable::write(path, durable::Kind::Own, line.as_bytes())?;
+        }
+        created => created?,
+    }
     Ok(name)
+}
+
+/// The name in the file, if it holds one.
+fn written_writer(path: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|name| !name.is_empty())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ use crate::platform;
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 use cerebro_service::{Lease, Service, StudioAccess, StudioOptions};
 use cerebro_store::Query;
+use cerebro_durable as durable;
+
+
 
 /// Longest text of a query.
 const QUERY_BYTES_MAX: usize = 256 * 1024;
@@ -87,7 +90,7 @@ async fn open(call: &mut Call) -> Answer {
     call.connection.holds(access.lease);
     let told = describe(&access);
     let file = server.home().studio_file();
-    if let Err(error) = platform::write_private_file(&file, format!("{told:#}\n").as_bytes()) {
+    if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{told:#}\n").as_bytes()) {
         call.service.close_studio(Some(access.lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
         return Err(ArgumentError::new("home", None, problem).into());

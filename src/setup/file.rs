@@ -1,16 +1,14 @@
 //! Files of agents: read whole, replaced whole, with the permissions they had.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::SetupError;
+use cerebro_durable::{Draft, Kind};
 
 /// Largest file that is edited, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The permissions of a new file: agents keep keys in some of these.
-const MODE: u32 = 0o600;
 
 /// The text of a file; `None` when it is not there.
 ///
@@ -40,28 +38,18 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
 pub fn write(path: &Path, text: &str, expected: Option<&str>) -> Result<Vec<PathBuf>, SetupError> {
     let unwritable = |source| SetupError::Unwritable { path: path.to_owned(), source };
     let made = make_folders(path).map_err(unwritable)?;
-    let real = if expected.is_some() { path.canonicalize().map_err(unwritable)? } else { path.to_owned() };
-    let mode = fs::metadata(&real).map_or(MODE, |metadata| metadata.permissions().mode());
-    let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let beside = real.with_file_name(format!(".{name}.cerebro-{}", std::process::id()));
-    let written = write_new(&beside, text, mode).map_err(unwritable).and_then(|()| {
-        if read(path)?.as_deref() != expected {
-            return Err(SetupError::Changed { path: path.to_owned() });
-        }
-        fs::rename(&beside, &real).map_err(unwritable)
-    });
-    if written.is_err() {
-        // The error tells; a leftover is not worth another.
-        let _ = fs::remove_file(&beside);
+    let mut draft = Draft::begin(path, Kind::Persons).map_err(unwritable)?;
+    draft.write_all(text.as_bytes()).map_err(unwritable)?;
+    let changed = || SetupError::Changed { path: path.to_owned() };
+    if read(path)?.as_deref() != expected {
+        return Err(changed());
     }
-    written.map(|()| made)
-}
-
-fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
-    file.sync_all()
+    let written = if expected.is_some() { draft.finish() } else { draft.finish_new() };
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => changed(),
+        _ => unwritable(error),
+    })?;
+    Ok(made)
 }
 
 fn make_folders(path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -106,6 +94,10 @@ pub fn backup_of(path: &Path) -> PathBuf {
 /// When it cannot be written.
 pub fn back_up(path: &Path, text: &str) -> Result<(), SetupError> {
     let backup = backup_of(path);
-    let mode = fs::metadata(path).map_or(MODE, |metadata| metadata.permissions().mode());
-    write_new(&backup, text, mode).map_err(|source| SetupError::Unwritable { path: backup, source })
+    let written =
+        Draft::begin(&backup, Kind::Own).map(|draft| draft.with_mode_of(path)).and_then(|mut draft| {
+            draft.write_all(text.as_bytes())?;
+            draft.finish()
+        });
+    written.map_err(|source| SetupError::Unwritable { path: backup, source })
 }

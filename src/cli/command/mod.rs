@@ -24,6 +24,7 @@ mod sql;
 mod stats;
 mod studio;
 mod tui;
+mod vault;
 mod worker;
 
 use std::future::Future;

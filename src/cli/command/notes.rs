@@ -2,61 +2,39 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
 use super::{Desk, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::platform;
 use cerebro_core::text;
+use cerebro_durable as durable;
 
-/// Deepest folder below the given one that is read.
-const DEPTH_MAX: usize = 16;
-/// Largest note that is read: the content's bound and room for the rest.
-const NOTE_BYTES_MAX: u64 = 512 * 1024;
-/// The folder of personal memories, and that of sessions.
-const PERSONAL: &str = "personal";
-const SESSIONS: &str = "sessions";
-
-/// What an export or import of notes did.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// By what became of them.
-    counts: BTreeMap<&'static str, u64>,
-    /// Files that were left out, and why.
-    skipped: Vec<(PathBuf, String)>,
-}
-
-impl Report {
-    fn count(&mut self, what: &'static str) {
-        *self.counts.entry(what).or_default() += 1;
-    }
-
-    fn tell(&self, desk: &Desk) -> Result<Outcome> {
-        let skipped: Vec<Value> = self
-            .skipped
-            .iter()
-            .map(|(path, why)| json!({ "file": path.display().to_string(), "why": why }))
-            .collect();
-        let mut told = json!(self.counts);
-        told["skipped"] = json!(skipped);
-        if !desk.output.json(&told)? {
-            let mut facts: Vec<(&str, String)> =
-                self.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
-            facts.push(("skipped", self.skipped.len().to_string()));
-            desk.output.facts(&facts)?;
-            for (path, why) in &self.skipped {
-                desk.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
-            }
+/// Says what was done, and which files were left alone and why.
+fn tell(desk: &Desk, report: &Report) -> Result<Outcome> {
+    let skipped: Vec<Value> = report
+        .skipped
+        .iter()
+        .map(|(path, why)| json!({ "file": path.display().to_string(), "why": why }))
+        .collect();
+    let mut told = json!(report.counts);
+    told["skipped"] = json!(skipped);
+    if !desk.output.json(&told)? {
+        let mut facts: Vec<(&str, String)> =
+            report.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
+        facts.push(("skipped", report.skipped.len().to_string()));
+        desk.output.facts(&facts)?;
+        for (path, why) in &report.skipped {
+            desk.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
         }
-        Ok(if self.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
     }
+    Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
 }
 
 /// What links need to know before the first note is written.
@@ -70,23 +48,20 @@ struct Map {
     relations: HashMap<String, Vec<(String, String)>>,
 }
 
-/// Writes every live memory and every session into `dir`.
+/// Writes every live memory and every session into `dir`. Files that are not ours stay as they are.
 pub async fn export(desk: &Desk, dir: &Path) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let bar = desk.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let map = survey(&daemon).await?;
     bar.set_length(map.memories.len() as u64);
-    let folder = Folder::open(dir)?;
+    let vault = Vault::open(dir)?;
     let mut report = Report::default();
     let mut cursor = None::<String>;
     loop {
         let (lines, next) = page(&daemon, cursor.as_deref()).await?;
         for memory in lines.iter().filter(|line| is_live(line)) {
-            let path = folder.place(memory, &map);
-            let was_unsent = folder.write_note(&path, memory, &map, &mut report)?;
-            if let Some(why) = was_unsent {
-                report.skipped.push((path, why));
-            }
+            let text = note::render(memory, &memory_links(memory, &map));
+            vault.put_memory(&shown(&memory["id"]), &text, &mut report)?;
             bar.inc(1);
         }
         if next.is_none() {
@@ -95,13 +70,12 @@ pub async fn export(desk: &Desk, dir: &Path) -> Result<Outcome> {
         cursor = next;
     }
     for session in map.sessions.values() {
-        let path = folder.root.join(SESSIONS).join(format!("{}.md", session_stem(session)));
         let text = note::render_session(session, &session_links(session, &map));
-        report.count(if write(&path, &text)? { "sessions" } else { "unchanged" });
+        vault.put_session(&session_stem(session), &shown(&session["id"]), &text, &mut report)?;
     }
     bar.finish_and_clear();
     daemon.close().await;
-    report.tell(desk)
+    tell(desk, &report)
 }
 
 fn is_live(line: &Value) -> bool {
@@ -196,126 +170,6 @@ fn memory_links(memory: &Value, map: &Map) -> Vec<Link> {
     links
 }
 
-/// A folder of notes, and where the notes of an earlier export lie in it.
-struct Folder {
-    root: PathBuf,
-    known: HashMap<String, PathBuf>,
-}
-
-impl Folder {
-    fn open(root: &Path) -> Result<Self> {
-        platform::create_private_dir_all(root).map_err(|error| Error::file("make", root, &error))?;
-        let mut known = HashMap::new();
-        for path in notes_below(root)? {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let id = stem.rsplit('-').next().unwrap_or_default();
-            known.insert(id.to_owned(), path);
-        }
-        Ok(Self { root: root.to_path_buf(), known })
-    }
-
-    fn place(&self, memory: &Value, map: &Map) -> PathBuf {
-        let id = shown(&memory["id"]);
-        let project = shown(&memory["project"]);
-        let folder = if project.is_empty() { PERSONAL.to_owned() } else { project };
-        let stem = map.memories.get(&id).map_or_else(|| id.clone(), |(stem, _)| stem.clone());
-        folder
-            .split('/')
-            .fold(self.root.clone(), |path, part| path.join(plain(part)))
-            .join(format!("{stem}.md"))
-    }
-
-    /// Writes a memory's note; says why not when it holds a change that was never imported.
-    fn write_note(
-        &self,
-        path: &Path,
-        memory: &Value,
-        map: &Map,
-        report: &mut Report,
-    ) -> Result<Option<String>> {
-        let text = note::render(memory, &memory_links(memory, map));
-        let known = self.known.get(&shown(&memory["id"]));
-        if let Some(old) = known.and_then(|old| fs::read_to_string(old).ok())
-            && holds_a_change(&old, &text, memory)
-        {
-            return Ok(Some("it was changed here and not imported; `cerebro import` takes it".to_owned()));
-        }
-        report.count(if write(path, &text)? { "memories" } else { "unchanged" });
-        if let Some(old) = known.filter(|old| *old != path) {
-            fs::remove_file(old).map_err(|error| Error::file("remove", old, &error))?;
-        }
-        Ok(None)
-    }
-}
-
-/// Whether a note was edited since it was written. One without a digest, as earlier versions wrote it, is held
-/// against its memory if that is of the same revision.
-fn holds_a_change(old: &str, new: &str, memory: &Value) -> bool {
-    let (Ok(Some(note)), Ok(Some(now))) = (note::parse(old), note::parse(new)) else { return false };
-    if note.id.as_deref() != memory["id"].as_str() {
-        return false;
-    }
-    if let Some(written) = &note.written {
-        let digest = note.digest();
-        return digest != *written && digest != now.digest();
-    }
-    if note.revision != memory["revision"].as_i64() {
-        return false;
-    }
-    let content = memory["content"].as_str().unwrap_or_default();
-    note.content.trim() != content.trim() || note.title.as_deref() != memory["title"].as_str()
-}
-
-/// A part of a path that every file system takes.
-fn plain(part: &str) -> String {
-    let plain: String = part
-        .chars()
-        .map(|c| if c.is_control() || "\\:*?\"<>|".contains(c) { '-' } else { c })
-        .take(100)
-        .collect();
-    match plain.trim_start_matches('.') {
-        "" => "general".to_owned(),
-        name => name.to_owned(),
-    }
-}
-
-/// Puts a text in a file's place, unless it is there already; says whether it did.
-fn write(path: &Path, text: &str) -> Result<bool> {
-    let fault = |error: io::Error| Error::file("write", path, &error);
-    if fs::read_to_string(path).is_ok_and(|present| present == text) {
-        return Ok(false);
-    }
-    if let Some(folder) = path.parent() {
-        platform::create_private_dir_all(folder).map_err(fault)?;
-    }
-    let part = path.with_extension("md.part");
-    let mut file = platform::open_private_file(&part).map_err(fault)?;
-    file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(fault)?;
-    fs::rename(&part, path).map_err(fault)?;
-    Ok(true)
-}
-
-/// The notes below a folder, in order; hidden folders are the editor's own.
-fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![(root.to_path_buf(), 0)];
-    while let Some((folder, depth)) = folders.pop() {
-        let entries = fs::read_dir(&folder).map_err(|error| Error::file("read", &folder, &error))?;
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let hidden = entry.file_name().to_string_lossy().starts_with('.');
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && !hidden && depth < DEPTH_MAX {
-                folders.push((path, depth + 1));
-            } else if kind.is_file() && !hidden && path.extension().is_some_and(|ending| ending == "md") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 /// Takes in every note below `dir`: changes as new revisions, notes without an id as new memories, whose
 /// ids are then written into them.
 pub async fn import(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Outcome> {
@@ -329,14 +183,14 @@ pub async fn import(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Outcome> {
         match take(&daemon, dir, &path, dry_run).await {
             Ok(Some(outcome)) => report.count(outcome),
             Ok(None) => {}
-            Err(Fault::Note(why)) => report.skipped.push((path, why)),
+            Err(Fault::Note(why)) => report.skip(&path, why),
             Err(Fault::All(error)) => return Err(error),
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     daemon.close().await;
-    report.tell(desk)
+    tell(desk, &report)
 }
 
 /// Why a note was not taken: a fault of its own, or one that ends the import.
@@ -372,10 +226,20 @@ async fn take(
             && note.id.as_deref() == Some(id)
             && note.revision.and_then(|n| u64::try_from(n).ok()) == Some(revision);
         if !is_placed {
-            write(path, &note::placed(&text, id, revision)).map_err(Fault::All)?;
+            place_id(path, &text, &note::placed(&text, id, revision))?;
         }
     }
     Ok(Some(outcome))
+}
+
+/// Writes a note anew with its memory's id, unless the person has changed it since it was read.
+fn place_id(path: &Path, read: &str, placed: &str) -> std::result::Result<(), Fault> {
+    if fs::read_to_string(path).is_ok_and(|present| present != read) {
+        let why = "it was taken in and changed at the same moment; import it again";
+        return Err(Fault::Note(why.to_owned()));
+    }
+    durable::write(path, durable::Kind::Persons, placed.as_bytes())
+        .map_err(|error| Fault::All(Error::file("write", path, &error)))
 }
 
 fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request {

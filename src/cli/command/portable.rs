@@ -1,7 +1,7 @@
 //! `cerebro export` and `cerebro import`: everything, as JSON Lines; other forms are beside.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -13,14 +13,19 @@ use crate::cli::error::{Error, Result};
 use crate::cli::foreign::Source;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
-use crate::platform;
+use crate::home::Home;
 use cerebro_core::domain::limits::LINE_BYTES_MAX;
 use cerebro_core::text;
+use cerebro_durable as durable;
 
 /// Most lines that are sent at once.
 const BATCH_LINES_MAX: usize = 200;
 /// Most bytes that are sent at once, a longer line alone aside.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
+/// How the first line of a script begins.
+const SCRIPT_HEAD: &str = "-- cerebro backup ";
+/// Most bytes of a file that are read to see whether it is an export.
+const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,7 +40,8 @@ enum Format {
 
 /// Write everything as JSON Lines, Markdown notes or SurrealQL
 ///
-/// A file is readable by you alone and appears whole or not at all.
+/// A file is readable by you alone and appears whole or not at all. It replaces an earlier export; any other
+/// file of that name is left alone.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Where to write; `-` is standard output, and Markdown needs a folder
@@ -80,28 +86,38 @@ pub async fn export(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
 /// Has the daemon write the database's own script, of one moment.
 async fn export_script(desk: &Desk, file: &Path) -> Result<Outcome> {
     let home = desk.home()?;
-    let to_stdout = file == Path::new("-");
-    let target = if to_stdout {
-        home.root().join(format!(".export-{}.surql", std::process::id()))
-    } else {
-        std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?
-    };
-    let daemon = Daemon::reach_patiently(&home).await?;
-    let request = Request::new("op_backup").with("file", target.display().to_string());
-    let made = backup::with_progress(desk, &daemon, request).await?;
-    daemon.close().await;
-    if to_stdout {
-        let copied = File::open(&target).and_then(|mut from| io::copy(&mut from, &mut io::stdout().lock()));
-        // It holds everything that is remembered.
-        let removed = fs::remove_file(&target);
-        copied.map_err(|error| Error::stream("standard output", &error))?;
-        removed.map_err(|error| Error::file("remove", &target, &error))?;
-        return Ok(Outcome::Done);
+    if file == Path::new("-") {
+        return print_script(desk, &home).await;
     }
+    let target = std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?;
+    check_replaceable(&target)?;
+    let made = write_script(desk, &home, &target).await?;
     if !desk.output.json(&made)? {
         desk.output.note(&format!("{} is a script for SurrealDB", target.display()));
     }
     Ok(Outcome::Done)
+}
+
+/// Has the script written to a draft in the home, which is removed in any case: it holds everything that
+/// is remembered.
+async fn print_script(desk: &Desk, home: &Home) -> Result<Outcome> {
+    let fault = |error: io::Error| Error::file("write", home.root(), &error);
+    let draft = tempfile::Builder::new().prefix(durable::PREFIX).tempfile_in(home.root()).map_err(fault)?;
+    let target = draft.into_temp_path();
+    write_script(desk, home, &target).await?;
+    let copied = File::open(&target).and_then(|mut from| io::copy(&mut from, &mut io::stdout().lock()));
+    let removed = target.close();
+    copied.map_err(|error| Error::stream("standard output", &error))?;
+    removed.map_err(fault)?;
+    Ok(Outcome::Done)
+}
+
+async fn write_script(desk: &Desk, home: &Home, target: &Path) -> Result<Value> {
+    let daemon = Daemon::reach_patiently(home).await?;
+    let request = Request::new("op_backup").with("file", target.display().to_string());
+    let made = backup::with_progress(desk, &daemon, request).await?;
+    daemon.close().await;
+    Ok(made)
 }
 
 async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
@@ -115,12 +131,14 @@ async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let fault = |error: io::Error| Error::file("write", &args.file, &error);
+    check_replaceable(&args.file)?;
     let progress = counter(desk);
-    let mut draft = Draft::begin(&args.file).map_err(fault)?;
+    let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
+    let mut writer = BufWriter::new(draft);
     let lines =
-        export_pages(&daemon, &progress, |text| draft.writer.write_all(text.as_bytes()).map_err(fault))
-            .await?;
-    draft.finish(&args.file).map_err(fault)?;
+        export_pages(&daemon, &progress, |text| writer.write_all(text.as_bytes()).map_err(fault)).await?;
+    let draft = writer.into_inner().map_err(|error| fault(error.into_error()))?;
+    draft.finish().map_err(fault)?;
     progress.finish_and_clear();
     daemon.close().await;
     if !desk.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
@@ -159,39 +177,27 @@ async fn export_pages(
     }
 }
 
-/// A file under way, beside the one it will replace; removed unless it is finished.
-struct Draft {
-    path: PathBuf,
-    writer: BufWriter<File>,
-}
-
-impl Draft {
-    fn begin(target: &Path) -> io::Result<Self> {
-        let Some(name) = target.file_name() else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
-        };
-        if target.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+/// Makes sure that no file but an earlier export is replaced; an empty one may be.
+fn check_replaceable(file: &Path) -> Result<()> {
+    let fault = |error: io::Error| Error::file("read", file, &error);
+    let found = match fs::metadata(file) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(fault(error)),
+    };
+    // Anything else than a file, such as a pipe, is not opened: that could wait for ever.
+    let mut first = String::new();
+    if found.is_file() {
+        let reader = File::open(file).map_err(fault)?;
+        let read = BufReader::new(reader.take(FIRST_LINE_BYTES_MAX)).read_line(&mut first);
+        if read.is_ok()
+            && (found.len() == 0 || is_of_kind(&first, "header") || first.starts_with(SCRIPT_HEAD))
+        {
+            return Ok(());
         }
-        let path = target.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-        let file = platform::open_private_file(&path)?;
-        file.set_len(0)?;
-        Ok(Self { path, writer: BufWriter::new(file) })
     }
-
-    /// Makes it durable and puts it in the target's place.
-    fn finish(mut self, target: &Path) -> io::Result<()> {
-        self.writer.flush()?;
-        self.writer.get_ref().sync_all()?;
-        fs::rename(&self.path, target)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After a rename there is nothing left under this name.
-        let _ = fs::remove_file(&self.path);
-    }
+    Err(Error::user(format!("{} is there already and is no export of Cerebro", file.display()))
+        .hint("give another name, or remove it first"))
 }
 
 /// What became of the lines so far; line numbers are those of the file, from 1.
@@ -384,8 +390,6 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn lines(text: &[u8]) -> Lines {
@@ -435,19 +439,20 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_or_not_at_all() {
+    fn only_an_earlier_export_is_replaced() {
         let temp = tempfile::tempdir().unwrap();
-        let target = temp.path().join("all.jsonl");
-        let mut draft = Draft::begin(&target).unwrap();
-        draft.writer.write_all(b"one\n").unwrap();
-        drop(draft);
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
-        let mut draft = Draft::begin(&target).unwrap();
-        draft.writer.write_all(b"two\n").unwrap();
-        draft.finish(&target).unwrap();
-        assert_eq!(fs::read_to_string(&target).unwrap(), "two\n");
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
-        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(Draft::begin(temp.path()).is_err());
+        let path = temp.path().join("f");
+        assert!(check_replaceable(&path).is_ok());
+        for ours in ["", "{\"kind\":\"header\",\"version\":1}\n{}", "-- cerebro backup {}\nOPTION IMPORT;"] {
+            fs::write(&path, ours).unwrap();
+            assert!(check_replaceable(&path).is_ok(), "{ours}");
+        }
+        for other in [&b"my own text"[..], b"{}", b"\xff\xfe"] {
+            fs::write(&path, other).unwrap();
+            let error = check_replaceable(&path).unwrap_err();
+            assert!(error.to_string().contains("no export") && error.exit_code() == 1, "{error}");
+        }
+        assert!(check_replaceable(temp.path()).is_err(), "a folder");
+        assert!(check_replaceable(Path::new("/dev/null")).is_err(), "a device");
     }
 }

@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::platform;
+use cerebro_durable as durable;
 use cerebro_store::secret;
 
 /// The shortest token that is accepted.
@@ -51,7 +52,7 @@ impl Token {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let token = secret();
-                platform::write_private_file(path, format!("{token}\n").as_bytes())?;
+                durable::write(path, durable::Kind::Own, format!("{token}\n").as_bytes())?;
                 Self::new(&token)
             }
             Err(error) => Err(error.into()),

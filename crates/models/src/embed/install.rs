@@ -15,6 +15,7 @@ use super::manifest::{
 };
 use super::shelf::Shelf;
 use crate::provider::ProviderError;
+use cerebro_durable as durable;
 
 /// What a broken installation left behind is removed after this time.
 const STALE: Duration = Duration::from_secs(60 * 60);
@@ -312,7 +313,8 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
     Ok(manifest.fingerprint)
 }
 
-/// Moves a new library into its place; whoever has the old one loaded keeps it.
+/// Moves a new library into its place; a process that has the old one loaded keeps it. It is whole already,
+/// and its digest is checked at each load, so that the move itself need not be durable.
 fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> {
     let new = Shelf::new(shelf.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
@@ -376,10 +378,7 @@ fn file_name(path: &Path) -> String {
 fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), ProviderError> {
     let text = toml::to_string(manifest)
         .map_err(|error| ProviderError::unusable(format!("cannot write {}: {error}", path.display())))?;
-    let draft = path.with_extension("new");
-    fs::write(&draft, text)
-        .and_then(|()| fs::rename(&draft, path))
-        .map_err(|error| fault("write", path, &error))
+    durable::write(path, durable::Kind::Own, text.as_bytes()).map_err(|error| fault("write", path, &error))
 }
 
 /// Removes what installations left that were killed.

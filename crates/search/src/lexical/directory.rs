@@ -4,7 +4,7 @@
 //! survive the death of the process, for the page cache outlives it. [`super::mark`] notices the rest.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -15,6 +15,8 @@ use tantivy::directory::{
     WatchCallback, WatchHandle, WritePtr,
     error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError},
 };
+
+use cerebro_durable as durable;
 
 /// [`MmapDirectory`] without its `fsync` calls.
 #[derive(Debug, Clone)]
@@ -58,10 +60,7 @@ impl Directory for LazyDirectory {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        // Tantivy writes each of these files from one thread at a time.
-        let part = self.root.join(path).with_extension("part");
-        fs::write(&part, data)?;
-        fs::rename(part, self.root.join(path))
+        durable::write(&self.root.join(path), durable::Kind::Derived, data)
     }
 
     fn sync_directory(&self) -> io::Result<()> {

@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use cerebro_durable as durable;
+
 /// Raised whenever the schema or the tokenizer changes: an older index is built anew.
 const FORMAT: u64 = 3;
 const FILE: &str = "cerebro-index.json";
@@ -80,11 +82,8 @@ pub fn set_clean(dir: &Path) -> io::Result<()> {
 }
 
 fn write(dir: &Path, clean: bool) -> io::Result<()> {
-    let part = path(dir).with_extension("part");
-    fs::write(&part, json!({ "format": FORMAT, "clean": clean, "boot": boot_id() }).to_string())?;
-    fs::File::open(&part)?.sync_data()?;
-    fs::rename(&part, path(dir))?;
-    fs::File::open(dir)?.sync_all()
+    let text = json!({ "format": FORMAT, "clean": clean, "boot": boot_id() }).to_string();
+    durable::write(&path(dir), durable::Kind::Own, text.as_bytes())
 }
 
 #[cfg(test)]

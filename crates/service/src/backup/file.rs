@@ -5,7 +5,7 @@
 //! A file without its second frame was cut off.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, BufRead, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
@@ -17,6 +17,7 @@ use zstd::stream::{read::Decoder, write::Encoder};
 use super::tally::Tally;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
+use cerebro_durable as durable;
 use cerebro_store::{RowCounts, Store};
 
 /// The version of the file's form.
@@ -88,20 +89,20 @@ fn io_fault(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> FileError 
     move |source| FileError::Io { verb, path: path.to_path_buf(), source }
 }
 
-/// A backup under way, under a name of its own; removed unless it is finished.
+/// A backup under way; nothing is left of it unless it is finished.
 pub struct Draft {
     target: PathBuf,
-    part: PathBuf,
     sink: Sink,
     tally: Tally,
     digest: Sha256,
     bytes: u64,
-    written: bool,
 }
 
+type Buffered = BufWriter<durable::Draft>;
+
 enum Sink {
-    Plain(BufWriter<File>),
-    Packed(Box<Encoder<'static, BufWriter<File>>>),
+    Plain(Buffered),
+    Packed(Box<Encoder<'static, Buffered>>),
 }
 
 impl Write for Sink {
@@ -127,22 +128,16 @@ impl Draft {
     /// [`FileError::Io`] when it cannot be made.
     pub fn begin(target: &Path, head: &Head, packed: bool) -> Result<Self, FileError> {
         let fault = io_fault("write", target);
-        let Some(name) = target.file_name().filter(|_| !target.is_dir()) else {
-            return Err(fault(io::Error::new(io::ErrorKind::InvalidInput, "it names no file")));
-        };
-        let part = target.with_file_name(format!(".{}{PART}", name.to_string_lossy()));
-        let file = private_file(&part).map_err(&fault)?;
+        let file = durable::Draft::begin(target, durable::Kind::Own).map_err(&fault)?;
         let file = BufWriter::with_capacity(BLOCK_BYTES, file);
         let sink =
             if packed { Sink::Packed(Box::new(packer(file).map_err(&fault)?)) } else { Sink::Plain(file) };
         let mut draft = Self {
             target: target.to_path_buf(),
-            part,
             sink,
             tally: Tally::default(),
             digest: Sha256::new(),
             bytes: 0,
-            written: false,
         };
         let line =
             format!("{HEAD}{}\n", serde_json::to_string(head).map_err(io::Error::from).map_err(fault)?);
@@ -176,59 +171,37 @@ impl Draft {
             bytes: self.bytes,
             sha256: hex(&self.digest.finalize_reset()),
         };
-        let closed = self.close(&end);
-        let size = closed.map_err(io_fault("write", &self.target))?;
+        let size = self.sink.close(&end).map_err(io_fault("write", &self.target))?;
         Ok((end, size))
     }
+}
 
-    fn close(&mut self, end: &End) -> io::Result<u64> {
+impl Sink {
+    /// Writes the last line and puts the file in its place; gives its size.
+    fn close(self, end: &End) -> io::Result<u64> {
         let line = format!("{END}{}\n", serde_json::to_string(end)?);
-        // What stands in the sink's place is never written to: `finish` takes the draft.
-        let nothing = Sink::Plain(BufWriter::with_capacity(0, File::open(&self.part)?));
-        let file = match std::mem::replace(&mut self.sink, nothing) {
-            Sink::Plain(mut file) => {
+        let file = match self {
+            Self::Plain(mut file) => {
                 file.write_all(line.as_bytes())?;
                 file
             }
-            Sink::Packed(encoder) => {
+            Self::Packed(encoder) => {
                 let mut last = packer(encoder.finish()?)?;
                 last.write_all(line.as_bytes())?;
                 last.finish()?
             }
         };
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        let size = file.metadata()?.len();
-        fs::rename(&self.part, &self.target)?;
-        self.written = true;
-        // The name is durable when its folder is.
-        if let Some(folder) = self.target.parent() {
-            File::open(folder)?.sync_all()?;
-        }
+        let draft = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let size = draft.size()?;
+        draft.finish()?;
         Ok(size)
     }
 }
 
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.written {
-            let _ = fs::remove_file(&self.part);
-        }
-    }
-}
-
-/// What the names of unfinished backups end with.
-pub const PART: &str = ".part";
-
-fn packer(file: BufWriter<File>) -> io::Result<Encoder<'static, BufWriter<File>>> {
+fn packer(file: Buffered) -> io::Result<Encoder<'static, Buffered>> {
     let mut encoder = Encoder::new(file, LEVEL)?;
     encoder.include_checksum(true)?;
     Ok(encoder)
-}
-
-fn private_file(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Reads what a file says of itself at its beginning.
@@ -345,7 +318,7 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 

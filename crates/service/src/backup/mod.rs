@@ -20,7 +20,7 @@ use std::{
 };
 
 pub use file::{End, FileError, Head};
-pub use shelf::Kept;
+pub use shelf::{Kept, unfinished};
 
 use super::{Service, ServiceError, lock};
 use cerebro_core::domain::Timestamp;
@@ -28,6 +28,8 @@ use cerebro_store::{self, Dump, RowCounts, Store, StoreError};
 
 /// How many pieces of a script wait for the disk.
 const PIECES_WAITING: usize = 16;
+/// How long nobody has written to a draft that a backup sweeps away.
+const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 /// Where a restored database is made before it takes its place.
 pub const MAKING: &str = "store.restoring";
 
@@ -179,7 +181,7 @@ impl Service {
         let (path, packed) = match &request.target {
             Target::Folder(dir) => {
                 make_folder(dir)?;
-                sweep(dir)?;
+                sweep(dir);
                 (dir.join(shelf::name(at)), true)
             }
             Target::Script(path) => (path.clone(), false),
@@ -372,20 +374,11 @@ fn make_folder(dir: &Path) -> Result<(), BackupError> {
 
 /// Removes what a process that was killed left of a backup. One is written at a time for a home; another
 /// home's draft in the same folder is left alone while it is young.
-fn sweep(dir: &Path) -> Result<(), BackupError> {
-    const YOUNG: Duration = Duration::from_secs(24 * 3600);
-    let fault = |source| BackupError::Folder { verb: "read", path: dir.to_path_buf(), source };
-    for entry in fs::read_dir(dir).map_err(fault)?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let ours =
-            name.starts_with(".cerebro-") && name.ends_with(&format!("{}{}", shelf::SUFFIX, file::PART));
-        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
-        if ours && age.is_some_and(|age| age > YOUNG) {
-            // Room on the disk, nothing more: it is no fault when another process was quicker.
-            let _ = fs::remove_file(entry.path());
-        }
+fn sweep(dir: &Path) {
+    for left in shelf::unfinished(dir, DRAFT_STALE) {
+        // Room on the disk, nothing more: it is no fault when another process was quicker.
+        let _ = fs::remove_file(left);
     }
-    Ok(())
 }
 
 async fn blocking<T: Send + 'static>(

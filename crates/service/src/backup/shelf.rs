@@ -3,14 +3,18 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::file::{self, FileError, Head};
 use cerebro_core::domain::Timestamp;
+use cerebro_durable as durable;
 
 const PREFIX: &str = "cerebro-";
 /// What the names of backups end with.
-pub const SUFFIX: &str = ".surql.zst";
+const SUFFIX: &str = ".surql.zst";
+/// What the drafts of version 0.1.0 ended with after a backup's name and a dot before it.
+const PART_OF_0_1: &str = ".surql.zst.part";
 
 /// The name of a backup that is made at a moment; names sort as moments do.
 pub fn name(at: Timestamp) -> String {
@@ -78,6 +82,17 @@ pub fn rotate(dir: &Path, home: &Path, keep: usize) -> Result<Vec<PathBuf>, File
     Ok(removed)
 }
 
+/// What processes that were killed left of backups in a folder and did not touch for `age`. Only names that
+/// this program gives are looked for: the folder may be another program's, too.
+pub fn unfinished(dir: &Path, age: Duration) -> Vec<PathBuf> {
+    let mut left = durable::left_in(dir, age);
+    let is_of_0_1 = |name: &str| name.starts_with(&format!(".{PREFIX}")) && name.ends_with(PART_OF_0_1);
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| is_of_0_1(&entry.file_name().to_string_lossy()));
+    left.extend(named.map(|entry| entry.path()).filter(|path| durable::is_older(path, age)));
+    left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +110,17 @@ mod tests {
         let at = |micros| name(Timestamp::from_microsecond(micros).unwrap());
         assert_eq!(at(1_763_776_000_123_456), "cerebro-20251122T014640.123Z.surql.zst");
         assert!(at(1_000_000) < at(1_001_000) && at(1_001_000) < at(61_000_000));
+    }
+
+    #[test]
+    fn only_drafts_with_names_of_ours_are_unfinished_backups() {
+        let temp = tempfile::tempdir().unwrap();
+        let ours = [".cerebro-draft-a1b2c3", ".cerebro-20251122T014640.123Z.surql.zst.part"];
+        for name in ours.iter().chain(&[".movie.mkv.part", ".cerebro-notes.part", "x.surql.zst.part"]) {
+            fs::write(temp.path().join(name), "half").unwrap();
+        }
+        assert_eq!(unfinished(temp.path(), Duration::ZERO), ours.map(|name| temp.path().join(name)));
+        assert!(unfinished(temp.path(), Duration::from_secs(3600)).is_empty());
     }
 
     #[test]

@@ -1,0 +1,269 @@
+//! A folder of Markdown notes, in which an export writes beside files of the person.
+//!
+//! A file is ours when its front matter has the id and the digest that an export put there and nothing
+//! that the digest covers was changed since. Only such a file is replaced or removed; every other one is
+//! left alone, and named where it is in the way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use crate::cli::error::{Error, Result};
+use crate::cli::note::{self, Note, Standing};
+use crate::platform;
+use cerebro_core::domain::MemoryId;
+use cerebro_durable::{self, Kind};
+
+/// Deepest folder below the given one that is read.
+const DEPTH_MAX: usize = 16;
+/// Largest note that is read: the content's bound and room for the rest.
+pub const NOTE_BYTES_MAX: u64 = 512 * 1024;
+/// The folder of personal memories, and that of sessions.
+pub const PERSONAL: &str = "personal";
+const SESSIONS: &str = "sessions";
+
+/// Why a file is left alone.
+const EDITED: &str = "it was changed here and not imported; `cerebro import` takes it";
+const COPY: &str =
+    "it is a copy of a note of this export; remove it, or take `id` out to make it a new memory";
+const IN_THE_WAY: &str = "it stands where a note belongs and is no note of an export; give it another name";
+const SESSION_EDITED: &str = "it is a session's note that was changed, or that an earlier version wrote, and \
+     nothing reads it back; remove it to have it written again";
+
+/// What an export or import of notes did.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// By what became of them.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Files that were left alone, and why.
+    pub skipped: Vec<(PathBuf, String)>,
+}
+
+impl Report {
+    /// Counts one more.
+    pub fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// Notes that a file was left alone.
+    pub fn skip(&mut self, path: &Path, why: impl Into<String>) {
+        self.skipped.push((path.to_owned(), why.into()));
+    }
+}
+
+/// What is at a path.
+enum Found {
+    Nothing,
+    /// A file of text that is not too large for a note.
+    Text(String),
+    /// Anything else: a link, a folder, a file that cannot be read.
+    Other,
+}
+
+/// The folder, and by memory the files in it that are, or may be, its notes.
+pub struct Vault {
+    root: PathBuf,
+    notes: HashMap<String, Vec<PathBuf>>,
+}
+
+impl Vault {
+    /// Opens the folder; makes it when it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be made or read.
+    pub fn open(root: &Path) -> Result<Self> {
+        platform::create_private_dir_all(root).map_err(|error| Error::file("make", root, &error))?;
+        let mut notes: HashMap<String, Vec<PathBuf>> = HashMap::new();
+        for path in notes_below(root)? {
+            if let Some(id) = memory_of(&path) {
+                notes.entry(id).or_default().push(path);
+            }
+        }
+        Ok(Self { root: root.to_owned(), notes })
+    }
+
+    /// Where an export puts the note of a memory; without a project it is a personal one.
+    fn place(&self, project: &str, title: &str, id: &str) -> PathBuf {
+        let folder = if project.is_empty() { PERSONAL } else { project };
+        let path = folder.split('/').fold(self.root.clone(), |path, part| path.join(plain(part)));
+        path.join(format!("{}.md", note::stem(title, id)))
+    }
+
+    /// Where an export put the note that says this.
+    fn place_of(&self, note: &Note, id: &str) -> PathBuf {
+        let [project, title] = [&note.project, &note.title].map(|text| text.as_deref().unwrap_or_default());
+        self.place(project, title, id)
+    }
+
+    /// Puts the text of a memory's note in its place, and takes the one away that an earlier export put
+    /// elsewhere, because project or title were others then. While any note of the memory holds a change
+    /// that was not imported, nothing is written.
+    ///
+    /// # Errors
+    /// When a file cannot be written or removed.
+    pub fn put_memory(&self, id: &str, text: &str, report: &mut Report) -> Result<()> {
+        let Ok(Some(new)) = note::parse(text) else {
+            return Err(Error::internal(format!("the note of memory {id} cannot be read back")));
+        };
+        let target = self.place_of(&new, id);
+        let mut places = self.notes.get(id).cloned().unwrap_or_default();
+        if !places.contains(&target) {
+            places.push(target.clone());
+        }
+        let (mut ours, mut is_free) = (Vec::new(), true);
+        for place in places {
+            let why = match look(&place) {
+                Found::Nothing => continue,
+                Found::Other => IN_THE_WAY.to_owned(),
+                Found::Text(present) => match note::standing(&present, id, &new) {
+                    Standing::Ours(note) if place == target || self.place_of(&note, id) == place => {
+                        ours.push((place, present));
+                        continue;
+                    }
+                    Standing::Ours(_) => {
+                        report.skip(&place, COPY);
+                        continue;
+                    }
+                    Standing::Edited => EDITED.to_owned(),
+                    Standing::Unreadable(why) => format!("{why}; mend it, or give the file another name"),
+                    Standing::Foreign => IN_THE_WAY.to_owned(),
+                },
+            };
+            report.skip(&place, why);
+            is_free = false;
+        }
+        if !is_free {
+            return Ok(());
+        }
+        let text = ours.iter().fold(text.to_owned(), |text, (_, old)| note::with_additions(&text, old));
+        let present = ours.iter().find(|(place, _)| *place == target).map(|(_, present)| present.as_str());
+        if !put(&target, &text, present, "memories", report)? {
+            return Ok(());
+        }
+        for (old, _) in ours.iter().filter(|(place, _)| *place != target) {
+            fs::remove_file(old).map_err(|error| Error::file("remove", old, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the text of a session's note in its place.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn put_session(&self, stem: &str, id: &str, text: &str, report: &mut Report) -> Result<()> {
+        let path = self.root.join(SESSIONS).join(format!("{stem}.md"));
+        let present = match look(&path) {
+            Found::Nothing => None,
+            Found::Text(present) if present == text || note::is_untouched_session(&present, id) => {
+                Some(present)
+            }
+            Found::Text(present) if note::is_session(&present) => {
+                report.skip(&path, SESSION_EDITED);
+                return Ok(());
+            }
+            Found::Text(_) | Found::Other => {
+                report.skip(&path, IN_THE_WAY);
+                return Ok(());
+            }
+        };
+        put(&path, text, present.as_deref(), "sessions", report).map(drop)
+    }
+}
+
+/// Puts a text in the place of the one that is there, or where nothing is; says whether it stands there.
+fn put(
+    path: &Path,
+    text: &str,
+    present: Option<&str>,
+    what: &'static str,
+    report: &mut Report,
+) -> Result<bool> {
+    if present == Some(text) {
+        report.count("unchanged");
+        return Ok(true);
+    }
+    let fault = |error: io::Error| Error::file("write", path, &error);
+    if let Some(folder) = path.parent() {
+        platform::create_private_dir_all(folder).map_err(fault)?;
+    }
+    // Notes are many, and the next export writes again what a power loss took: they are not synced.
+    let written = match present {
+        Some(_) => durable::write(path, Kind::Derived, text.as_bytes()),
+        None => durable::create(path, Kind::Derived, text.as_bytes()),
+    };
+    match written {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            report.skip(path, IN_THE_WAY);
+            return Ok(false);
+        }
+        written => written.map_err(fault)?,
+    }
+    report.count(what);
+    Ok(true)
+}
+
+fn look(path: &Path) -> Found {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Found::Nothing,
+        Ok(found) if found.is_file() => read(path).map_or(Found::Other, Found::Text),
+        _ => Found::Other,
+    }
+}
+
+/// The text of a file that is not too large for a note.
+fn read(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let read = fs::File::open(path).ok()?.take(NOTE_BYTES_MAX + 1).read_to_string(&mut text);
+    read.is_ok_and(|bytes| bytes as u64 <= NOTE_BYTES_MAX).then_some(text)
+}
+
+/// The memory whose note a file says it is. One whose front matter cannot be read may be the note of the
+/// memory that its name ends with.
+fn memory_of(path: &Path) -> Option<String> {
+    match note::parse(&read(path)?) {
+        Ok(note) => note?.id,
+        Err(_) => {
+            let stem = path.file_stem()?.to_string_lossy().into_owned();
+            let id = MemoryId::parse(stem.rsplit('-').next()?).ok()?;
+            Some(id.as_str().to_owned())
+        }
+    }
+}
+
+/// A part of a path that every file system takes.
+fn plain(part: &str) -> String {
+    let plain: String = part
+        .chars()
+        .map(|c| if c.is_control() || "\\:*?\"<>|".contains(c) { '-' } else { c })
+        .take(100)
+        .collect();
+    match plain.trim_start_matches('.') {
+        "" => "general".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The notes below a folder, in order; hidden folders are the editor's own.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![(root.to_path_buf(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| Error::file("read", &folder, &error))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !hidden && depth < DEPTH_MAX {
+                folders.push((path, depth + 1));
+            } else if kind.is_file() && !hidden && path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
