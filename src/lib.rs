@@ -4,6 +4,7 @@
 
 #![recursion_limit = "512"]
 
+pub mod edits;
 pub mod home;
 pub mod platform;
 pub mod project_dir;

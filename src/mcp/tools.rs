@@ -10,6 +10,7 @@ use super::{
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
+use crate::edits;
 use cerebro_core::domain::{
     EndReason, Kind, MemoryId, Project, Scope, SessionId,
     limits::{
@@ -312,7 +313,23 @@ async fn delete(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     let outcome = call.service.delete(&call.caller, &call.session, &id, hard).await?.as_str();
+    if hard {
+        forget_edits(call, id);
+    }
     Ok(Reply::saying(format!("{outcome} `{id}`")).fact("id", id.as_str()).fact("outcome", outcome))
+}
+
+/// Removes the texts of edits that a purged memory left in the home.
+fn forget_edits(call: &Call, id: MemoryId) {
+    match edits::remove_of(call.server.home().root(), &id) {
+        Ok(left) if left.is_empty() => {}
+        Ok(left) => {
+            tracing::warn!(memory = %id, files = left.len(), "texts of edits of a purged memory are left")
+        }
+        Err(error) => {
+            tracing::warn!(%error, memory = %id, "cannot look for texts of edits of a purged memory")
+        }
+    }
 }
 
 async fn suggest_topic_key(call: &mut Call) -> Answer {

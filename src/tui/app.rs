@@ -79,11 +79,20 @@ impl App {
                 Command::Ask(ask) => self.send(ask),
                 Command::Remove(file) => editor::remove(&file),
                 Command::Clear => next = Next::Clear,
-                Command::Edit(draft) => next = Next::Edit(draft),
+                Command::Edit(stored) => next = self.begin_edit(stored),
+                Command::Open(draft) => next = Next::Edit(draft),
                 Command::Quit => return Next::Quit,
             }
         }
         next
+    }
+
+    /// Begins an edit, or asks first whether to go on with one that was not saved.
+    fn begin_edit(&mut self, stored: Draft) -> Next {
+        match editor::unsaved(&self.folder, &stored) {
+            Some(earlier) => self.take(Message::Unsaved { stored, earlier }),
+            None => Next::Edit(stored),
+        }
     }
 
     fn send(&mut self, ask: Ask) {

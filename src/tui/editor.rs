@@ -1,35 +1,48 @@
 //! A memory as a file for the person's own editor, and back.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::state::Draft;
+use crate::edits;
 
 /// What stands between the facts and the text.
 const RULE: &str = "---";
 
-/// Lets the person edit a draft. `None` when nothing was changed; else the draft and the file that holds
+/// The draft of an earlier edit of the same memory that was not saved, if there is one.
+pub fn unsaved(folder: &Path, stored: &Draft) -> Option<Draft> {
+    let found = edits::unsaved(folder, &stored.id);
+    let edit = found.inspect_err(|error| tracing::warn!(%error, "cannot look for unsaved edits")).ok()??;
+    // A file that does not say its revision is taken for one of the first: when others have come since, the
+    // person is asked before they are put over.
+    let revision = edit.revision.unwrap_or(1);
+    Some(Draft { revision, file: Some(edit.path.to_string_lossy().into_owned()), ..stored.clone() })
+}
+
+/// Lets the person edit a draft. `None` when there is nothing to save; else the draft and the file that holds
 /// it, which stays until the text is stored.
 ///
 /// # Errors
-/// In words: the editor does not run, or what it left cannot be read.
+/// In words, with the file where it holds anything of the person's: the editor does not run or fails, or what
+/// it left cannot be read.
 pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, String> {
-    let path = folder.join(format!("edit-{}.md", draft.id));
-    let before = to_file(&draft);
-    let words = |verb: &str, error: &io::Error| format!("cannot {verb} {}: {error}", path.display());
-    write(&path, &before).map_err(|error| words("write", &error))?;
-    run(&path)?;
-    let after = fs::read_to_string(&path).map_err(|error| words("read", &error))?;
-    if after == before {
-        remove(&path.to_string_lossy());
-        return Ok(None);
+    let stored = to_file(&draft);
+    let path = match &draft.file {
+        Some(file) => PathBuf::from(file),
+        None => edits::create(folder, &draft.id, draft.revision, &stored)
+            .map_err(|error| format!("cannot make a file to edit in {}: {error}", folder.display()))?,
+    };
+    let ran = run(&path);
+    let shown = path.to_string_lossy().into_owned();
+    let after = fs::read_to_string(&path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    if after == stored {
+        remove(&shown);
+        return ran.map(|()| None).map_err(|why| format!("nothing was changed: {why}"));
     }
-    let edited = from_file(&after, draft)
-        .map_err(|why| format!("not saved: {why}; your text is in {}", path.display()))?;
-    Ok(Some((edited, path.to_string_lossy().into_owned())))
+    let edited = ran.and_then(|()| from_file(&after, draft));
+    let edited = edited.map_err(|why| format!("your text is in {shown}, not saved: {why}"))?;
+    Ok(Some((edited, shown)))
 }
 
 /// Removes the file of an edit whose text is stored.
@@ -37,11 +50,6 @@ pub fn remove(file: &str) {
     if let Err(error) = fs::remove_file(file) {
         tracing::debug!(%error, "the file of an edit is still there");
     }
-}
-
-fn write(path: &PathBuf, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 /// Runs `$VISUAL`, else `$EDITOR`, else `vi`; the variable may hold arguments too.
@@ -52,7 +60,7 @@ fn run(path: &Path) -> Result<(), String> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(path).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the editor `{editor}` ended with {status}; nothing was saved")),
+        Ok(status) => Err(format!("the editor `{editor}` ended with {status}")),
         Err(error) => Err(format!("cannot run the editor `{editor}`: {error}")),
     }
 }
@@ -67,7 +75,7 @@ fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
     let (head, content) = text
         .split_once(&format!("\n{RULE}\n"))
         .ok_or_else(|| format!("the line `{RULE}` between title and text is gone"))?;
-    let mut draft = Draft { content: content.trim_end().to_owned(), ..before };
+    let mut draft = Draft { content: content.trim_end().to_owned(), file: None, ..before };
     for line in head.lines().filter(|line| !line.trim().is_empty()) {
         let (name, value) =
             line.split_once(':').ok_or_else(|| format!("`{line}` is no `title:`, `type:` or `tags:`"))?;
@@ -100,6 +108,7 @@ mod tests {
             kind: "decision".to_owned(),
             tags: vec!["a".to_owned(), "b".to_owned()],
             content: "Text.\n---\nMore.".to_owned(),
+            file: None,
         }
     }
 

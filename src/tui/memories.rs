@@ -448,6 +448,10 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
         state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&row.id));
         return;
     };
+    if state.memories.draft.is_some() {
+        state.complain("the edit before this one is still being saved: try again in a moment");
+        return;
+    }
     if memory.row.deleted || memory.cut {
         state.complain(if memory.cut { "it is too long to edit here" } else { "restore it first (u)" });
         return;
@@ -460,6 +464,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
         kind,
         tags,
         content: memory.content.clone(),
+        file: None,
     };
     state.commands.push(Command::Edit(draft));
 }

@@ -76,6 +76,11 @@ pub enum Message {
         slot: Slot,
         number: u64,
     },
+    /// An edit is to begin, and the text of an earlier one is there that was not saved.
+    Unsaved {
+        stored: Draft,
+        earlier: Draft,
+    },
     /// What came of an edit, and the file that holds the text; no draft when nothing was changed.
     Edited(Result<Option<(Draft, String)>, String>),
 }
@@ -84,8 +89,10 @@ pub enum Message {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Ask(Ask),
-    /// Let the person edit a text in their editor.
+    /// Begin an edit: go on with an unsaved one if the person wants to.
     Edit(Draft),
+    /// Open a text in the person's editor.
+    Open(Draft),
     /// The text of an edit is stored: the file may go.
     Remove(String),
     /// Draw everything anew.
@@ -103,6 +110,8 @@ pub struct Draft {
     pub kind: String,
     pub tags: Vec<String>,
     pub content: String,
+    /// The file with the unsaved text to go on with; a new one is made otherwise.
+    pub file: Option<String>,
 }
 
 /// A word about what was just done.
@@ -161,6 +170,11 @@ pub enum Then {
     Delete(String),
     /// Saves a draft over a revision that somebody made meanwhile; the file holds the text for a no.
     Overwrite(Draft, String),
+    /// Goes on with an earlier edit that was not saved; a no begins with the stored text.
+    GoOn {
+        stored: Draft,
+        earlier: Draft,
+    },
 }
 
 /// Everything that is shown.

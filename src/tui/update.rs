@@ -31,8 +31,22 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
         }
         Message::Lost { slot, number } => {
             if state.asks.is_lost(slot, number) {
-                state.complain("the daemon went away during the change: look whether it was made");
+                let file = (slot == Slot::Save).then(|| state.memories.draft.take()).flatten();
+                let file = file.map(|(_, file)| format!("your text is in {file}: ")).unwrap_or_default();
+                state.complain(&format!(
+                    "{file}the daemon went away during the change: look whether it was made"
+                ));
             }
+        }
+        Message::Unsaved { stored, earlier } => {
+            state.overlay = Some(Overlay::Confirm(Confirm {
+                question: "An earlier edit was not saved. Go on with it?".to_owned(),
+                detail: format!(
+                    "{}; with a no you begin with the stored text, and that file stays",
+                    earlier.file.as_deref().unwrap_or_default()
+                ),
+                then: Then::GoOn { stored, earlier },
+            }));
         }
         Message::Edited(outcome) => edited(state, outcome),
     }
@@ -117,7 +131,7 @@ fn refused(state: &mut State, slot: Slot, words: &str) {
             }));
             return;
         }
-        state.complain(&format!("not saved: {words}; your text is in {file}"));
+        state.complain(&not_saved(&file, words));
         return;
     }
     if slot == Slot::Memory {
@@ -146,8 +160,13 @@ fn save(state: &mut State, draft: Draft, file: String) {
     if state.asks.ask(Slot::Save, "mem_update", question) {
         state.memories.draft = Some((draft, file));
     } else {
-        state.complain(&format!("not connected: not saved; your text is in {file}"));
+        state.complain(&not_saved(&file, "not connected"));
     }
+}
+
+/// The file comes first: a notice is one line and may be cut.
+fn not_saved(file: &str, why: &str) -> String {
+    format!("your text is in {file}, not saved: {why}")
 }
 
 fn saved(state: &mut State, value: &Value) {
@@ -238,11 +257,7 @@ fn overlay_key(state: &mut State, key: KeyEvent) {
         Some(Overlay::Pick(picker)) => pick_key(state, picker, key),
         Some(Overlay::Confirm(confirm)) => match key.code {
             KeyCode::Char('y' | 'Y') => confirmed(state, confirm.then),
-            KeyCode::Char('n' | 'N') | KeyCode::Esc => {
-                if let Then::Overwrite(_, file) = confirm.then {
-                    state.complain(&format!("not saved; your text is in {file}"));
-                }
-            }
+            KeyCode::Char('n' | 'N') | KeyCode::Esc => declined(state, confirm.then, key.code),
             _ => state.overlay = Some(Overlay::Confirm(confirm)),
         },
     }
@@ -285,11 +300,20 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
 fn confirmed(state: &mut State, then: Then) {
     match then {
         Then::Delete(id) => state.change(Slot::Change, "mem_delete", json!({ "id": id })),
+        Then::GoOn { earlier, .. } => state.commands.push(Command::Open(earlier)),
         Then::Overwrite(mut draft, file) => {
             let now = state.memories.detail.as_ref().map(|detail| detail.memory.row.revision);
             draft.revision = now.unwrap_or(draft.revision);
             save(state, draft, file);
         }
+    }
+}
+
+fn declined(state: &mut State, then: Then, key: KeyCode) {
+    match then {
+        Then::Overwrite(_, file) => state.complain(&not_saved(&file, "you said no")),
+        Then::GoOn { stored, .. } if key != KeyCode::Esc => state.commands.push(Command::Open(stored)),
+        Then::GoOn { .. } | Then::Delete(_) => {}
     }
 }
 

@@ -154,6 +154,62 @@ fn only_an_empty_home_is_filled() {
 }
 
 #[test]
+fn a_restore_in_place_keeps_what_was_there() {
+    let home = furnished();
+    let before = home.export_text();
+    let (file, _) = backed_up(&home, &[]);
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let listed = home.run(&["backup", "list"]).success();
+    assert!(listed.contains(name) && !listed.contains(file.to_str().unwrap()), "{listed}");
+    home.run(&["save", "Later", "The dunlin came after the backup.", "--project", "demo"]).success();
+
+    // The name is enough, and the daemon makes way.
+    let restored = home.json(&["restore", "--replace", name]);
+    let kept = PathBuf::from(restored["kept"].as_str().unwrap_or_else(|| panic!("{restored}")));
+    assert!(kept.starts_with(home.data().canonicalize().unwrap()), "{kept:?}");
+    assert_eq!(fs::metadata(&kept).unwrap().permissions().mode() & 0o077, 0);
+    assert!(home.export_text() == before, "the memory is not that of the backup");
+    let mut agent = home.agent();
+    assert_eq!(agent.search("dunlin"), Vec::<String>::new(), "the index is of the memory before");
+    assert_eq!(agent.search("personal").len(), 1);
+    home.run(&["doctor"]).success();
+
+    // What was kept is whole.
+    home.run(&["daemon", "stop"]).success();
+    fs::remove_dir_all(home.data().join("store")).unwrap();
+    fs::remove_dir_all(home.data().join("index")).unwrap();
+    fs::rename(&kept, home.data().join("store")).unwrap();
+    assert!(home.export_text().contains("The dunlin came"), "what was kept is not what was there");
+}
+
+#[test]
+fn a_restore_in_place_that_fails_changes_nothing() {
+    let home = furnished();
+    let before = home.export_text();
+    let (file, _) = backed_up(&home, &[]);
+    let bytes = fs::read(&file).unwrap();
+    let cut = home.work().join("cut.surql.zst");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let refused = home.run(&["backup", "restore", "--replace", cut.to_str().unwrap()]);
+    assert_eq!(refused.code(), 1, "{refused:?}");
+    assert!(home.export_text() == before, "a refused restore changed something");
+    assert!(files(home.data()).iter().all(|name| !name.starts_with("store.")), "{:?}", files(home.data()));
+}
+
+#[test]
+fn a_database_that_does_not_open_is_replaced_and_kept() {
+    let home = furnished();
+    let before = home.export_text();
+    let (file, _) = backed_up(&home, &[]);
+    home.run(&["daemon", "stop"]).success();
+    fs::write(home.data().join("store/CURRENT"), "no manifest\n").unwrap();
+    let restored = home.json(&["restore", "--replace", file.to_str().unwrap()]);
+    let kept = PathBuf::from(restored["kept"].as_str().unwrap_or_else(|| panic!("{restored}")));
+    assert_eq!(fs::read_to_string(kept.join("CURRENT")).unwrap(), "no manifest\n");
+    assert!(home.export_text() == before);
+}
+
+#[test]
 fn a_damaged_backup_is_refused_and_leaves_nothing() {
     let home = furnished();
     let (file, _) = backed_up(&home, &[]);
@@ -212,7 +268,7 @@ fn a_killed_daemon_leaves_no_half_backup() {
     let _ = child.wait();
     for name in files(&dir) {
         let whole = home.run(&["backup", "verify", dir.join(&name).to_str().unwrap()]);
-        assert!(name.ends_with(".part") || whole.code() == 0, "{name}: {whole:?}");
+        assert!(name.starts_with(".cerebro-draft-") || whole.code() == 0, "{name}: {whole:?}");
     }
     assert_eq!(backed_up(&home, &["--to", dir.to_str().unwrap(), "--verify"]).1["verified"], true);
 }

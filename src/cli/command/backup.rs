@@ -8,16 +8,19 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{Desk, Leftover, Outcome};
+use super::{Desk, Leftover, Outcome, daemon};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
-use crate::daemon::lock::{Lock, Use};
+use crate::daemon::lock::{Lock, LockError, Use};
+use crate::home::Home;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
 /// How often the progress of a backup is asked for.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How often a home is taken from daemons that agents start.
+const OWN_ATTEMPTS_MAX: u32 = 5;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
 /// Write everything of this moment into one file, while agents go on working
@@ -51,16 +54,25 @@ pub struct NowArgs {
 pub enum BackupCommand {
     /// Read a whole backup and compare it with its own counts and checksum
     Verify(FileArgs),
-    /// Make the memory of an empty home from a backup
-    Restore(FileArgs),
+    /// Make the memory of a home from a backup
+    Restore(RestoreFileArgs),
     /// List this home's backups in a folder
     List(ListArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct FileArgs {
-    /// The backup
+    /// The backup: a path, or a name that `cerebro backup list` shows
     file: PathBuf,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RestoreFileArgs {
+    /// The backup: a path, or a name that `cerebro backup list` shows
+    pub file: PathBuf,
+    /// Put it in the place of the memory that is here, which is kept beside it
+    #[arg(long)]
+    pub replace: bool,
 }
 
 #[derive(Debug, Args)]
@@ -71,10 +83,10 @@ pub struct ListArgs {
 }
 
 impl BackupArgs {
-    /// The file, if one is to be restored: that needs a database in this process.
-    pub fn restored(&self) -> Option<&Path> {
+    /// What is to be restored, if anything: that needs a database in this process.
+    pub fn restored(&self) -> Option<RestoreFileArgs> {
         match &self.command {
-            Some(BackupCommand::Restore(args)) => Some(&args.file),
+            Some(BackupCommand::Restore(args)) => Some(args.clone()),
             _ => None,
         }
     }
@@ -89,7 +101,7 @@ pub fn is_file(given: &str) -> bool {
 pub async fn run(desk: &Desk, args: BackupArgs) -> Result<Outcome> {
     match args.command {
         None => back_up(desk, args.now).await,
-        Some(BackupCommand::Verify(args)) => verify(desk, &args.file),
+        Some(BackupCommand::Verify(args)) => verify(desk, &located(desk, args.file)?),
         Some(BackupCommand::List(args)) => list(desk, args),
         Some(BackupCommand::Restore(_)) => Err(Error::internal("a restore needs a database of its own")),
     }
@@ -152,6 +164,16 @@ fn folder(desk: &Desk, given: Option<PathBuf>) -> Result<PathBuf> {
     }
 }
 
+/// The file that is meant: a bare name that is not in the working folder is one among the home's backups.
+fn located(desk: &Desk, file: PathBuf) -> Result<PathBuf> {
+    let is_bare = file.components().count() == 1;
+    if !is_bare || file.exists() {
+        return Ok(file);
+    }
+    let among = folder(desk, None)?.join(&file);
+    Ok(if among.exists() { among } else { file })
+}
+
 fn size_bar(desk: &Desk, file: &Path, words: &str) -> ProgressBar {
     let bar = desk.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
     bar.set_message(format!("{words} {}", file.display()));
@@ -186,8 +208,14 @@ const COLUMNS: &[(&str, Layout)] =
     &[("made", Layout::Moment), ("size", Layout::Fixed), ("file", Layout::Flexible)];
 
 fn list(desk: &Desk, args: ListArgs) -> Result<Outcome> {
+    let is_elsewhere = args.to.is_some();
     let dir = folder(desk, args.to)?;
     let kept = backup::kept(&dir, desk.home()?.root())?;
+    // A name is enough where the other commands look for it.
+    let name = |path: &Path| {
+        let name = path.file_name().filter(|_| !is_elsewhere).map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| path.display().to_string())
+    };
     let row = |kept: &Kept| {
         json!({ "file": kept.path.display().to_string(), "at": kept.head.at.to_string(), "bytes": kept.bytes,
             "seq": kept.head.seq, "version": kept.head.version, "schema": kept.head.schema })
@@ -196,50 +224,79 @@ fn list(desk: &Desk, args: ListArgs) -> Result<Outcome> {
     if !desk.output.json(&json!(rows))? {
         let mut table = Table::new(COLUMNS);
         for kept in &kept {
-            table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), kept.path.display().to_string()]);
+            table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), name(&kept.path)]);
         }
         desk.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Makes the memory of an empty home from a backup, as the owner of that home.
-pub async fn restore(desk: &Desk, file: PathBuf) -> (Result<Outcome>, Leftover) {
-    (restore_file(desk, &file).await, Leftover::Tasks)
+/// Makes the memory of a home from a backup, as the owner of that home.
+pub async fn restore(desk: &Desk, args: RestoreFileArgs) -> (Result<Outcome>, Leftover) {
+    (restore_file(desk, args).await, Leftover::Tasks)
 }
 
-async fn restore_file(desk: &Desk, file: &Path) -> Result<Outcome> {
-    // Before the home, of which nothing need be said when there is nothing to restore.
-    drop(File::open(file).map_err(|error| Error::file("read", file, &error))?);
+async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
+    let file = located(desk, args.file)?;
+    // Before anything is stopped for it.
+    drop(File::open(&file).map_err(|error| {
+        Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
+    })?);
     let home = desk.home()?;
-    // A daemon with nothing to do may serve an empty home; it makes way.
-    if let Some(daemon) = Daemon::running(&home).await? {
-        daemon.close().await;
-        return Err(Error::user(format!("a daemon serves {}", home.root().display()))
-            .hint("a backup is restored into an empty home: `cerebro daemon stop`, or give --home DIR"));
-    }
-    let _owned = Lock::take(&home, Use::Restore).map_err(Error::user)?;
-    let bar = size_bar(desk, file, "restoring");
+    let _owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
+    let bar = size_bar(desk, &file, "restoring");
     let moving = bar.clone();
-    let restored = backup::restore(file, home.root(), &home.store_dir(), &home.index_dir(), move |bytes| {
-        moving.set_position(bytes);
-    })
-    .await;
+    let progress = move |bytes| moving.set_position(bytes);
+    let (store, index) = (home.store_dir(), home.index_dir());
+    let restored = backup::restore(&file, home.root(), &store, &index, args.replace, progress).await;
     bar.finish_and_clear();
-    let (head, end) = restored?;
-    let rows: u64 = end.rows.values().sum();
+    let restored = restored?;
+    let kept = restored.kept.map(|path| path.display().to_string());
+    let rows: u64 = restored.end.rows.values().sum();
     let told = json!({
-        "file": file.display().to_string(), "home": home.root().display().to_string(), "at": head.at.to_string(),
-        "rows": end.rows,
+        "file": file.display().to_string(), "home": home.root().display().to_string(),
+        "at": restored.head.at.to_string(), "rows": restored.end.rows, "kept": kept,
     });
     if !desk.output.json(&told)? {
         desk.output.facts(&[
             ("restored", home.root().display().to_string()),
             ("as of", desk.output.moment(&told["at"])),
             ("rows", rows.to_string()),
+            ("kept", kept.clone().unwrap_or_default()),
         ])?;
+        if let Some(kept) = kept {
+            desk.output.note(&format!(
+                "what was here before is in {kept}; remove that folder when you do not need it any more"
+            ));
+        }
     }
     Ok(Outcome::Done)
+}
+
+/// Takes a home that no daemon serves.
+async fn own_idle(home: &Home) -> Result<Lock> {
+    if let Some(daemon) = Daemon::running(home).await? {
+        daemon.close().await;
+        return Err(Error::user(format!("a daemon serves {}", home.root().display())).hint(
+            "`cerebro restore --replace FILE` stops it and keeps what is there; or `cerebro daemon stop`, or give \
+             --home DIR",
+        ));
+    }
+    Lock::take(home, Use::Restore).map_err(Error::user)
+}
+
+/// Takes a home from the daemon that serves it. An agent may start another one at that moment, which is stopped
+/// in its turn.
+async fn own(home: &Home) -> Result<Lock> {
+    let mut attempts = OWN_ATTEMPTS_MAX;
+    loop {
+        daemon::dismiss(home).await?;
+        attempts -= 1;
+        match Lock::take(home, Use::Restore) {
+            Err(LockError::Held { .. }) if attempts > 0 => {}
+            taken => return taken.map_err(Error::user),
+        }
+    }
 }
 
 impl From<FileError> for Error {

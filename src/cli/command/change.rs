@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 
+use super::remains::Remains;
 use super::{Desk, Outcome, backup};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
+use crate::edits;
+use crate::home::Home;
 
 #[derive(Debug, Args)]
 pub struct OneArgs {
@@ -21,12 +24,16 @@ pub struct RestoreArgs {
     /// The memory's id, or a beginning that no other has; or the file of a backup
     #[arg(value_name = "ID|FILE")]
     what: String,
+    /// Put a backup in the place of the memory that is here, which is kept beside it
+    #[arg(long)]
+    replace: bool,
 }
 
 impl RestoreArgs {
     /// The backup, if one is meant.
-    pub fn file(&self) -> Option<PathBuf> {
-        backup::is_file(&self.what).then(|| PathBuf::from(&self.what))
+    pub fn backup(&self) -> Option<backup::RestoreFileArgs> {
+        let is_meant = self.replace || backup::is_file(&self.what);
+        is_meant.then(|| backup::RestoreFileArgs { file: PathBuf::from(&self.what), replace: self.replace })
     }
 
     /// The memory that is meant otherwise.
@@ -36,6 +43,9 @@ impl RestoreArgs {
 }
 
 /// Delete a memory, so that it can be restored, or for good
+///
+/// For good, its text leaves the database, the index and the files of edits that were not saved. Files that
+/// may still hold it, such as backups, are named.
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     /// The memory's id, or a beginning that no other has
@@ -58,7 +68,8 @@ pub async fn run(desk: &Desk, args: OneArgs, operation: &'static str) -> Result<
 }
 
 pub async fn delete(desk: &Desk, args: DeleteArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let home = desk.home()?;
+    let daemon = Daemon::reach(&home).await?;
     let id = daemon.memory_id(&args.id).await?;
     if args.hard && !args.yes {
         let question = format!("Remove memory {id} and all its revisions for good?");
@@ -67,9 +78,29 @@ pub async fn delete(desk: &Desk, args: DeleteArgs) -> Result<Outcome> {
             return Ok(Outcome::Short);
         }
     }
-    let deleted = daemon.ask(Request::new("mem_delete").with("id", id).with("hard", args.hard)).await?;
+    let edits = if args.hard { edits_of(&home, &id) } else { Vec::new() };
+    let request = Request::new("mem_delete").with("id", id.as_str()).with("hard", args.hard);
+    let mut deleted = daemon.ask(request).await?;
     daemon.close().await;
-    tell(desk, &deleted)
+    if !args.hard {
+        return tell(desk, &deleted);
+    }
+    let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
+    let remains = Remains { edits: left, ..Remains::of(&home) };
+    deleted["removed"] = removed.iter().map(|path| path.display().to_string()).collect();
+    deleted["remains"] = remains.json();
+    tell(desk, &deleted)?;
+    for path in removed {
+        desk.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
+    }
+    remains.tell(desk);
+    Ok(Outcome::Done)
+}
+
+/// The files of edits of a memory; a folder that cannot be read has none to tell of.
+fn edits_of(home: &Home, id: &str) -> Vec<PathBuf> {
+    let files = edits::all(home.root()).unwrap_or_default().into_iter();
+    files.filter(|edit| edit.memory.as_str() == id).map(|edit| edit.path).collect()
 }
 
 fn tell(desk: &Desk, changed: &Value) -> Result<Outcome> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::remains::Remains;
 use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
@@ -12,20 +13,25 @@ use crate::cli::request::{Daemon, Request};
 ///
 /// `cerebro delete --hard` takes a memory's text out of the database and out of the index at once; the
 /// database's files keep the bytes until they happen to be rewritten. This rewrites them now, and gives the
-/// room back. Agents may go on working meanwhile. Backups and exports that were made before are not touched.
+/// room back. Agents may go on working meanwhile. Backups, exports, texts of edits that were not saved and
+/// databases that a restore has put aside are not touched; those of this home are named.
 #[derive(Debug, Args)]
 pub struct CompactArgs {}
 
 pub async fn run(desk: &Desk, _: CompactArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let home = desk.home()?;
+    let daemon = Daemon::reach(&home).await?;
     let bar = desk.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let answer = daemon.ask(Request::new("op_compact")).await;
     bar.finish_and_clear();
-    let answer = answer?;
+    let mut answer = answer?;
     daemon.close().await;
+    let remains = Remains::of(&home);
+    answer["remains"] = remains.json();
     if !desk.output.json(&answer)? {
         desk.output.note("the database's files hold nothing any more that is not in the database");
+        remains.tell(desk);
     }
     Ok(Outcome::Done)
 }

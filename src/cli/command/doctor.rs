@@ -17,12 +17,14 @@ use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
+use crate::edits;
 use crate::home::{Home, user_home};
 use crate::{
     daemon::{self, lock},
     platform,
 };
 use cerebro_core::domain::Timestamp;
+use cerebro_durable as durable;
 use cerebro_service::backup;
 use cerebro_service::doctor::{CHECKS, Check, Health};
 
@@ -71,6 +73,7 @@ pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
     checks.push(space(&home));
     checks.push(left_behind(&home, args.fix));
     checks.push(telemetry(reports_dir().as_deref()));
+    checks.push(unsaved_edits(&home));
     let bar = desk.output.progress(None, "{spinner} looking at the store, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let (inside, status) = inside(&home, args.fix).await;
@@ -174,21 +177,17 @@ fn space(home: &Home) -> Check {
     }
 }
 
-/// What a process that was killed left half-done, and a socket that nobody answers.
+/// What a process that was killed left half-done, and a socket that nobody answers. Only files with names of
+/// ours count: the folder of backups may be shared with other programs.
 fn left_behind(home: &Home, fix: bool) -> Check {
-    let mut left = Vec::new();
     let config = Config::read(&home.config_file()).unwrap_or_default();
     let backups = config.settings().backup.dir_in(home.root());
-    for folder in [home.root(), &backups] {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_part = Path::new(&name).extension().is_some_and(|ending| ending == "part");
-            let half = (name.starts_with('.') && is_part) || name == backup::MAKING;
-            if half && is_old(&entry.path()) {
-                left.push(entry.path());
-            }
-        }
-    }
+    let mut left = backup::unfinished(&backups, LEFT_AFTER);
+    left.extend(durable::left_in(home.root(), LEFT_AFTER));
+    left.extend(durable::left_in(&home.index_dir(), LEFT_AFTER));
+    left.extend(home_leftovers(home));
+    left.sort();
+    left.dedup();
     let socket = home.socket_path();
     let is_socket = fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket());
     // A daemon whose lock file was removed still listens.
@@ -225,9 +224,31 @@ fn telemetry(reports: Option<&Path>) -> Check {
     }
 }
 
-fn is_old(path: &Path) -> bool {
-    let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
-    changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age >= LEFT_AFTER)
+/// The database of a restore that was broken off, and scripts of version 0.1.0 that were not printed to the end.
+fn home_leftovers(home: &Home) -> impl Iterator<Item = PathBuf> {
+    let is_ours =
+        |name: &str| name == backup::MAKING || (name.starts_with(".export-") && name.ends_with(".surql"));
+    let entries = fs::read_dir(home.root()).into_iter().flatten().flatten();
+    let named = entries.filter(move |entry| is_ours(&entry.file_name().to_string_lossy()));
+    named.map(|entry| entry.path()).filter(|path| durable::is_older(path, LEFT_AFTER))
+}
+
+/// Texts of edits that could not be stored. They are the person's: `--fix` does not touch them.
+fn unsaved_edits(home: &Home) -> Check {
+    let files = match edits::all(home.root()) {
+        Ok(files) => files,
+        Err(error) => return Check::unknown("edits", format!("the home cannot be read: {error}")),
+    };
+    let unsaved: Vec<_> = files.into_iter().filter(|edit| !edit.is_open_elsewhere()).collect();
+    let Some(first) = unsaved.first() else {
+        return Check::sound("edits", "no text of an edit is left unsaved");
+    };
+    let words = format!(
+        "{} files hold texts of edits that were not saved (as {}): go on with them in `cerebro tui`, or remove them",
+        unsaved.len(),
+        first.path.display()
+    );
+    Check::fault("edits", words)
 }
 
 fn remove(path: &PathBuf) -> std::io::Result<()> {

@@ -17,6 +17,7 @@ mod notes;
 mod portable;
 mod projects;
 mod prompt;
+mod remains;
 mod save;
 mod serve;
 mod setup;
@@ -63,7 +64,7 @@ pub enum Command {
     Tui(tui::TuiArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
-    /// Bring a deleted memory back, or all of a backup into an empty home
+    /// Bring a deleted memory back, or all of a backup
     Restore(change::RestoreArgs),
     /// Pin a memory, so that agents always read it first
     Pin(change::OneArgs),
@@ -103,7 +104,7 @@ impl Command {
             Self::Hook(_) => "off",
             _ if self.is_daemon() => "info",
             // It closes a database that it has for itself, of which the engine complains.
-            Self::Restore(args) if args.file().is_some() => "cerebro=warn,surrealdb=off",
+            Self::Restore(args) if args.backup().is_some() => "cerebro=warn,surrealdb=off",
             Self::Backup(args) if args.restored().is_some() => "cerebro=warn,surrealdb=off",
             _ => "warn",
         }
@@ -139,12 +140,12 @@ impl Command {
             Self::Tui(args) => asking(tui::run(desk, args)),
             Self::Update(args) => asking(save::update(desk, args)),
             Self::Delete(args) => asking(change::delete(desk, args)),
-            Self::Restore(args) => match args.file() {
-                Some(file) => serving(backup::restore(desk, file)),
+            Self::Restore(args) => match args.backup() {
+                Some(args) => serving(backup::restore(desk, args)),
                 None => asking(change::run(desk, args.one(), "op_restore")),
             },
             Self::Backup(args) => match args.restored() {
-                Some(file) => serving(backup::restore(desk, file.to_owned())),
+                Some(args) => serving(backup::restore(desk, args)),
                 None => asking(backup::run(desk, args)),
             },
             Self::Compact(args) => asking(compact::run(desk, args)),

@@ -19,11 +19,17 @@ use std::{
     time::Duration,
 };
 
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
+
 pub use file::{End, FileError, Head};
 pub use shelf::{Kept, unfinished};
 
 use super::{Service, ServiceError, lock};
 use cerebro_core::domain::Timestamp;
+use cerebro_durable as durable;
 use cerebro_store::{self, Dump, RowCounts, Store, StoreError};
 
 /// How many pieces of a script wait for the disk.
@@ -32,6 +38,8 @@ const PIECES_WAITING: usize = 16;
 const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 /// Where a restored database is made before it takes its place.
 pub const MAKING: &str = "store.restoring";
+/// How the names of databases begin that a restore has put aside.
+pub const REPLACED: &str = "store.replaced-";
 
 /// When backups are made by themselves, and where they lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +148,7 @@ pub enum BackupError {
     Store(#[from] StoreError),
     /// The home holds something.
     #[error(
-        "{0} holds memories already; a backup is restored into an empty home: give --home DIR, or move that folder away"
+        "{0} holds memories already; give --home DIR for an empty home, or --replace, which keeps this one beside it"
     )]
     NotEmpty(PathBuf),
     /// The folder cannot be made or moved.
@@ -277,19 +285,37 @@ pub fn verify(path: &Path, mut progress: impl FnMut(u64)) -> Result<(Head, End),
     })
 }
 
-/// Makes the database of an empty home from a backup. The caller owns the home: no other process may have
-/// its database open. The index is removed, and built anew by the next daemon.
+/// What a restore did.
+#[derive(Debug)]
+pub struct Restored {
+    pub head: Head,
+    pub end: End,
+    /// The database that was there, if it was to be replaced and held anything.
+    pub kept: Option<PathBuf>,
+}
+
+/// Makes the database of a home from a backup: of an empty one or, with `replace`, of any, whose database is
+/// then kept beside the new one. The caller owns the home: no other process may have its database open. The
+/// index is removed, and built by the next daemon.
 ///
 /// # Errors
-/// [`BackupError::NotEmpty`] for a home with anything in it; after any error the home is as it was.
+/// [`BackupError::NotEmpty`] for a home with anything in it that is not to be replaced; after any error the
+/// home's database is as it was.
 pub async fn restore(
     path: &Path,
     home: &Path,
     store_dir: &Path,
     index_dir: &Path,
+    replace: bool,
     progress: impl Fn(u64) + Send + 'static,
-) -> Result<(Head, End), BackupError> {
-    check_empty(store_dir).await?;
+) -> Result<Restored, BackupError> {
+    let kept = match check_empty(store_dir).await {
+        Ok(()) => None,
+        Err(error @ BackupError::Store(StoreError::Locked(_))) => return Err(error),
+        // One that does not open is a reason to restore, and kept too.
+        Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(Timestamp::now())))),
+        Err(error) => return Err(error),
+    };
     let making = home.join(MAKING);
     remove(&making)?;
     // Read once to the end before anything is made of it.
@@ -301,16 +327,42 @@ pub async fn restore(
         return Err(error);
     }
     remove(index_dir)?;
-    remove(store_dir)?;
-    fs::rename(&making, store_dir).map_err(|source| BackupError::Folder {
+    let placed = place(&making, store_dir, kept.as_deref());
+    placed.map_err(|source| BackupError::Folder {
         verb: "move the restored database to",
         path: store_dir.to_path_buf(),
         source,
     })?;
-    if let Err(error) = fs::File::open(home).and_then(|folder| folder.sync_all()) {
+    if let Err(error) = durable::sync_folder(home) {
         tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
     }
-    Ok((head, end))
+    Ok(Restored { head, end, kept })
+}
+
+/// Moves a new database into its place. One to be kept changes places with it in one step, so that at no
+/// moment there is none.
+fn place(made: &Path, store_dir: &Path, kept: Option<&Path>) -> io::Result<()> {
+    let Some(kept) = kept else {
+        remove_all(store_dir)?;
+        return fs::rename(made, store_dir);
+    };
+    fs::rename(made, kept)?;
+    match renameat_with(CWD, kept, CWD, store_dir, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => exchange_in_steps(kept, store_dir, made),
+        Err(error) => {
+            // Nothing has changed places: it is the new one that goes, and its backup stays.
+            let _ = remove_all(kept);
+            Err(error.into())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// As an exchange, where the file system has none. `free` is a name that nothing has. Nothing is removed.
+fn exchange_in_steps(new: &Path, store_dir: &Path, free: &Path) -> io::Result<()> {
+    fs::rename(new, free)?;
+    fs::rename(store_dir, new)?;
+    fs::rename(free, store_dir).inspect_err(|_| drop(fs::rename(new, store_dir)))
 }
 
 async fn fill(
@@ -358,11 +410,13 @@ async fn check_empty(store_dir: &Path) -> Result<(), BackupError> {
 }
 
 fn remove(dir: &Path) -> Result<(), BackupError> {
+    remove_all(dir).map_err(|source| BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
+}
+
+fn remove_all(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(BackupError::Folder { verb: "remove", path: dir.to_path_buf(), source })
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -393,5 +447,35 @@ impl From<BackupError> for ServiceError {
             BackupError::Store(error) => error.into(),
             other => Self::Backup(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_takes_its_place_and_the_one_before_is_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = |name: &str| temp.path().join(name);
+        let fill = |name: &str, text: &str| {
+            fs::create_dir(folder(name)).unwrap();
+            fs::write(folder(name).join("CURRENT"), text).unwrap();
+        };
+        let held = |name: &str| fs::read_to_string(folder(name).join("CURRENT")).ok();
+        fill("made", "new");
+        place(&folder("made"), &folder("store"), None).unwrap();
+        assert_eq!(held("store").as_deref(), Some("new"));
+        fill("made", "newer");
+        place(&folder("made"), &folder("store"), Some(&folder("kept"))).unwrap();
+        assert_eq!((held("store"), held("kept")), (Some("newer".to_owned()), Some("new".to_owned())));
+        fill("made", "newest");
+        exchange_in_steps(&folder("made"), &folder("store"), &folder("free")).unwrap();
+        assert_eq!((held("store"), held("made")), (Some("newest".to_owned()), Some("newer".to_owned())));
+        assert!(!folder("free").exists());
+        // What is kept is never put over another.
+        fill("again", "again");
+        assert!(place(&folder("again"), &folder("store"), Some(&folder("kept"))).is_err());
+        assert_eq!((held("store"), held("kept")), (Some("newest".to_owned()), Some("new".to_owned())));
     }
 }

@@ -18,11 +18,12 @@ const PART_OF_0_1: &str = ".surql.zst.part";
 
 /// The name of a backup that is made at a moment; names sort as moments do.
 pub fn name(at: Timestamp) -> String {
-    let moment: String = format!("{at:.3}")
-        .chars()
-        .filter(|letter| letter.is_ascii_alphanumeric() || *letter == '.')
-        .collect();
-    format!("{PREFIX}{moment}{SUFFIX}")
+    format!("{PREFIX}{}{SUFFIX}", moment(at))
+}
+
+/// A moment as names have it.
+pub fn moment(at: Timestamp) -> String {
+    format!("{at:.3}").chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '.').collect()
 }
 
 /// A finished backup.

@@ -1,0 +1,67 @@
+//! Files of a home, beside its database, that may still hold the text of memories that are destroyed.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::config::Config;
+use crate::edits;
+use crate::home::Home;
+use cerebro_service::backup;
+
+/// The files, as far as they can be looked at.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// Texts of edits that were not saved.
+    pub edits: Vec<PathBuf>,
+    /// Databases that a restore has put aside.
+    pub replaced: Vec<PathBuf>,
+    /// Backups of this home in the configured folder.
+    pub backups: Vec<PathBuf>,
+}
+
+impl Remains {
+    /// Those that a home has now.
+    pub fn of(home: &Home) -> Self {
+        let edits = edits::all(home.root()).unwrap_or_default().into_iter().map(|edit| edit.path);
+        let entries = fs::read_dir(home.root()).into_iter().flatten().flatten();
+        let is_replaced = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(backup::REPLACED))
+        };
+        let config = Config::read(&home.config_file()).unwrap_or_default();
+        let dir = config.settings().backup.dir_in(home.root());
+        let backups = backup::kept(&dir, home.root()).unwrap_or_default().into_iter().map(|kept| kept.path);
+        Self {
+            edits: edits.collect(),
+            replaced: entries.map(|entry| entry.path()).filter(is_replaced).collect(),
+            backups: backups.collect(),
+        }
+    }
+
+    /// All of them, for scripts.
+    pub fn json(&self) -> Value {
+        let shown = |paths: &[PathBuf]| {
+            json!(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
+        };
+        json!({
+            "edits": shown(&self.edits), "replaced": shown(&self.replaced), "backups": shown(&self.backups),
+        })
+    }
+
+    /// Names them beside the result.
+    pub fn tell(&self, desk: &Desk) {
+        for path in &self.edits {
+            desk.output.note(&format!("{} holds the text of an edit that was not saved", path.display()));
+        }
+        for path in &self.replaced {
+            desk.output.note(&format!("{} holds what was here before a restore", path.display()));
+        }
+        if let Some(newest) = self.backups.first() {
+            let count = self.backups.len();
+            let dir = newest.parent().unwrap_or(newest).display();
+            desk.output.note(&format!("backups made before still hold destroyed text: {count} in {dir}"));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A person's own files are neither overwritten nor removed: only what carries our mark is ours.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::support::{Finished, Home, json};
+
+/// A home with one memory, its notes in a folder, and the path of the memory's note.
+struct Vault {
+    home: Home,
+    id: String,
+    dir: PathBuf,
+    note: PathBuf,
+}
+
+impl Vault {
+    fn new() -> Self {
+        let home = Home::new();
+        let mut agent = home.agent();
+        agent.ok("mem_session_start", json!({"id": "morning"}));
+        let id = agent.save("The gannet", "It dives.");
+        agent.ok("mem_session_end", json!({"summary": "Birds were watched."}));
+        let dir = home.folder("vault");
+        let note = dir.join(format!("demo/the-gannet-{id}.md"));
+        let vault = Self { home, id, dir, note };
+        assert_eq!(vault.export().code(), 0);
+        assert!(read(&vault.note).contains("It dives."));
+        vault
+    }
+
+    fn export(&self) -> Finished {
+        self.home.run(&["export", "--format", "markdown", self.dir.to_str().unwrap()])
+    }
+
+    /// The export leaves a file alone and says so.
+    #[track_caller]
+    fn assert_left(&self, path: &Path, text: &str) {
+        let done = self.export();
+        assert_eq!(done.code(), 1, "{done:?}");
+        assert!(done.stderr.contains(path.to_str().unwrap()), "{path:?} is not named: {done:?}");
+        assert_eq!(read(path), text);
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"))
+}
+
+/// Puts a text into a file in place of another one, and gives the whole of it.
+fn edit(path: &Path, from: &str, to: &str) -> String {
+    let text = read(path);
+    assert!(text.contains(from), "{from} is not in {text}");
+    let text = text.replace(from, to);
+    fs::write(path, &text).unwrap();
+    text
+}
+
+#[test]
+fn a_note_of_the_persons_that_is_named_like_one_of_ours_stays() {
+    let vault = Vault::new();
+    let own = vault.dir.join(format!("demo/zz-thoughts-on-{}.md", vault.id));
+    fs::write(&own, "my own thoughts\n").unwrap();
+    assert_eq!(vault.export().code(), 0);
+    assert_eq!(read(&own), "my own thoughts\n");
+    assert!(vault.note.exists());
+}
+
+#[test]
+fn an_edit_stays_when_a_copy_of_the_note_lies_beside_it() {
+    let vault = Vault::new();
+    let copy = vault.dir.join(format!("demo/zz-copy-{}.md", vault.id));
+    fs::copy(&vault.note, &copy).unwrap();
+    let copied = read(&copy);
+    let edited = edit(&vault.note, "It dives.", "It dives deep.");
+    vault.assert_left(&vault.note, &edited);
+    vault.assert_left(&copy, &copied);
+    assert_eq!(vault.home.json(&["get", &vault.id])["content"], "It dives.");
+}
+
+#[test]
+fn a_note_that_cannot_be_read_any_more_is_kept_when_the_title_changes() {
+    let vault = Vault::new();
+    let broken = edit(&vault.note, "---\n", "---\nno property\n");
+    vault.home.run(&["update", &vault.id, "--title", "The booby"]).success();
+    vault.assert_left(&vault.note, &broken);
+}
+
+#[test]
+fn a_file_that_stands_where_a_note_belongs_stays() {
+    let vault = Vault::new();
+    fs::write(&vault.note, "mine\n").unwrap();
+    vault.assert_left(&vault.note, "mine\n");
+    // Nor is the target of a link replaced, or the link.
+    fs::remove_file(&vault.note).unwrap();
+    let elsewhere = vault.home.work().join("elsewhere.md");
+    fs::write(&elsewhere, "linked\n").unwrap();
+    symlink(&elsewhere, &vault.note).unwrap();
+    vault.assert_left(&vault.note, "linked\n");
+    assert!(vault.note.is_symlink());
+}
+
+#[test]
+fn an_unchanged_note_follows_its_memory_with_what_was_added_to_its_front_matter() {
+    let vault = Vault::new();
+    edit(&vault.note, "aliases:\n", "status: read\naliases:\n  - \"Solan goose\"\n");
+    vault.home.run(&["update", &vault.id, "--title", "The booby"]).success();
+    assert_eq!(vault.export().code(), 0);
+    assert!(!vault.note.exists(), "the note of the old title is left");
+    let text = read(&vault.dir.join(format!("demo/the-booby-{}.md", vault.id)));
+    for part in ["title: \"The booby\"", "status: read\n", "  - \"Solan goose\"\n"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert_eq!(vault.export().code(), 0);
+}
+
+#[test]
+fn a_sessions_note_that_was_changed_stays() {
+    let vault = Vault::new();
+    let sessions = vault.dir.join("sessions");
+    let names: Vec<PathBuf> = fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let note = names.iter().find(|path| read(path).contains("Birds were watched.")).unwrap();
+    let edited = edit(note, "Birds were watched.", "Birds were watched, and they watched us.");
+    vault.assert_left(note, &edited);
+    fs::remove_file(note).unwrap();
+    assert_eq!(vault.export().code(), 0);
+    assert!(read(note).contains("Birds were watched.\n"));
+}
+
+#[test]
+fn an_export_replaces_an_earlier_one_and_nothing_else() {
+    let home = Home::new();
+    home.agent().save("The gannet", "It dives.");
+    for format in ["jsonl", "surrealql"] {
+        let file = home.work().join(format);
+        let path = file.to_str().unwrap();
+        fs::write(&file, "my thesis\n").unwrap();
+        let refused = home.run(&["export", "--format", format, path]);
+        assert_eq!(refused.code(), 1, "{format}: {refused:?}");
+        assert!(refused.stderr.contains(path) && refused.stderr.contains("no export"), "{refused:?}");
+        assert_eq!(read(&file), "my thesis\n", "{format}");
+        fs::remove_file(&file).unwrap();
+        for _ in 0..2 {
+            home.run(&["export", "--format", format, path]).success();
+        }
+        assert!(read(&file).contains("It dives."), "{format}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{format}");
+    }
+}
+
+#[test]
+fn a_link_that_somebody_laid_for_a_draft_is_not_followed() {
+    let vault = Vault::new();
+    let victim = vault.home.work().join("victim");
+    fs::write(&victim, "untouched").unwrap();
+    let script = vault.home.work().join("all.surql");
+    symlink(&victim, vault.home.work().join(".all.surql.part")).unwrap();
+    vault.home.run(&["export", "--format", "surrealql", script.to_str().unwrap()]).success();
+    symlink(&victim, vault.note.with_extension("md.part")).unwrap();
+    vault.home.run(&["update", &vault.id, "--tag", "bird"]).success();
+    assert_eq!(vault.export().code(), 0);
+    assert_eq!(read(&victim), "untouched");
+    for path in [&script, &vault.note] {
+        assert!(!path.is_symlink(), "{path:?}");
+    }
+    let drafts = |dir: &Path| {
+        let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".cerebro-draft-")).count()
+    };
+    assert_eq!((drafts(&vault.home.work()), drafts(&vault.dir.join("demo"))), (0, 0));
+}
+
+#[test]
+fn a_configuration_that_is_a_link_stays_one() {
+    let home = Home::with_config("");
+    let real = home.folder("dotfiles").join("cerebro.toml");
+    let link = home.data().join("config.toml");
+    fs::rename(&link, &real).unwrap();
+    fs::write(&real, "# mine\n").unwrap();
+    fs::set_permissions(&real, Permissions::from_mode(0o644)).unwrap();
+    symlink(&real, &link).unwrap();
+    home.run(&["model", "use", "none"]).success();
+    assert!(link.is_symlink(), "the link was replaced by a file");
+    let text = read(&real);
+    assert!(text.starts_with("# mine\n") && text.contains("none"), "{text}");
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
+#[test]
+fn the_doctor_removes_only_drafts_of_ours() {
+    let home = Home::new();
+    home.agent().save("One", "First text.");
+    home.json(&["backup"]);
+    let long_ago = SystemTime::now() - Duration::from_secs(100_000);
+    let backups = home.data().join("backups");
+    let ours = [backups.join(".cerebro-draft-a1b2c3"), home.data().join(".cerebro-draft-d4e5f6")];
+    let others = [backups.join(".movie.mkv.part"), home.data().join(".notes.part")];
+    for path in ours.iter().chain(&others) {
+        fs::write(path, "half").unwrap();
+        fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+        File::options().append(true).open(path).unwrap().set_modified(long_ago).unwrap();
+    }
+    let told = home.json(&["doctor", "--fix"]);
+    let checks = told["checks"].as_array().unwrap();
+    let leftovers = checks.iter().find(|check| check["check"] == "leftovers").unwrap();
+    assert_eq!(leftovers["state"], "fixed", "{told:#}");
+    assert!(ours.iter().all(|path| !path.exists()), "our drafts are left");
+    assert!(others.iter().all(|path| path.exists()), "somebody else's files were removed");
+}
