@@ -160,6 +160,8 @@ mod tests {
             "backup --to /b --keep 3 --verify",
             "backup verify /b/x",
             "restore /b/x.surql.zst",
+            "restore --replace x.surql.zst",
+            "backup restore --replace /b/x",
             "doctor --fix",
             "sql SELECT --set a=b --limit 5",
             "sql --file q.surql",

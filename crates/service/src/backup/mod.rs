@@ -467,7 +467,7 @@ mod tests {
         place(&folder("made"), &folder("store"), None).unwrap();
         assert_eq!(held("store").as_deref(), Some("new"));
         fill("made", "newer");
-        place(&folder("made"), &folder("store"), Some(&folder("kept"))).unwrap();
+        place(&folder("made"), &folder("store"), Some(folder("kept").as_path())).unwrap();
         assert_eq!((held("store"), held("kept")), (Some("newer".to_owned()), Some("new".to_owned())));
         fill("made", "newest");
         exchange_in_steps(&folder("made"), &folder("store"), &folder("free")).unwrap();
@@ -475,7 +475,7 @@ mod tests {
         assert!(!folder("free").exists());
         // What is kept is never put over another.
         fill("again", "again");
-        assert!(place(&folder("again"), &folder("store"), Some(&folder("kept"))).is_err());
+        assert!(place(&folder("again"), &folder("store"), Some(folder("kept").as_path())).is_err());
         assert_eq!((held("store"), held("kept")), (Some("newest".to_owned()), Some("new".to_owned())));
     }
 }
