@@ -324,10 +324,10 @@ fn forget_edits(call: &Call, id: MemoryId) {
     match edits::remove_of(call.server.home().root(), &id) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => {
-            tracing::warn!(memory = %id, files = left.len(), "texts of edits of a purged memory are left")
+            tracing::warn!(memory = %id, files = left.len(), "texts of edits of a purged memory are left");
         }
         Err(error) => {
-            tracing::warn!(%error, memory = %id, "cannot look for texts of edits of a purged memory")
+            tracing::warn!(%error, memory = %id, "cannot look for texts of edits of a purged memory");
         }
     }
 }

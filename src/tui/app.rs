@@ -89,8 +89,8 @@ impl App {
 
     /// Begins an edit, or asks first whether to go on with one that was not saved.
     fn begin_edit(&mut self, stored: Draft) -> Next {
-        match editor::unsaved(&self.folder, &stored) {
-            Some(earlier) => self.take(Message::Unsaved { stored, earlier }),
+        match editor::unsaved(&self.folder, &stored.id) {
+            Some((revision, file)) => self.take(Message::Unsaved { stored, revision, file }),
             None => Next::Edit(stored),
         }
     }

@@ -10,14 +10,14 @@ use crate::edits;
 /// What stands between the facts and the text.
 const RULE: &str = "---";
 
-/// The draft of an earlier edit of the same memory that was not saved, if there is one.
-pub fn unsaved(folder: &Path, stored: &Draft) -> Option<Draft> {
-    let found = edits::unsaved(folder, &stored.id);
+/// The text of an earlier edit of a memory that was not saved, if there is one: the revision that it began with,
+/// and its file.
+pub fn unsaved(folder: &Path, memory: &str) -> Option<(u64, String)> {
+    let found = edits::unsaved(folder, memory);
     let edit = found.inspect_err(|error| tracing::warn!(%error, "cannot look for unsaved edits")).ok()??;
     // A file that does not say its revision is taken for one of the first: when others have come since, the
     // person is asked before they are put over.
-    let revision = edit.revision.unwrap_or(1);
-    Some(Draft { revision, file: Some(edit.path.to_string_lossy().into_owned()), ..stored.clone() })
+    Some((edit.revision.unwrap_or(1), edit.path.to_string_lossy().into_owned()))
 }
 
 /// Lets the person edit a draft. `None` when there is nothing to save; else the draft and the file that holds

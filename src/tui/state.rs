@@ -79,7 +79,9 @@ pub enum Message {
     /// An edit is to begin, and the text of an earlier one is there that was not saved.
     Unsaved {
         stored: Draft,
-        earlier: Draft,
+        /// The revision that the earlier one began with.
+        revision: u64,
+        file: String,
     },
     /// What came of an edit, and the file that holds the text; no draft when nothing was changed.
     Edited(Result<Option<(Draft, String)>, String>),
@@ -173,7 +175,8 @@ pub enum Then {
     /// Goes on with an earlier edit that was not saved; a no begins with the stored text.
     GoOn {
         stored: Draft,
-        earlier: Draft,
+        revision: u64,
+        file: String,
     },
 }
 

@@ -38,14 +38,11 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
                 ));
             }
         }
-        Message::Unsaved { stored, earlier } => {
+        Message::Unsaved { stored, revision, file } => {
             state.overlay = Some(Overlay::Confirm(Confirm {
                 question: "An earlier edit was not saved. Go on with it?".to_owned(),
-                detail: format!(
-                    "{}; with a no you begin with the stored text, and that file stays",
-                    earlier.file.as_deref().unwrap_or_default()
-                ),
-                then: Then::GoOn { stored, earlier },
+                detail: format!("{file}; with a no you begin with the stored text, and that file stays"),
+                then: Then::GoOn { stored, revision, file },
             }));
         }
         Message::Edited(outcome) => edited(state, outcome),
@@ -300,7 +297,9 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
 fn confirmed(state: &mut State, then: Then) {
     match then {
         Then::Delete(id) => state.change(Slot::Change, "mem_delete", json!({ "id": id })),
-        Then::GoOn { earlier, .. } => state.commands.push(Command::Open(earlier)),
+        Then::GoOn { stored, revision, file } => {
+            state.commands.push(Command::Open(Draft { revision, file: Some(file), ..stored }));
+        }
         Then::Overwrite(mut draft, file) => {
             let now = state.memories.detail.as_ref().map(|detail| detail.memory.row.revision);
             draft.revision = now.unwrap_or(draft.revision);

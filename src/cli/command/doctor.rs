@@ -226,8 +226,10 @@ fn telemetry(reports: Option<&Path>) -> Check {
 
 /// The database of a restore that was broken off, and scripts of version 0.1.0 that were not printed to the end.
 fn home_leftovers(home: &Home) -> impl Iterator<Item = PathBuf> {
-    let is_ours =
-        |name: &str| name == backup::MAKING || (name.starts_with(".export-") && name.ends_with(".surql"));
+    let is_ours = |name: &str| {
+        let is_script = Path::new(name).extension().is_some_and(|ending| ending == "surql");
+        name == backup::MAKING || (name.starts_with(".export-") && is_script)
+    };
     let entries = fs::read_dir(home.root()).into_iter().flatten().flatten();
     let named = entries.filter(move |entry| is_ours(&entry.file_name().to_string_lossy()));
     named.map(|entry| entry.path()).filter(|path| durable::is_older(path, LEFT_AFTER))

@@ -267,3 +267,60 @@ pub fn notes_below(root: &Path) -> Result<Vec<PathBuf>> {
     found.sort();
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ID: &str = "abcdefghij27";
+
+    fn memory(title: &str, content: &str) -> Value {
+        json!({"id": ID, "title": title, "content": content, "project": "acme/pay", "type": "manual", "revision": 1})
+    }
+
+    /// Exports one memory; gives the names of the files that were left alone, and how many were written.
+    fn export(root: &Path, memory: &Value) -> (Vec<String>, u64) {
+        let mut report = Report::default();
+        Vault::open(root).unwrap().put_memory(ID, &note::render(memory, &[]), &mut report).unwrap();
+        let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        let left = report.skipped.iter().map(|(path, _)| name(path)).collect();
+        (left, report.counts.get("memories").copied().unwrap_or_default())
+    }
+
+    fn text(root: &Path, name: &str) -> Option<String> {
+        fs::read_to_string(root.join("acme/pay").join(name)).ok()
+    }
+
+    #[test]
+    fn an_unchanged_note_moves_with_its_memory() {
+        let temp = tempfile::tempdir().unwrap();
+        let (old, new) = (format!("old-{ID}.md"), format!("new-{ID}.md"));
+        assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 1));
+        assert_eq!(export(temp.path(), &memory("Old", "Text.")), (vec![], 0));
+        assert_eq!(export(temp.path(), &memory("New", "Text.")), (vec![], 1));
+        assert!(text(temp.path(), &old).is_none() && text(temp.path(), &new).is_some());
+    }
+
+    #[test]
+    fn nothing_but_an_unchanged_note_in_its_place_is_touched() {
+        for (name, put) in [
+            (format!("zz-thoughts-on-{ID}.md"), "my own thoughts".to_owned()),
+            (format!("zz-copy-{ID}.md"), note::render(&memory("Old", "Text."), &[])),
+            (format!("old-{ID}.md"), note::render(&memory("Old", "Text."), &[]).replace("Text.", "Edited.")),
+            (format!("old-{ID}.md"), "---\nno property\n---\n".to_owned()),
+            (format!("new-{ID}.md"), "mine".to_owned()),
+        ] {
+            let temp = tempfile::tempdir().unwrap();
+            export(temp.path(), &memory("Old", "Text."));
+            fs::write(temp.path().join("acme/pay").join(&name), &put).unwrap();
+            let (left, written) = export(temp.path(), &memory("New", "Text."));
+            assert_eq!(text(temp.path(), &name).as_ref(), Some(&put), "{name}");
+            // A file that is in nobody's way is not worth a word.
+            let is_in_the_way = !name.starts_with("zz-thoughts");
+            assert_eq!(left, if is_in_the_way { vec![name.clone()] } else { vec![] }, "{name}");
+            assert_eq!(written, u64::from(name.starts_with("zz")), "{name}");
+        }
+    }
+}
