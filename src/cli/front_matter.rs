@@ -3,9 +3,9 @@
 //! A property is a name, a colon, and a text (plain, in quotes, or as a block below) or a list (in brackets
 //! or as lines below). Only what is asked for is read, so properties of other kinds do no harm.
 //!
-//! A YAML library is not used on purpose: it refuses the whole block for one line that people write and
-//! editors accept (`title: Redis: why not`, `tags: #one`), and it reads `no`, `1.10` and dates as other
-//! things than the text that was written.
+//! A YAML library is not used on purpose. It refuses the whole block for one line that people write and that
+//! is clear enough (`title: Redis: why not`), where this reads what is asked for and leaves the rest; and it
+//! makes a number of `1.10`, where the text that was written is wanted.
 
 use std::collections::BTreeMap;
 

@@ -208,15 +208,23 @@ pub fn is_session(text: &str) -> bool {
     parse(text) == Ok(None)
 }
 
-/// Whether a text is the note of session `id` as an export wrote it.
-pub fn is_untouched_session(text: &str, id: &str) -> bool {
-    let Some((front, body)) = split(text) else { return false };
-    let Ok(read) = Front::split(front) else { return false };
-    let is = |name: &str, wanted: &str| read.text(name).ok().flatten().as_deref() == Some(wanted);
-    let kept: String =
-        front.lines().filter(|line| property_name(line) != DIGEST).map(|line| format!("{line}\n")).collect();
-    let digest = text_digest(&format!("{FENCE}\n{kept}{FENCE}\n{body}"));
-    is("cerebro", "session") && is("id", id) && is(DIGEST, &digest)
+/// Whether a text is the note of session `id` as an export wrote it: its digest fits, or it says what `new` says.
+/// (Version 0.1.0 wrote no digest into these.)
+pub fn is_untouched_session(text: &str, id: &str, new: &str) -> bool {
+    let Some((front, _)) = split(text) else { return false };
+    let Ok(front) = Front::split(front) else { return false };
+    let is = |name: &str, wanted: &str| front.text(name).ok().flatten().as_deref() == Some(wanted);
+    let bare = without_digest(text);
+    let is_as_written = is(DIGEST, &text_digest(&bare)) || bare == without_digest(new);
+    is("cerebro", "session") && is("id", id) && is_as_written
+}
+
+/// The note without the line of its digest.
+fn without_digest(text: &str) -> String {
+    let Some((front, body)) = split(text) else { return text.to_owned() };
+    let kept = front.lines().filter(|line| property_name(line) != DIGEST);
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    format!("{FENCE}\n{kept}{FENCE}\n{body}")
 }
 
 fn text_digest(text: &str) -> String {
@@ -429,11 +437,15 @@ mod tests {
     fn an_edit_of_a_sessions_note_is_seen() {
         let session = json!({"id": "s", "agent": "claude", "started_at": "2026-01-01T00:00:00Z"});
         let text = render_session(&session, &[link()]);
-        assert!(is_session(&text) && is_untouched_session(&text, "s"), "{text}");
-        assert!(!is_untouched_session(&text, "t"));
-        assert!(!is_untouched_session(&format!("{text}More\n"), "s"));
-        assert!(!is_untouched_session(&text.replace("claude", "me"), "s"));
-        assert!(!is_session("Text") && !is_untouched_session("Text", "s"));
+        let other = render_session(&session, &[]);
+        let is_ours = |text: &str, id: &str| is_untouched_session(text, id, &other);
+        assert!(is_session(&text) && is_ours(&text, "s"), "{text}");
+        assert!(!is_ours(&text, "t"));
+        assert!(!is_ours(&format!("{text}More\n"), "s"));
+        assert!(!is_ours(&text.replace("claude", "me"), "s"));
+        assert!(!is_session("Text") && !is_ours("Text", "s"));
+        // Without a digest, only what says the same is.
+        assert!(is_ours(&without_digest(&other), "s") && !is_ours(&without_digest(&text), "s"));
     }
 
     #[test]

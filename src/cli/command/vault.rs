@@ -155,9 +155,7 @@ impl Vault {
         let path = self.root.join(SESSIONS).join(format!("{stem}.md"));
         let present = match look(&path) {
             Found::Nothing => None,
-            Found::Text(present) if present == text || note::is_untouched_session(&present, id) => {
-                Some(present)
-            }
+            Found::Text(present) if note::is_untouched_session(&present, id, text) => Some(present),
             Found::Text(present) if note::is_session(&present) => {
                 report.skip(&path, SESSION_EDITED);
                 return Ok(());
