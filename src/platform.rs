@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -89,6 +89,16 @@ pub fn check_writable(dir: &Path) -> io::Result<()> {
 /// Any fault of the file system.
 pub fn open_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Opens a file for reading without waiting for anybody: a named pipe that nobody writes to would hold the thread
+/// until somebody does.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 /// Opens a file for appending that only we may read, making it when missing.

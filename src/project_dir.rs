@@ -2,19 +2,71 @@
 //!
 //! No `git` is run: it may be missing, slow or told to run hooks. Of Git's configuration only the
 //! repository's own file is read, without `include` and `insteadOf`.
+//!
+//! A folder may lie on a mount whose server is gone, where any look at it waits in the kernel for as long as it
+//! likes. So each process looks at its own folder before it connects, and every look has a deadline: see [`look`].
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 
+use crate::platform;
 use cerebro_core::domain::Project;
 use cerebro_core::domain::limits::PROJECT_CHARS_MAX;
 use cerebro_core::redact::redact;
 
 /// Largest file of a repository that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// How long a look at a folder may take. A disk answers within a millisecond; agents give a server five seconds
+/// to start.
+pub const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Most looks of one process that are under way: each holds a thread, and one that hangs holds it for good.
+const LOOKS_MAX: usize = 4;
+
+static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
+
+/// The project of `dir`, as [`project_of`] finds it, on a thread that may block; `None` when the file system does
+/// not answer within `bound`, or when [`LOOKS_MAX`] looks are waiting for theirs already.
+pub async fn look(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Option<Project> {
+    within(bound, move || project_of(&dir, home.as_deref())).await
+}
+
+/// As [`look`], where there must be a project: without an answer it is the one that the path names, and the log
+/// says so.
+pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Project {
+    let guess = project_by_path(&dir, home.as_deref());
+    match look(dir.clone(), home, bound).await {
+        Some(project) => project,
+        None => {
+            let (dir, seconds) = (dir.display(), bound.as_secs_f32());
+            tracing::warn!(
+                "the file system of {dir} did not answer within {seconds} s: without a look at its repository the \
+                 project is `{guess}`; `--project NAME` names another"
+            );
+            guess
+        }
+    }
+}
+
+/// Runs `work` on a thread of its own and waits for it no longer than `bound`.
+async fn within<T: Send + 'static>(bound: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let place = LOOKS.try_acquire().ok()?;
+    let task = tokio::task::spawn_blocking(move || {
+        // Given back by the thread, not by whoever waits for it: a thread that hangs keeps its place.
+        let _place = place;
+        work()
+    });
+    tokio::time::timeout(bound, task).await.ok()?.ok()
+}
+
+/// The project that a path names by itself, without a look at the file system: that of a folder outside Git.
+fn project_by_path(dir: &Path, home: Option<&Path>) -> Project {
+    if dir.parent().is_none() || Some(dir) == home { Project::general() } else { folder_project(dir) }
+}
 
 /// The project of `dir`: `owner/repo` of the remote `origin`; without one, the name of the
 /// repository's folder and 4 hex digits of its path's hash, where the worktrees of one repository
@@ -92,9 +144,14 @@ impl Repository {
     }
 }
 
+/// The text of a regular file. To open a pipe would wait for somebody who writes to it.
 fn read(path: &Path) -> Option<String> {
+    let file = platform::open_without_waiting(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -300,6 +357,54 @@ mod tests {
         assert!(name(&temp.path().join("gone/away")).starts_with("away-"));
         let long = temp.path().join("é".repeat(120) + "x");
         assert_eq!(name(&long).chars().count(), 121 + 5);
+    }
+
+    #[test]
+    fn pipes_in_the_place_of_git_files_are_not_waited_for() {
+        let temp = tempfile::tempdir().unwrap();
+        let pipe = |path: &Path| {
+            let made = Command::new("mkfifo").arg(path).status().unwrap();
+            assert!(made.success(), "{path:?}");
+        };
+        let dir = temp.path().join("entry");
+        fs::create_dir(&dir).unwrap();
+        pipe(&dir.join(".git"));
+        assert!(name(&dir).starts_with("entry-"));
+
+        let main = repository(temp.path(), "config");
+        fs::remove_file(main.join(".git/config")).unwrap();
+        pipe(&main.join(".git/config"));
+        assert!(name(&main).starts_with("config-"));
+    }
+
+    /// One test, since both halves take of the same [`LOOKS_MAX`] places.
+    #[tokio::test]
+    async fn a_look_that_hangs_is_left_and_keeps_its_place() {
+        let (release, hanging) = std::sync::mpsc::channel::<()>();
+        let hanging = std::sync::Arc::new(std::sync::Mutex::new(hanging));
+        for _ in 0..LOOKS_MAX {
+            let hanging = std::sync::Arc::clone(&hanging);
+            let hang = move || hanging.lock().unwrap().recv().is_ok();
+            assert_eq!(within(Duration::from_millis(5), hang).await, None);
+        }
+        assert_eq!(within(LOOK_MAX, || 7).await, None, "a thread more than there are places");
+        let dir = Path::new("/somewhere/my work");
+        let guess = look_or_guess(dir.to_owned(), None, LOOK_MAX).await;
+        assert_eq!(guess, folder_project(dir));
+        for _ in 0..LOOKS_MAX {
+            release.send(()).unwrap();
+        }
+        let _all = LOOKS.acquire_many(u32::try_from(LOOKS_MAX).unwrap()).await.unwrap();
+    }
+
+    #[test]
+    fn a_path_alone_names_a_project() {
+        let home = Path::new("/home/me");
+        assert_eq!(project_by_path(home, Some(home)), Project::general());
+        assert_eq!(project_by_path(Path::new("/"), None), Project::general());
+        let temp = tempfile::tempdir().unwrap().keep().canonicalize().unwrap();
+        assert_eq!(project_by_path(&temp, None), project_of(&temp, None), "as outside a repository");
+        fs::remove_dir(temp).unwrap();
     }
 
     #[test]

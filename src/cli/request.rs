@@ -72,7 +72,7 @@ impl Daemon {
         // A daemon could only say in its log that it does not understand the file.
         Config::read(&home.config_file())?;
         let wanted = asked_database(home)?;
-        let hello = Hello::of_this_process(Role::Operator);
+        let hello = Hello::of_this_process(Role::Operator).located().await;
         let connection = client::connect(home, &hello, Autostart::Yes).await?;
         let daemon = Self { client: Client::new(connection, timeout).await? };
         daemon.check_database(wanted.as_deref()).await?;
@@ -105,12 +105,12 @@ impl Daemon {
         Err(Error::user(words).hint("`cerebro daemon stop` lets the next one have it there"))
     }
 
-    /// Connects to the daemon that runs already; `None` when none does.
+    /// Connects to the daemon that runs already, to ask of the daemon and not of a project; `None` when none runs.
     ///
     /// # Errors
     /// When one runs that cannot be talked to.
     pub async fn running(home: &Home) -> Result<Option<Self>> {
-        let hello = Hello::of_this_process(Role::Operator);
+        let hello = Hello { cwd: None, project_dir: None, ..Hello::of_this_process(Role::Operator) };
         match client::connect(home, &hello, Autostart::No).await {
             Ok(connection) => Ok(Some(Self { client: Client::new(connection, CALL_MAX).await? })),
             Err(ConnectError::NotRunning) => Ok(None),

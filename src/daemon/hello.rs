@@ -10,6 +10,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use crate::home::user_home;
+use crate::project_dir;
+
 /// The number both sides must share. It changes when an old peer would misread a new one.
 pub const PROTOCOL: u32 = 1;
 /// Longest first line, in bytes.
@@ -19,6 +22,9 @@ pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The notification that ends a connection in order: every request that was read has its answer,
 /// and the client may send the others again to the next daemon.
 pub const FAREWELL_METHOD: &str = "notifications/cerebro/farewell";
+/// The notification that a request was read, with its `id`. It is sent before the request is done, to clients that
+/// want it: a request without one was not done when the daemon died, and may be sent to the next.
+pub const READ_METHOD: &str = "notifications/cerebro/read";
 
 /// On whose behalf a client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -51,12 +57,20 @@ pub struct Hello {
     pub project: Option<String>,
     /// The project's folder as the agent's environment names it.
     pub project_dir: Option<PathBuf>,
+    /// The project of [`Self::folder`], which the client has looked at.
+    pub folder_project: Option<String>,
     /// The session's id as the agent's environment names it.
     pub client_session: Option<String>,
     /// An id that the pump made up, the same for its whole life.
     pub minted_session: Option<String>,
     /// What the last `mem_session_start` of this client returned, on an earlier connection.
     pub bound_session: Option<String>,
+    /// Whether it wants to be told of each request that was read, before it is done: see [`READ_METHOD`].
+    pub wants_receipts: bool,
+    /// Whether it speaks from another machine, perhaps: its folders are not ours. Nobody can say that of
+    /// themselves.
+    #[serde(skip)]
+    pub is_remote: bool,
 }
 
 impl Hello {
@@ -74,10 +88,26 @@ impl Hello {
             cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
             project: None,
             project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
+            folder_project: None,
             client_session: variable("CLAUDE_CODE_SESSION_ID"),
             minted_session: None,
             bound_session: None,
+            wants_receipts: false,
+            is_remote: false,
         }
+    }
+
+    /// The folder that the client works in.
+    pub fn folder(&self) -> Option<&PathBuf> {
+        self.project_dir.as_ref().or(self.cwd.as_ref())
+    }
+
+    /// The same, with the project of the folder, unless the user named one. The client looks at its own folder: in
+    /// the daemon, a folder that does not answer would hold a thread that serves others.
+    pub async fn located(self) -> Self {
+        let Some(folder) = self.folder().filter(|_| self.project.is_none()).cloned() else { return self };
+        let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;
+        Self { folder_project: Some(project.as_str().to_owned()), ..self }
     }
 }
 
@@ -90,6 +120,9 @@ pub struct Reply {
     /// The daemon's process.
     pub pid: u32,
     pub verdict: Verdict,
+    /// Whether it tells of each request that it has read, to clients that want it.
+    #[serde(default)]
+    pub gives_receipts: bool,
 }
 
 /// Whether the client is served on this connection.
@@ -114,7 +147,13 @@ impl Reply {
         } else {
             Verdict::Refused
         };
-        Self { protocol: PROTOCOL, version: ours.to_owned(), pid: std::process::id(), verdict }
+        Self {
+            protocol: PROTOCOL,
+            version: ours.to_owned(),
+            pid: std::process::id(),
+            verdict,
+            gives_receipts: true,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod server;
 mod studio;
 mod tools;
 mod view;
+mod wire;
 mod worker;
 
 pub use definition::{INSTRUCTIONS, TOOLS};

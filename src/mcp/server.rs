@@ -35,6 +35,7 @@ use super::{
     operator, reply, studio,
     tools::{self, Call},
     view,
+    wire::Wire,
 };
 use crate::{
     daemon::{
@@ -254,8 +255,11 @@ impl Serve for Server {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let connection = Connection::new(self.clone(), hello);
-        match connection.clone().serve(tokio::io::split(stream)).await {
+        let project = project_of(&hello).await;
+        let (reader, writer) = tokio::io::split(stream);
+        let wire = Wire::new(reader, writer, hello.wants_receipts);
+        let connection = Connection::new(self.clone(), hello, project);
+        match connection.clone().serve(wire).await {
             Ok(running) => {
                 if let Err(error) = running.waiting().await {
                     tracing::debug!(%error, "a connection ended abnormally");
@@ -332,13 +336,21 @@ struct ConnectionState {
     listening: Mutex<Option<CancellationToken>>,
 }
 
+/// The project of a client: the one that its user named, or that of its folder.
+async fn project_of(hello: &Hello) -> Project {
+    let named = [&hello.project, &hello.folder_project].into_iter().flatten();
+    if let Some(project) = named.map(|name| redact::clean(name)).find_map(|name| Project::parse(&name)) {
+        return project;
+    }
+    // A client of an earlier version leaves the look to the daemon.
+    match hello.folder() {
+        Some(dir) => project_dir::look_or_guess(dir.clone(), user_home(), project_dir::LOOK_MAX).await,
+        None => Project::general(),
+    }
+}
+
 impl Connection {
-    fn new(server: Server, hello: Hello) -> Self {
-        let named = hello.project.as_deref().and_then(|name| Project::parse(&redact::clean(name)));
-        let project = named.unwrap_or_else(|| {
-            let dir = hello.project_dir.as_ref().or(hello.cwd.as_ref());
-            dir.map_or_else(Project::general, |dir| project_dir::project_of(dir, user_home().as_deref()))
-        });
+    fn new(server: Server, hello: Hello, project: Project) -> Self {
         let client = (!hello.watches).then(|| server.0.live.joined(project.as_str(), hello.pid));
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
         Self(Arc::new(ConnectionState {
@@ -402,6 +414,11 @@ impl Connection {
 
     fn is_person(&self) -> bool {
         self.0.hello.role == Role::Operator
+    }
+
+    /// Whether the client may be on another machine, where a folder is another one.
+    pub(super) fn is_remote(&self) -> bool {
+        self.0.hello.is_remote
     }
 
     /// What the stream of calls shows of a call; nothing of a client that only looks on.

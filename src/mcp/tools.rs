@@ -11,6 +11,7 @@ use super::{
     server::{Connection, Server},
 };
 use crate::edits;
+use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
     EndReason, Kind, MemoryId, Project, Scope, SessionId,
     limits::{
@@ -98,10 +99,14 @@ async fn session_start(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("directory", Some(path), problem).into());
     }
     let named = call.arguments.project()?;
-    let project = named.or_else(|| {
-        let dir = directory.as_deref()?;
-        Some(crate::project_dir::project_of(std::path::Path::new(dir), crate::home::user_home().as_deref()))
-    });
+    // The folder of a client elsewhere is not one of this machine.
+    let folder = directory.as_deref().filter(|_| named.is_none() && !call.connection.is_remote());
+    let found = match folder {
+        Some(dir) => project_dir::look(dir.into(), user_home(), project_dir::LOOK_MAX).await,
+        None => None,
+    };
+    let is_silent = folder.is_some() && found.is_none();
+    let project = named.or(found);
     let request = StartRequest {
         id: call.arguments.session_id("id")?.unwrap_or_else(|| call.session.clone()),
         project,
@@ -126,6 +131,10 @@ async fn session_start(call: &mut Call) -> Answer {
     .fact("resumed", started.resumed);
     if let Some(earlier) = &session.follows {
         reply = reply.fact("follows", earlier.as_str()).line(format!("follows session `{earlier}`"));
+    }
+    if is_silent {
+        let problem = "directory: its file system does not answer, so it names no project; give project";
+        reply = reply.line(problem).fact("problem", problem);
     }
     let reply = new_project(reply, &session.project, started.new_project.as_deref());
     Ok(reply.line("next: mem_context for what is known"))

@@ -30,9 +30,10 @@ pub fn begin(home: Home, starts: bool, messages: Sender<Message>) -> Sender<Ask>
 }
 
 async fn keep(home: Home, autostart: Autostart, mut questions: Receiver<Ask>, messages: Sender<Message>) {
+    let hello = Hello { watches: true, ..Hello::of_this_process(Role::Operator) }.located().await;
     let mut pause = PAUSE_FIRST;
     loop {
-        match reach(&home, autostart).await {
+        match reach(&home, &hello, autostart).await {
             Ok(client) => {
                 pause = PAUSE_FIRST;
                 let daemon = client.daemon();
@@ -59,10 +60,9 @@ async fn keep(home: Home, autostart: Autostart, mut questions: Receiver<Ask>, me
 }
 
 /// Connects, and starts a daemon where there is none if it may.
-async fn reach(home: &Home, autostart: Autostart) -> Result<Client, String> {
+async fn reach(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Client, String> {
     Config::read(&home.config_file()).map_err(|error| error.to_string())?;
-    let hello = Hello { watches: true, ..Hello::of_this_process(Role::Operator) };
-    let connection = client::connect(home, &hello, autostart).await.map_err(|error| error.to_string())?;
+    let connection = client::connect(home, hello, autostart).await.map_err(|error| error.to_string())?;
     Client::new(connection, CALL_MAX).await.map_err(|error| error.to_string())
 }
 

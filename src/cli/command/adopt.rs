@@ -42,7 +42,7 @@ pub async fn run(
     let project = match project {
         Some(name) => Project::parse(&name)
             .ok_or_else(|| Error::user(format!("`{name}` is no project name: it has 1 to 200 characters")))?,
-        None => own_project(),
+        None => own_project().await,
     };
     let Harvest { items, skipped } = source.read(path, &project)?;
     let daemon = Daemon::reach(&desk.home()?).await?;
@@ -66,10 +66,12 @@ pub async fn run(
     tell(desk, &report, dry_run)
 }
 
-/// The project of the working folder, as the daemon sees it for this process.
-fn own_project() -> Project {
-    std::env::current_dir()
-        .map_or_else(|_| Project::general(), |dir| project_dir::project_of(&dir, user_home().as_deref()))
+/// The project of the working folder.
+async fn own_project() -> Project {
+    match std::env::current_dir() {
+        Ok(dir) => project_dir::look_or_guess(dir, user_home(), project_dir::LOOK_MAX).await,
+        Err(_) => Project::general(),
+    }
 }
 
 fn id(item: &Item) -> String {

@@ -14,12 +14,15 @@ use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Deed, Event};
+use crate::project_dir;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 
 /// How much context is asked for first; escapes and the frame need some of the room.
 const CONTEXT_BYTES: usize = 8_000;
 /// How often a context that is too long when written out is asked for again, shorter.
 const CONTEXT_TRIES: usize = 3;
+/// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
+const LOOK_MAX: Duration = Duration::from_millis(300);
 
 /// Tell Cerebro of a moment in an agent's session; agents run this
 ///
@@ -100,6 +103,12 @@ async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: boo
         client_session: Some(event.session.clone()),
         ..Hello::of_this_process(Role::Operator)
     };
+    // Without an answer nothing is done: what belongs to a project must not go to another one.
+    let project = match hello.folder() {
+        Some(folder) => Some(project_dir::look(folder.clone(), user_home(), LOOK_MAX).await?),
+        None => None,
+    };
+    let hello = Hello { folder_project: project.map(|project| project.as_str().to_owned()), ..hello };
     let autostart = if is_start { Autostart::Yes } else { Autostart::No };
     let connection = client::connect(&home, &hello, autostart).await.ok()?;
     Client::new(connection, Duration::from_secs(1)).await.ok()

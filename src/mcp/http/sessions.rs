@@ -211,7 +211,7 @@ impl SessionRegistry {
     pub(super) fn begin(self: &Arc<Self>, project: &Project) -> Option<(String, Arc<Session>)> {
         let id = secret();
         let end = self.end.child_token();
-        let hello = Hello { project: Some(project.as_str().to_owned()), ..Hello::default() };
+        let hello = remote_hello(project);
         let mut sessions = lock(&self.sessions);
         if sessions.len() >= SESSIONS_MAX {
             return None;
@@ -267,11 +267,7 @@ impl SessionRegistry {
     /// A connection for one request that has no session.
     pub(super) fn open_stateless(&self, client: &str, project: &Project) -> Pipe {
         let run = self.anonymous_session(client, project);
-        let hello = Hello {
-            project: Some(project.as_str().to_owned()),
-            minted_session: Some(run.as_str().to_owned()),
-            ..Hello::default()
-        };
+        let hello = Hello { minted_session: Some(run.as_str().to_owned()), ..remote_hello(project) };
         Pipe::open(&self.server, hello)
     }
 
@@ -290,6 +286,11 @@ impl SessionRegistry {
         *last = now;
         session.clone()
     }
+}
+
+/// What a connection over HTTP says of itself: its folders may be on another machine.
+fn remote_hello(project: &Project) -> Hello {
+    Hello { project: Some(project.as_str().to_owned()), is_remote: true, ..Hello::default() }
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
 /// Longest line of JSON-RPC that is read. 256 KiB of content may be six times as long when every
 /// character is escaped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest line that the daemon reads from its socket or a client from the daemon: a line of
+/// [`LINE_BYTES_MAX`] grows threefold when all its bytes are no text and are replaced, and an answer may carry the
+/// longest content in both its halves.
+pub const SOCKET_LINE_BYTES_MAX: usize = 4 * LINE_BYTES_MAX;
 /// Most calls of one connection that are under way at once; further input waits unread.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 /// Most searches that compute at once; further ones wait for a place.

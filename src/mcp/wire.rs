@@ -1,0 +1,76 @@
+//! The lines of one connection: bounded, and with receipts for clients that want them.
+
+use std::io;
+
+use rmcp::{
+    RoleServer,
+    model::{CustomNotification, JsonRpcMessage, RequestId, ServerNotification},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::{Transport, async_rw::AsyncRwTransport},
+};
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::daemon::hello::READ_METHOD;
+use cerebro_core::domain::limits::SOCKET_LINE_BYTES_MAX;
+
+/// Messages over a pair of streams. A longer line than [`SOCKET_LINE_BYTES_MAX`] is dropped: the pump has refused
+/// it, so it comes from somebody who speaks to the socket directly.
+pub(super) struct Wire<R: AsyncRead, W: AsyncWrite> {
+    lines: AsyncRwTransport<RoleServer, R, W>,
+    gives_receipts: bool,
+    /// A message whose receipt is not written yet.
+    read: Option<RxJsonRpcMessage<RoleServer>>,
+}
+
+impl<R, W> Wire<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    pub(super) fn new(reader: R, writer: W, gives_receipts: bool) -> Self {
+        let lines = AsyncRwTransport::new(reader, writer).with_max_line_length(SOCKET_LINE_BYTES_MAX);
+        Self { lines, gives_receipts, read: None }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Wire<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.lines.send(message)
+    }
+
+    /// Hands out a request when its receipt is on its way, so that no request is done without one. A caller that
+    /// drops the future in between loses nothing; a receipt may then be given twice.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        if self.read.is_none() {
+            self.read = Some(self.lines.receive().await?);
+        }
+        if let Some(JsonRpcMessage::Request(request)) = self.read.as_ref().filter(|_| self.gives_receipts) {
+            let receipt = self.lines.send(receipt(&request.id));
+            // A client that takes no more will send nothing again either.
+            if let Err(error) = receipt.await {
+                tracing::debug!(%error, "a receipt could not be written");
+            }
+        }
+        self.read.take()
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.lines.close().await
+    }
+}
+
+fn receipt(id: &RequestId) -> TxJsonRpcMessage<RoleServer> {
+    let params = json!({ "id": id.clone().into_json_value() });
+    let told = CustomNotification::new(READ_METHOD, Some(params));
+    JsonRpcMessage::notification(ServerNotification::CustomNotification(told))
+}
