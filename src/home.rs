@@ -1,7 +1,7 @@
 //! Where Cerebro keeps its things: one folder, `$HOME/.cerebro` unless `--home` names another.
 //!
-//! XDG variables are not read: some agents start their servers with a stripped environment, and
-//! every process of a user must come to the same folder and the same socket.
+//! No variable but `HOME` decides where it is: some agents start their servers with a stripped environment, and
+//! every process of a user must come to the same folder.
 
 use std::fs;
 use std::io;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::platform;
+use cerebro_core::text;
 
 /// Longest socket path that is used as it stands, in bytes. The kernel's bound is 107 on Linux and
 /// 103 on macOS; one lower number for both keeps some room.
@@ -27,8 +28,14 @@ pub enum HomeError {
     )]
     Unusable { path: PathBuf, source: io::Error },
     /// A folder belongs to somebody else, is not a plain folder, or lets others in.
-    #[error("{path} is not a private folder of yours ({reason}); remove it or give --home DIR")]
+    #[error(
+        "{path} is not a private folder of yours ({reason}); if it is yours and Cerebro's, close it \
+         (`chmod 700`), else remove it or give --home DIR"
+    )]
     NotPrivate { path: PathBuf, reason: &'static str },
+    /// The path cannot be given to the database, which takes an address.
+    #[error("{path:?} cannot be a home: its path {reason}; give --home DIR")]
+    Unfit { path: PathBuf, reason: &'static str },
 }
 
 /// The folder of one store and its daemon. Two spellings of one folder make equal homes.
@@ -50,8 +57,10 @@ impl Home {
             None => user_home().ok_or(HomeError::Unknown)?.join(".cerebro"),
         };
         let unusable = |source| HomeError::Unusable { path: dir.clone(), source };
+        check_fit(&dir)?;
         platform::create_private_dir_all(&dir).map_err(unusable)?;
         let root = dir.canonicalize().map_err(unusable)?;
+        check_fit(&root)?;
         let home = Self { root, database: None };
         home.make_private()?;
         platform::check_writable(&home.root)
@@ -125,43 +134,50 @@ impl Home {
         self.root.join("daemon.log")
     }
 
-    /// Where the daemon listens: `run/daemon.sock`, or, where that path is too long for a socket,
-    /// a name made of the root's hash in a private folder under `/tmp`.
+    /// Where a daemon that starts now listens: `run/daemon.sock`; where that path is too long for a socket, a
+    /// name made of the root's hash in the user's own folder of the system, or else under `/tmp`. Clients read in
+    /// `daemon.lock` where it does, since not all of them know the same folders.
     pub fn socket_path(&self) -> PathBuf {
+        self.socket_below(platform::runtime_dir().as_deref())
+    }
+
+    fn socket_below(&self, runtime_dir: Option<&Path>) -> PathBuf {
         let path = self.root.join("run").join("daemon.sock");
-        if path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
-            return path;
-        }
+        let hashed = || Some(runtime_dir?.join("cerebro").join(self.socket_name()));
+        let fits = |path: &PathBuf| path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
+        [Some(path), hashed()].into_iter().flatten().find(fits).unwrap_or_else(|| self.socket_in_tmp())
+    }
+
+    /// Where a daemon listens that does not say where: one of an earlier version.
+    pub fn socket_path_unsaid(&self) -> PathBuf {
+        self.socket_below(None)
+    }
+
+    fn socket_in_tmp(&self) -> PathBuf {
+        PathBuf::from(format!("/tmp/cerebro-{}", platform::user_id())).join(self.socket_name())
+    }
+
+    fn socket_name(&self) -> String {
         let digest = Sha256::digest(self.root.as_os_str().as_encoded_bytes());
-        let mut head = [0; 8];
-        head.copy_from_slice(&digest[..8]);
-        let name = u64::from_be_bytes(head);
-        PathBuf::from(format!("/tmp/cerebro-{}/{name:016x}.sock", platform::user_id()))
+        format!("{}.sock", text::hex(&digest[..8]))
     }
 
-    /// Makes the socket's folder, with mode 0700, and checks that it is ours alone: the one under
-    /// `/tmp` could have been made by anybody.
-    ///
-    /// # Errors
-    /// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
-    pub fn open_socket_dir(&self) -> Result<(), HomeError> {
-        let socket = self.socket_path();
-        let Some(dir) = socket.parent() else { return Ok(()) };
-        platform::create_private_dir_all(dir)
-            .map_err(|source| HomeError::Unusable { path: dir.to_owned(), source })?;
-        check_private(dir)
+    /// Whether the folder is Cerebro's for certain: the default one, or one that a daemon has worked in.
+    fn is_ours(&self) -> bool {
+        let by_name = || user_home().and_then(|home| home.join(".cerebro").canonicalize().ok());
+        let worked_in = self.store_dir().join("CURRENT").exists() || self.writer_file().exists();
+        (self.lock_file().exists() && worked_in) || by_name().as_ref() == Some(&self.root)
     }
 
-    /// Closes the home to others. A folder that was open and holds foreign things is refused, so
-    /// that `--home /srv` by mistake does not lock others out of it.
+    /// Closes the home to others. A folder that was open and is not known to be ours is refused, so that
+    /// `--home /srv/app` by mistake does not lock others out of it.
     fn make_private(&self) -> Result<(), HomeError> {
         let unusable = |source| HomeError::Unusable { path: self.root.clone(), source };
         match check_private(&self.root) {
             Err(HomeError::NotPrivate { reason: platform::OPEN_TO_OTHERS, .. }) => {}
             other => return other,
         }
-        let ours = self.lock_file().exists() || self.store_dir().exists() || self.config_file().exists();
-        if !ours && fs::read_dir(&self.root).map_err(unusable)?.next().is_some() {
+        if !self.is_ours() && fs::read_dir(&self.root).map_err(unusable)?.next().is_some() {
             let reason = "others may enter it, and it holds things that are not Cerebro's";
             return Err(HomeError::NotPrivate { path: self.root.clone(), reason });
         }
@@ -187,7 +203,33 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-fn check_private(dir: &Path) -> Result<(), HomeError> {
+/// Makes a folder for sockets, with mode 0700, and checks that it is ours alone: one under `/tmp` could have been
+/// made by anybody.
+///
+/// # Errors
+/// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
+pub fn open_private_dir(dir: &Path) -> Result<(), HomeError> {
+    platform::create_private_dir_all(dir)
+        .map_err(|source| HomeError::Unusable { path: dir.to_owned(), source })?;
+    check_private(dir)
+}
+
+/// Whether the engine takes this path as it stands: it reads an address, in which `?` begins settings, and one of
+/// them is whether commits are synced.
+fn check_fit(path: &Path) -> Result<(), HomeError> {
+    let reason = match path.to_str() {
+        None => "is not UTF-8",
+        Some(text) if text.contains('?') => "has a question mark",
+        Some(_) => return Ok(()),
+    };
+    Err(HomeError::Unfit { path: path.to_owned(), reason })
+}
+
+/// Checks that a folder is ours and closed to others.
+///
+/// # Errors
+/// [`HomeError::NotPrivate`] with what is wrong with it, [`HomeError::Unusable`] where it cannot be looked at.
+pub fn check_private(dir: &Path) -> Result<(), HomeError> {
     match platform::privacy_fault(dir) {
         Ok(None) => Ok(()),
         Ok(Some(reason)) => Err(HomeError::NotPrivate { path: dir.to_owned(), reason }),
@@ -236,9 +278,31 @@ mod tests {
         assert!(error.contains(dir.canonicalize().unwrap().to_str().unwrap()), "{error}");
         assert_eq!(mode(&dir), 0o755);
 
+        // What other programs have too says nothing.
+        fs::write(dir.join("config.toml"), "").unwrap();
+        fs::create_dir(dir.join("store")).unwrap();
         fs::write(dir.join("daemon.lock"), "").unwrap();
+        assert!(matches!(Home::open(Some(&dir)), Err(HomeError::NotPrivate { .. })));
+        assert_eq!(mode(&dir), 0o755);
+
+        fs::write(dir.join("store/CURRENT"), "").unwrap();
         Home::open(Some(&dir)).unwrap();
         assert_eq!(mode(&dir), 0o700);
+    }
+
+    #[test]
+    fn a_path_that_the_engine_would_misread_is_refused_before_anything_is_made() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let temp = tempfile::tempdir().unwrap();
+        for name in [OsStr::new("a?sync=never"), OsStr::from_bytes(b"a\xff")] {
+            let error = Home::open(Some(&temp.path().join(name))).unwrap_err();
+            assert!(matches!(error, HomeError::Unfit { .. }), "{error}");
+        }
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+        fs::create_dir(temp.path().join("what?")).unwrap();
+        symlink(temp.path().join("what?"), temp.path().join("plain")).unwrap();
+        assert!(matches!(Home::open(Some(&temp.path().join("plain"))), Err(HomeError::Unfit { .. })));
     }
 
     #[test]
@@ -257,11 +321,18 @@ mod tests {
         let short = Home { root: temp.path().join("h"), database: None };
         assert_eq!(short.socket_path(), temp.path().join("h/run/daemon.sock"));
         let long = |end: &str| Home { root: temp.path().join("x".repeat(120)).join(end), database: None };
-        let path = long("a").socket_path();
-        assert!(path.starts_with(format!("/tmp/cerebro-{}", platform::user_id())), "{path:?}");
-        assert!(path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
-        assert_eq!(path, long("a").socket_path());
-        assert_ne!(path, long("b").socket_path());
+        let tmp = PathBuf::from(format!("/tmp/cerebro-{}", platform::user_id()));
+        let run = PathBuf::from("/run/user/7");
+        let far = temp.path().join("y".repeat(90));
+        let places = [(None, tmp.clone()), (Some(&run), run.join("cerebro")), (Some(&far), tmp)];
+        for (runtime_dir, parent) in places {
+            let socket = |end: &str| long(end).socket_below(runtime_dir.map(PathBuf::as_path));
+            let path = socket("a");
+            assert_eq!(path.parent(), Some(parent.as_path()), "{path:?}");
+            assert!(path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
+            assert_eq!(path, socket("a"));
+            assert_ne!(path, socket("b"));
+        }
         // The longest path used as it stands, and one byte more.
         for (extra, inside) in [(0, true), (1, false)] {
             let taken = "/".len() + "/run/daemon.sock".len();
@@ -274,15 +345,14 @@ mod tests {
     #[test]
     fn a_socket_folder_of_doubtful_privacy_is_refused() {
         let temp = tempfile::tempdir().unwrap();
-        let home = Home { root: temp.path().to_owned(), database: None };
         let dir = temp.path().join("run");
-        home.open_socket_dir().unwrap();
+        open_private_dir(&dir).unwrap();
         assert_eq!(mode(&dir), 0o700);
         open_to_all(&dir);
-        assert!(matches!(home.open_socket_dir(), Err(HomeError::NotPrivate { .. })));
+        assert!(matches!(open_private_dir(&dir), Err(HomeError::NotPrivate { .. })));
         fs::remove_dir(&dir).unwrap();
         fs::create_dir(temp.path().join("elsewhere")).unwrap();
         symlink(temp.path().join("elsewhere"), &dir).unwrap();
-        assert!(matches!(home.open_socket_dir(), Err(HomeError::NotPrivate { .. })));
+        assert!(matches!(open_private_dir(&dir), Err(HomeError::NotPrivate { .. })));
     }
 }

@@ -75,6 +75,15 @@ pub fn privacy_fault(dir: &Path) -> io::Result<Option<&'static str>> {
     })
 }
 
+/// The folder that the system keeps for this user's sockets, if there is one and it is private:
+/// `$XDG_RUNTIME_DIR`, or where that usually lies.
+pub fn runtime_dir() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let usual = PathBuf::from(format!("/run/user/{}", user_id()));
+    let is_fit = |dir: &PathBuf| dir.to_str().is_some() && matches!(privacy_fault(dir), Ok(None));
+    named.into_iter().chain([usual]).find(is_fit)
+}
+
 /// Whether files can be made in `dir`; tells a read-only file system too, even to root.
 ///
 /// # Errors
@@ -128,10 +137,21 @@ pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
     close_file_to_others(path)
 }
 
+/// What identifies a file while it exists: its device and its number there.
+pub type FileIdentity = (u64, u64);
+
 /// What identifies the file at `path`, to see whether it is still the same one; `None` when there
 /// is none.
-pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
+pub fn file_identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// What identifies an open file, whatever lies at its path now.
+///
+/// # Errors
+/// Any fault of the file system.
+pub fn open_file_identity(file: &File) -> io::Result<FileIdentity> {
+    file.metadata().map(|found| (found.dev(), found.ino()))
 }
 
 /// The user at the other end of a connection.

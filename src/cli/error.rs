@@ -142,6 +142,7 @@ impl From<ConnectError> for Error {
             | ConnectError::Standalone(_)
             | ConnectError::OtherProtocol { .. }
             | ConnectError::Misconfigured { .. }
+            | ConnectError::Untrusted(_)
             | ConnectError::Held { .. } => Self::user(error),
             ConnectError::Spawn(_) | ConnectError::Ended { .. } | ConnectError::NotReady { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")

@@ -8,20 +8,21 @@ use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{RoleClient, RunningService, ServiceError, ServiceExt};
 use serde_json::Value;
 use tokio::io::{BufReader, Join};
-use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Child;
 
 use super::hello::{self, HELLO_TIMEOUT, Hello, Reply, Verdict};
 use super::lock::{self, Owner, Use};
+use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError, last_log_line};
-use super::{CLOSE_MAX, DRAIN_MAX};
+use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
 use crate::home::Home;
 
 /// How long a daemon may take from its start to its first answer.
 const READY_MAX: Duration = Duration::from_secs(10);
 /// How long an older daemon may take to leave and the next one to come.
-const HANDOVER_MAX: Duration = DRAIN_MAX.saturating_add(CLOSE_MAX).saturating_add(READY_MAX);
+const HANDOVER_MAX: Duration =
+    DRAIN_MAX.saturating_add(CLOSE_MAX).saturating_add(WIND_DOWN).saturating_add(READY_MAX);
 /// Most daemons started for one connection, each after the one before ended at once.
 const STARTS_MAX: u32 = 3;
 const PAUSE_FIRST: Duration = Duration::from_millis(5);
@@ -68,6 +69,9 @@ pub enum ConnectError {
     /// Something holds the home's lock and serves nobody.
     #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
     Held { lock: PathBuf, holder: String },
+    /// Whoever answers may be somebody else.
+    #[error("{0}")]
+    Untrusted(DialError),
     /// Nobody answered in time.
     #[error("the daemon did not answer within {} s: {}see {log}", .waited.as_secs(), said(.last_line))]
     NotReady { waited: Duration, log: PathBuf, last_line: String },
@@ -76,7 +80,7 @@ pub enum ConnectError {
 impl ConnectError {
     /// Whether it stays as it is until somebody does something about it.
     pub fn is_lasting(&self) -> bool {
-        matches!(self, Self::Misconfigured { .. })
+        matches!(self, Self::Misconfigured { .. } | Self::Untrusted(_))
     }
 }
 
@@ -99,7 +103,7 @@ pub struct Connection {
 /// replaces one of an older version. Of many that do this at once, all end at one daemon.
 ///
 /// # Errors
-/// [`ConnectError`], after 10 s at most (50 s when an older daemon has to leave first).
+/// [`ConnectError`], after 10 s at most (55 s when an older daemon has to leave first).
 pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result<Connection, ConnectError> {
     let hello = Hello { takes_over: autostart == Autostart::Yes, ..hello.clone() };
     let started = Instant::now();
@@ -108,6 +112,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
     let mut pause = PAUSE_FIRST;
     loop {
         match greet(home, &hello).await {
+            Err(Mute::Untrusted(error)) => return Err(ConnectError::Untrusted(error)),
             Ok((reader, writer, daemon)) => match daemon.verdict {
                 Verdict::Served => return Ok(Connection { daemon, reader, writer }),
                 Verdict::HandsOver => patience = HANDOVER_MAX,
@@ -115,7 +120,7 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
                     return Err(ConnectError::OtherProtocol { pid: daemon.pid, version: daemon.version });
                 }
             },
-            Err(error) => {
+            Err(Mute::Silent(error)) => {
                 tracing::trace!(%error, "no daemon answers");
                 match autostart {
                     Autostart::Yes => start.advance(home)?,
@@ -138,13 +143,35 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
     }
 }
 
+/// Why there was no greeting.
+enum Mute {
+    /// Nobody answers, for now.
+    Silent(io::Error),
+    /// Not to be spoken to.
+    Untrusted(DialError),
+}
+
+impl From<DialError> for Mute {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::Silent { source, .. } => Self::Silent(source),
+            other => Self::Untrusted(other),
+        }
+    }
+}
+
+impl From<io::Error> for Mute {
+    fn from(error: io::Error) -> Self {
+        Self::Silent(error)
+    }
+}
+
 /// One try to be greeted by a living daemon.
-async fn greet(home: &Home, hello: &Hello) -> io::Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply)> {
-    // A daemon that is stopped (SIGSTOP) has a socket whose queue may be full.
-    let stream = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(home.socket_path()))
-        .await
-        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let (reader, mut writer) = stream.into_split();
+async fn greet(
+    home: &Home,
+    hello: &Hello,
+) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf, Reply), Mute> {
+    let (reader, mut writer) = dial(home).await?.into_split();
     let mut reader = BufReader::new(reader);
     hello::write(&mut writer, hello).await?;
     let reply = hello::read(&mut reader).await?;

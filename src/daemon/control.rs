@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::premises::{HomeGone, Premises};
 use cerebro_core::domain::Timestamp;
 
 /// A handle to the running daemon; clones are the same daemon.
@@ -16,6 +17,7 @@ pub struct Control {
 
 #[derive(Debug)]
 struct Shared {
+    premises: Premises,
     stop: CancellationToken,
     clients: AtomicUsize,
     started: Instant,
@@ -23,8 +25,9 @@ struct Shared {
 }
 
 impl Control {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(premises: Premises) -> Self {
         let shared = Shared {
+            premises,
             stop: CancellationToken::new(),
             clients: AtomicUsize::new(0),
             started: Instant::now(),
@@ -47,6 +50,19 @@ impl Control {
     /// Whether the daemon is leaving.
     pub fn is_stopping(&self) -> bool {
         self.shared.stop.is_cancelled()
+    }
+
+    /// Notes that the home's own store is open.
+    pub fn store_is_open(&self) {
+        self.shared.premises.store_is_open();
+    }
+
+    /// Makes sure that what is done now is done to the home that lies at its path. If not, the daemon leaves.
+    ///
+    /// # Errors
+    /// [`HomeGone`], in words for whoever called.
+    pub fn check_home(&self) -> Result<(), HomeGone> {
+        self.shared.premises.check().inspect_err(|_| self.stop())
     }
 
     /// How many clients are connected.

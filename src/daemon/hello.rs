@@ -39,6 +39,10 @@ pub enum Role {
 
 /// What a client says of itself. `protocol`, `version` and `takes_over` keep their names and
 /// meanings for good: they are read before anything else is known of the other side.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own, by its name on the wire"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hello {

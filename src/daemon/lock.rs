@@ -6,12 +6,12 @@
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::platform::{self, FileIdentity};
 use crate::home::Home;
-use crate::platform;
 
 /// Longest text read from a lock file.
 const OWNER_BYTES_MAX: u64 = 4 * 1024;
@@ -35,6 +35,9 @@ pub struct Owner {
     pub version: String,
     #[serde(rename = "use")]
     pub used_as: Use,
+    /// Where it listens, once it does; a daemon of an earlier version does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
 }
 
 impl fmt::Display for Owner {
@@ -63,6 +66,7 @@ pub enum LockError {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    owner: Owner,
 }
 
 impl Lock {
@@ -73,7 +77,7 @@ impl Lock {
     pub fn take(home: &Home, used_as: Use) -> Result<Self, LockError> {
         let path = home.lock_file();
         let fault = |source| LockError::Io { path: path.clone(), source };
-        let mut file = platform::open_private_file(&path).map_err(fault)?;
+        let file = platform::open_private_file(&path).map_err(fault)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -81,14 +85,36 @@ impl Lock {
             }
             Err(TryLockError::Error(source)) => return Err(fault(source)),
         }
-        let owner = Owner { pid: std::process::id(), version: super::VERSION.to_owned(), used_as };
-        write_owner(&mut file, &owner).map_err(fault)?;
-        Ok(Self { file })
+        let pid = std::process::id();
+        let owner = Owner { pid, version: super::VERSION.to_owned(), used_as, socket: None };
+        write_owner(&file, &owner).map_err(fault)?;
+        Ok(Self { file, owner })
     }
-}
 
-impl Drop for Lock {
-    fn drop(&mut self) {
+    /// Writes down where we listen.
+    ///
+    /// # Errors
+    /// Any fault of the file system.
+    pub fn listens_at(&self, socket: &Path) -> io::Result<()> {
+        write_owner(&self.file, &Owner { socket: Some(socket.to_owned()), ..self.owner.clone() })
+    }
+
+    /// What identifies the file that is locked.
+    ///
+    /// # Errors
+    /// Any fault of the file system.
+    pub fn identity(&self) -> io::Result<FileIdentity> {
+        platform::open_file_identity(&self.file)
+    }
+
+    /// Keeps the lock until this process has ended, and takes our name off it. The database may still be closing
+    /// on a thread that nobody waits for, and only the end of the process is its end for certain.
+    pub fn keep_until_exit(self) {
+        self.sign_off();
+        std::mem::forget(self);
+    }
+
+    fn sign_off(&self) {
         // Whoever takes it next needs a moment to write itself down, and must not be taken for us in it.
         if let Err(error) = self.file.set_len(0) {
             tracing::debug!(%error, "our name stays in the lock file");
@@ -96,7 +122,13 @@ impl Drop for Lock {
     }
 }
 
-fn write_owner(file: &mut File, owner: &Owner) -> io::Result<()> {
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.sign_off();
+    }
+}
+
+fn write_owner(mut file: &File, owner: &Owner) -> io::Result<()> {
     let text = serde_json::to_vec(owner)?;
     file.set_len(0)?;
     file.rewind()?;
@@ -109,6 +141,15 @@ pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok().filter(|owner: &Owner| platform::is_alive(owner.pid))
+}
+
+/// Where the home's daemon listens, by its own word: it may have chosen a folder that this process does not know.
+pub fn socket_path(home: &Home) -> PathBuf {
+    match owner(home) {
+        Some(Owner { socket: Some(path), .. }) => path,
+        Some(_) => home.socket_path_unsaid(),
+        None => home.socket_path(),
+    }
 }
 
 /// Whether a living process has the lock. Asking holds a shared lock for an instant, which a
@@ -136,6 +177,29 @@ mod tests {
         assert_eq!(owner(&home), None, "its name is taken for that of the next one");
         let _lock = Lock::take(&home, Use::Standalone).unwrap();
         assert_eq!(owner(&home).unwrap().used_as, Use::Standalone);
+    }
+
+    #[test]
+    fn the_owner_says_where_it_listens() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        assert_eq!(socket_path(&home), home.socket_path());
+        let lock = Lock::take(&home, Use::Daemon).unwrap();
+        assert_eq!(socket_path(&home), home.socket_path_unsaid());
+        lock.listens_at(Path::new("/run/user/7/cerebro/x.sock")).unwrap();
+        assert_eq!(socket_path(&home), Path::new("/run/user/7/cerebro/x.sock"));
+        assert_eq!(owner(&home).unwrap().used_as, Use::Daemon);
+        drop(lock);
+        assert_eq!(socket_path(&home), home.socket_path());
+    }
+
+    #[test]
+    fn a_lock_is_kept_beyond_the_value() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        Lock::take(&home, Use::Daemon).unwrap().keep_until_exit();
+        assert!(is_held(&home));
+        assert_eq!(owner(&home), None);
     }
 
     #[test]

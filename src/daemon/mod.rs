@@ -1,14 +1,18 @@
 //! The daemon: one process owns the home and serves every agent of the user over a socket.
 //!
-//! Start, in this order: lock, socket, the served side. End, in the reverse order: the socket
-//! goes, calls under way are finished, the store is closed, the lock is released. A client that
-//! comes between the two starts the next daemon.
+//! Start, in this order: lock, socket, the served side. End: the socket goes, calls under way are finished, the
+//! store is closed, and with the process the lock is released, since nothing but its end is the end of the store
+//! for certain. A client that comes in between waits for the lock and starts the next daemon.
+//!
+//! A daemon whose home was removed or replaced acknowledges nothing any more and ends without closing the store:
+//! what the engine writes by name then would land in the store of the next one.
 
 pub mod client;
 mod connection;
 mod control;
 pub mod hello;
 pub mod lock;
+mod premises;
 mod socket;
 pub mod spawn;
 
@@ -24,15 +28,20 @@ use self::connection::Connection;
 pub use self::control::Control;
 use self::hello::Hello;
 use self::lock::{Lock, LockError, Use};
-use self::socket::{Socket, SocketError};
+pub use self::premises::HomeGone;
+use self::premises::Premises;
+use self::socket::Socket;
+pub use self::socket::{DialError, SocketError, dial};
 use crate::home::Home;
 
 /// This program's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How long a starting daemon waits for a lock that is held without anybody answering: others may
-/// hold it for an instant to see whether it is held.
-const LOCK_WAIT: Duration = Duration::from_secs(1);
+/// How long the tasks of a server may take to end after its store is closed.
+pub const WIND_DOWN: Duration = Duration::from_secs(5);
+/// How long a starting daemon waits for a lock that is held without anybody answering: the daemon before may be
+/// winding down, and others may hold it for an instant to see whether it is held.
+const LOCK_WAIT: Duration = WIND_DOWN.saturating_add(Duration::from_secs(1));
 const LOCK_POLL: Duration = Duration::from_millis(20);
 /// How often the daemon looks whether it is idle and its socket in place.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
@@ -134,7 +143,7 @@ pub async fn run<S: Serve>(
     let lock = take_lock(home).await?;
     let socket = Socket::bind(home, &lock)?;
     let termination = crate::platform::termination().map_err(RunError::Signals)?;
-    let control = Control::new();
+    let control = control_of(home, &lock)?;
     let served = make(control.clone());
     tracing::info!(version = VERSION, pid = std::process::id(), home = %home.root().display(), "serving");
 
@@ -143,16 +152,38 @@ pub async fn run<S: Serve>(
     let reason = connections.accept_until_end(home, &lock, socket, options.idle_exit, termination).await;
     tracing::info!(reason, "leaving");
     connections.drain().await;
-    close(&connections.served).await;
-    drop(lock);
+    close(&connections.served, &connections.control, lock).await;
     Ok(())
 }
 
-/// Closes the served side, within a bound.
-pub(crate) async fn close(served: &impl Serve) {
+/// The handle to a server that owns the home by `lock`.
+pub(crate) fn control_of(home: &Home, lock: &Lock) -> Result<Control, LockError> {
+    let premises =
+        Premises::new(home, lock).map_err(|source| LockError::Io { path: home.lock_file(), source })?;
+    Ok(Control::new(premises))
+}
+
+/// Closes the served side, within a bound, and keeps the lock until the process ends. Does not return where the
+/// home is gone.
+pub(crate) async fn close(served: &impl Serve, control: &Control, lock: Lock) {
+    if let Err(gone) = control.check_home() {
+        end_at_once(&gone);
+    }
     if tokio::time::timeout(CLOSE_MAX, served.close()).await.is_err() {
         tracing::error!("the store was not closed within {CLOSE_MAX:?}; ending without it");
     }
+    lock.keep_until_exit();
+}
+
+/// Ends the process without a word to the store, as if it were killed.
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "to return would drop the store, which closes it and writes to its files by name"
+)]
+fn end_at_once(gone: &HomeGone) -> ! {
+    tracing::error!(%gone, "ends without closing the store");
+    std::process::exit(1)
 }
 
 /// Takes the lock; gives way at once to a daemon that serves.
@@ -166,7 +197,7 @@ async fn take_lock(home: &Home) -> Result<Lock, RunError> {
         if !matches!(error, LockError::Held { .. }) {
             return Err(error.into());
         }
-        if tokio::net::UnixStream::connect(home.socket_path()).await.is_ok() {
+        if dial(home).await.is_ok() {
             return Err(RunError::AlreadyServed(lock::owner(home)));
         }
         if Instant::now() >= deadline {
@@ -208,6 +239,9 @@ impl<S: Serve> Connections<S> {
                     }
                 },
                 _ = watch.tick() => {
+                    if self.control.check_home().is_err() {
+                        return "the home is gone";
+                    }
                     if !idle_exit.is_zero() && self.served.activity().is_idle_since(idle_exit) {
                         return "idle";
                     }
@@ -225,6 +259,10 @@ impl<S: Serve> Connections<S> {
     }
 
     fn start(&self, stream: tokio::net::UnixStream) {
+        if self.control.check_home().is_err() {
+            // It finds the next daemon as soon as this one has left.
+            return;
+        }
         if self.tasks.len() >= CONNECTIONS_MAX {
             tracing::warn!("cut off a client: {CONNECTIONS_MAX} are connected");
             return;
@@ -234,8 +272,10 @@ impl<S: Serve> Connections<S> {
         self.tasks.spawn(async move { connection.serve(&served).await });
     }
 
-    /// Ends all connections: no more input, calls under way are finished within [`DRAIN_MAX`].
+    /// Ends all connections: no more input, calls under way are finished within [`DRAIN_MAX`]. Where the home is
+    /// gone there is nothing to finish, only words to be written.
     async fn drain(&self) {
+        let drain_max = if self.control.check_home().is_ok() { DRAIN_MAX } else { DRAIN_QUIET };
         self.control.stop();
         self.tasks.close();
         let started = Instant::now();
@@ -247,8 +287,8 @@ impl<S: Serve> Connections<S> {
             if quiet_since.elapsed() >= DRAIN_QUIET {
                 break;
             }
-            if started.elapsed() >= DRAIN_MAX {
-                tracing::warn!("calls under way were not finished within {DRAIN_MAX:?}");
+            if started.elapsed() >= drain_max {
+                tracing::warn!("calls under way were not finished within {drain_max:?}");
                 break;
             }
             tokio::time::sleep(DRAIN_POLL).await;

@@ -1,13 +1,14 @@
-//! The socket the daemon listens on.
+//! The socket the daemon listens on, and how clients make sure whose it is.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::net::{UnixListener, UnixStream};
 
-use super::lock::Lock;
-use crate::home::{Home, HomeError};
-use crate::platform;
+use super::hello::HELLO_TIMEOUT;
+use super::lock::{self, Lock};
+use super::platform::{self, FileIdentity};
+use crate::home::{self, Home, HomeError};
 
 /// Why the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -20,12 +21,51 @@ pub enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
+/// Why nobody is spoken to on a home's socket.
+#[derive(Debug, thiserror::Error)]
+pub enum DialError {
+    /// Nobody listens there.
+    #[error("nobody answers on {path}: {source}")]
+    Silent { path: PathBuf, source: io::Error },
+    /// Anybody could have made the socket.
+    #[error("the daemon's socket is not to be trusted: {0}")]
+    Folder(HomeError),
+    /// Another user listens.
+    #[error("{path} is served by the user {user}, who is not you; remove it, or give --home DIR")]
+    Stranger { path: PathBuf, user: u32 },
+}
+
+/// Connects to the home's daemon, and makes sure before a word is said that it acts for this user: its socket lies
+/// in a folder of ours alone (the home, or the one beside it elsewhere), and the kernel names us as the one who
+/// listens.
+///
+/// # Errors
+/// [`DialError`]; all but `Silent` stay until somebody removes what is there.
+pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
+    let path = lock::socket_path(home);
+    let silent = |source| DialError::Silent { path: path.clone(), source };
+    let is_at_home = path.starts_with(home.root());
+    let folder = if is_at_home { home.root() } else { path.parent().unwrap_or(&path) };
+    match home::check_private(folder) {
+        Ok(()) => {}
+        Err(error @ HomeError::NotPrivate { .. }) => return Err(DialError::Folder(error)),
+        Err(_) => return Err(silent(io::ErrorKind::NotFound.into())),
+    }
+    // A daemon that is stopped (SIGSTOP) has a socket whose queue may be full.
+    let connected = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(&path)).await;
+    let stream = connected.map_err(|_| silent(io::ErrorKind::TimedOut.into()))?.map_err(silent)?;
+    match platform::peer_user_id(&stream).map_err(silent)? {
+        user if user == platform::user_id() => Ok(stream),
+        user => Err(DialError::Stranger { path, user }),
+    }
+}
+
 /// A bound socket; its file is removed when this is dropped.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    identity: Option<FileIdentity>,
 }
 
 impl Socket {
@@ -34,14 +74,17 @@ impl Socket {
     ///
     /// # Errors
     /// [`SocketError`], which names the path.
-    pub fn bind(home: &Home, _lock: &Lock) -> Result<Self, SocketError> {
-        home.open_socket_dir()?;
+    pub fn bind(home: &Home, lock: &Lock) -> Result<Self, SocketError> {
         let path = home.socket_path();
+        if let Some(dir) = path.parent() {
+            home::open_private_dir(dir)?;
+        }
         let fault = |source| SocketError::Listen { path: path.clone(), source };
         remove(&path).map_err(fault)?;
         // Nobody else can reach it between the next two calls: the folder is ours alone.
         let listener = UnixListener::bind(&path).map_err(fault)?;
         platform::close_socket_to_others(&path).map_err(fault)?;
+        lock.listens_at(&path).map_err(fault)?;
         let identity = platform::file_identity(&path);
         Ok(Self { listener, path, identity })
     }
@@ -95,7 +138,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let home = Home::open(Some(&temp.path().join("h"))).unwrap();
         let lock = Lock::take(&home, Use::Daemon).unwrap();
-        home.open_socket_dir().unwrap();
+        home::open_private_dir(home.socket_path().parent().unwrap()).unwrap();
         drop(std::os::unix::net::UnixListener::bind(home.socket_path()).unwrap());
         assert!(UnixStream::connect(home.socket_path()).await.is_err());
 
@@ -107,6 +150,19 @@ mod tests {
         assert!(socket.is_in_place());
         drop(socket);
         assert!(!home.socket_path().exists());
+    }
+
+    #[tokio::test]
+    async fn a_socket_is_spoken_to_only_where_nobody_else_could_have_made_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        assert!(matches!(dial(&home).await, Err(DialError::Silent { .. })));
+        let lock = Lock::take(&home, Use::Daemon).unwrap();
+        let socket = Socket::bind(&home, &lock).unwrap();
+        let (client, server) = tokio::join!(dial(&home), socket.accept());
+        assert!(client.is_ok() && server.is_ok());
+        std::fs::set_permissions(home.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(dial(&home).await, Err(DialError::Folder(_))));
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-use crate::home::Home;
+use crate::home::{Home, HomeError};
 use crate::platform;
 use cerebro_models::embed::NO_TELEMETRY;
 
@@ -24,6 +24,9 @@ pub const MISCONFIGURED: u8 = 4;
 /// Why no daemon was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
+    /// The home is gone and cannot be made again.
+    #[error(transparent)]
+    Home(#[from] HomeError),
     /// The log cannot be written.
     #[error("cannot write the daemon's log {path}: {source}")]
     Log { path: PathBuf, source: io::Error },
@@ -41,6 +44,8 @@ pub enum SpawnError {
 /// # Errors
 /// [`SpawnError`], which names the file at fault.
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
+    // It may have been removed since it was opened, by somebody who wants to begin anew.
+    Home::open(Some(home.root()))?;
     let path = home.log_file();
     let log = open_log(&path).map_err(|source| SpawnError::Log { path, source })?;
     let program = platform::own_program()

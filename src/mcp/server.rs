@@ -58,6 +58,10 @@ use cerebro_store::Remote;
 const OPEN_WAIT: Duration = Duration::from_secs(60);
 /// How long a daemon whose store did not open stays to say why.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
+/// How long a store is waited for that another process has open although the home is ours: that one is about to
+/// end. Longer than a daemon of an earlier version takes for that when it has released the home.
+const HELD_MAX: Duration = Duration::from_secs(8);
+const HELD_PAUSE: Duration = Duration::from_millis(100);
 /// How often sessions without a connection are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// How long a client may hold on to the tool list, which never changes while the program runs.
@@ -135,9 +139,12 @@ impl Server {
 
     async fn bring_up(self, settings: Settings, embedding: Embedding) {
         let begun = Instant::now();
-        let home = &self.0.home;
-        let stage = match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
+        let is_embedded = settings.remote.is_none();
+        let stage = match self.open_store(settings, embedding).await {
             Ok(service) => {
+                if is_embedded {
+                    self.0.control.store_is_open();
+                }
                 tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
                 Stage::Ready(service)
             }
@@ -157,6 +164,27 @@ impl Server {
             self.0.control.stop();
         }
         self.sweep().await;
+    }
+
+    /// Opens the store, with patience for a process that is about to let go of it.
+    async fn open_store(&self, settings: Settings, embedding: Embedding) -> Result<Service, ServiceError> {
+        let home = &self.0.home;
+        let begun = Instant::now();
+        let mut is_told = false;
+        loop {
+            let (settings, embedding) = (settings.clone(), embedding.clone());
+            match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
+                Err(error)
+                    if error.is_held() && begun.elapsed() < HELD_MAX && !self.0.control.is_stopping() =>
+                {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::info!(%error, "waits for the store");
+                    }
+                    tokio::time::sleep(HELD_PAUSE).await;
+                }
+                opened => return opened,
+            }
+        }
     }
 
     /// Makes backups by the clock, in a task of its own.
@@ -286,6 +314,9 @@ impl Serve for Server {
 
     async fn close(&self) {
         http::close(self).await;
+        // An opening cannot be cut off half-way, and what it opens has to be closed. The caller bounds the wait.
+        let mut stage = self.0.stage.subscribe();
+        let _ = stage.wait_for(|stage| !matches!(stage, Stage::Opening)).await;
         let stage = self.0.stage.send_replace(Stage::Closed);
         if let Stage::Ready(service) = stage
             && let Err(error) = service.close().await
@@ -442,13 +473,18 @@ impl Connection {
         agent: String,
     ) -> CallToolResult {
         let server = self.0.server.clone();
-        if self.is_person() {
-            if let Some(result) = operator::control(&server, &name) {
-                return result;
-            }
-            if let Some(result) = view::watch(&server, &name, &mut arguments).await {
-                return result;
-            }
+        if self.is_person()
+            && let Some(result) = operator::control(&server, &name)
+        {
+            return result;
+        }
+        if let Err(gone) = server.control().check_home() {
+            return reply::failure(&gone.to_string());
+        }
+        if self.is_person()
+            && let Some(result) = view::watch(&server, &name, &mut arguments).await
+        {
+            return result;
         }
         let service = match server.service().await {
             Ok(service) => service,
@@ -464,6 +500,10 @@ impl Connection {
         } else {
             tools::answer(&name, &mut call).await
         };
+        // What was written to a home that is gone is not acknowledged.
+        if let Err(gone) = call.server.control().check_home() {
+            return reply::failure(&gone.to_string());
+        }
         match answer {
             Ok(reply) => {
                 reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored()).finish()

@@ -74,3 +74,42 @@ fn receipt(id: &RequestId) -> TxJsonRpcMessage<RoleServer> {
     let told = CustomNotification::new(READ_METHOD, Some(params));
     JsonRpcMessage::notification(ServerNotification::CustomNotification(told))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex, split};
+
+    use super::*;
+
+    const PING: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\"}\n";
+
+    #[tokio::test]
+    async fn a_request_is_handed_out_after_its_receipt() {
+        let (mut client, server) = duplex(1024);
+        let (reader, writer) = split(server);
+        let mut wire = Wire::new(reader, writer, true);
+        client.write_all(PING).await.unwrap();
+        assert!(matches!(wire.receive().await, Some(JsonRpcMessage::Request(_))));
+        let line = BufReader::new(client).lines().next_line().await.unwrap().unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(told, json!({ "jsonrpc": "2.0", "method": READ_METHOD, "params": { "id": "a" } }));
+    }
+
+    #[tokio::test]
+    async fn a_line_beyond_the_bound_is_dropped_and_the_next_is_read() {
+        let (mut client, server) = duplex(64 * 1024);
+        let (reader, writer) = split(server);
+        let mut wire = Wire::new(reader, writer, false);
+        let talk = async {
+            let piece = vec![b'x'; 64 * 1024];
+            for _ in 0..=SOCKET_LINE_BYTES_MAX / piece.len() {
+                client.write_all(&piece).await.unwrap();
+            }
+            client.write_all(b"\n").await.unwrap();
+            client.write_all(PING).await.unwrap();
+        };
+        let ((), message) = tokio::join!(talk, wire.receive());
+        assert!(matches!(message, Some(JsonRpcMessage::Request(_))));
+    }
+}

@@ -89,7 +89,7 @@ pub async fn run_standalone<S: Serve>(
 ) -> Result<(), PumpError> {
     let lock = Lock::take(home, Use::Standalone)?;
     let termination = platform::termination().map_err(PumpError::Signals)?;
-    let control = Control::new();
+    let control = daemon::control_of(home, &lock)?;
     let served = make(control.clone());
     let dial = ToServed { served: served.clone(), hello: hello(options) };
     tokio::select! {
@@ -97,8 +97,7 @@ pub async fn run_standalone<S: Serve>(
         () = control.stopping() => {}
         () = termination => {}
     }
-    daemon::close(&served).await;
-    drop(lock);
+    daemon::close(&served, &control, lock).await;
     Ok(())
 }
 

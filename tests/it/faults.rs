@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
@@ -249,6 +249,23 @@ fn a_store_locked_by_another_program_is_told_and_waited_for() {
     assert_eq!(whole["structuredContent"]["content"], "Still here.", "{whole}");
 }
 
+/// As when the daemon before has released the home and its database is still closing.
+#[test]
+fn a_store_that_is_let_go_in_a_moment_is_waited_for_without_a_word() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save("Behind the lock", "Still here.");
+    home.run(&["daemon", "stop"]).success();
+    let path = files(&home.data().join("store")).into_iter().find(|path| path.ends_with("LOCK"));
+    let file = fs::OpenOptions::new().read(true).write(true).open(path.unwrap()).unwrap();
+    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let request = agent.send("mem_get_observation", json!({"id": id}));
+    wait_for("the daemon to meet the lock", || home.log_tail().contains("waits for the store").then_some(()));
+    drop(file);
+    let whole = agent.answer(request).unwrap();
+    assert_eq!(whole["structuredContent"]["content"], "Still here.", "{whole}");
+}
+
 #[test]
 fn a_home_owned_by_another_process_is_told() {
     let home = Home::new();
@@ -289,15 +306,19 @@ fn the_order_of_time_outlives_a_clock_that_goes_back() {
     ahead
         .args(["-f", "+3d", PROGRAM, "--home"])
         .arg(home.data())
-        .args(["daemon", "start"])
+        // Itself, and not by a starter: what a daemon keeps of its starter's environment has no false clock.
+        .args(["daemon", "run"])
         .env_clear()
         .env("HOME", home.user())
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    finish(&mut ahead).success();
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stderr(Stdio::null());
+    let mut ahead = ahead.spawn().unwrap();
+    wait_for("the daemon of the future", || home.run(&["daemon", "status"]).status.success().then_some(()));
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "s1"}));
     let first = agent.save("Written in the future", "The clock is three days ahead.");
     home.run(&["daemon", "stop"]).success();
+    ahead.wait().unwrap();
     wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
     let second = agent.save("Written after it went back", "The clock is right again.");
     let line = agent.ok("mem_timeline", json!({"id": second}));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{DEADLINE, Home, Value, finish, json, wait_for};
+use crate::support::{DEADLINE, Home, Repository, Value, finish, json, wait_for};
 
 /// A running `cerebro serve`, or `cerebro daemon run --http`.
 struct Served {
@@ -183,6 +183,22 @@ fn only_who_brings_the_token_is_let_in() {
     // The log has neither the token nor what was brought instead of it.
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
     assert!(!log.contains(&right.unwrap()) && !log.contains("wrong"), "{log}");
+}
+
+/// A folder of a client elsewhere says nothing about this machine's, and must not be a way to ask about them.
+#[test]
+fn a_directory_is_recorded_and_not_looked_at() {
+    let home = Home::new();
+    let repository = Repository::init(&home.folder("checkout"));
+    repository.origin("https://example.org/team/thing.git");
+    let served = Served::open(&home, &[]);
+    let session = served.initialize(&[]);
+    let started =
+        served.call(&session, "mem_session_start", json!({ "id": "far", "directory": repository.path() }));
+    assert_eq!(started["project"], "general", "{started}");
+    let export = home.export();
+    let kept = export.iter().find(|line| line["kind"] == "session" && line["id"] == "far").unwrap();
+    assert_eq!(kept["directory"], json!(repository.path()), "{kept}");
 }
 
 #[test]

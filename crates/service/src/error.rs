@@ -81,6 +81,11 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// Whether another process has the store or its index open.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Locked(_)) | Self::Index(LexicalError::Locked))
+    }
+
     /// Why a memory that is not live is not shown or changed.
     pub(super) fn gone(memory: &cerebro_core::domain::Memory) -> Self {
         if memory.purged { Self::Purged(memory.id) } else { Self::Deleted(memory.id) }

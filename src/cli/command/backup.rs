@@ -243,12 +243,13 @@ async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
         Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
     })?);
     let home = desk.home()?;
-    let _owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
+    let owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
     let bar = size_bar(desk, &file, "restoring");
     let moving = bar.clone();
     let progress = move |bytes| moving.set_position(bytes);
     let (store, index) = (home.store_dir(), home.index_dir());
     let restored = backup::restore(&file, home.root(), &store, &index, args.replace, progress).await;
+    owned.keep_until_exit();
     bar.finish_and_clear();
     let restored = restored?;
     let kept = restored.kept.map(|path| path.display().to_string());

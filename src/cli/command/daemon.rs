@@ -24,7 +24,7 @@ use crate::{
 use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.
-const STOP_MAX: Duration = Duration::from_secs(45);
+const STOP_MAX: Duration = Duration::from_secs(50);
 const STOP_POLL: Duration = Duration::from_millis(20);
 /// How long its process may take to end when the home is released already.
 const END_MAX: Duration = Duration::from_secs(5);

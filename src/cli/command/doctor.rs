@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::config::Config;
 use crate::edits;
 use crate::home::{Home, user_home};
 use crate::{
-    daemon::{self, lock},
+    daemon::{self, DialError, dial, lock},
     platform,
 };
 use cerebro_core::domain::Timestamp;
@@ -71,7 +70,7 @@ pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
     let mut checks = vec![home_check(&home, open_to_others), config_check(&config)];
     checks.push(permissions(&home, args.fix));
     checks.push(space(&home));
-    checks.push(left_behind(&home, args.fix));
+    checks.push(left_behind(&home, args.fix).await);
     checks.push(telemetry(reports_dir().as_deref()));
     checks.push(unsaved_edits(&home));
     let bar = desk.output.progress(None, "{spinner} looking at the store, {elapsed}");
@@ -129,7 +128,7 @@ fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>
 fn permissions(home: &Home, fix: bool) -> Check {
     let mut open = Vec::new();
     let mut folders = vec![home.root().to_path_buf()];
-    folders.extend(home.socket_path().parent().map(Path::to_path_buf));
+    folders.extend(lock::socket_path(home).parent().map(Path::to_path_buf));
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten().take(FILES_MAX - seen) {
@@ -179,7 +178,7 @@ fn space(home: &Home) -> Check {
 
 /// What a process that was killed left half-done, and a socket that nobody answers. Only files with names of
 /// ours count: the folder of backups may be shared with other programs.
-fn left_behind(home: &Home, fix: bool) -> Check {
+async fn left_behind(home: &Home, fix: bool) -> Check {
     let config = Config::read(&home.config_file()).unwrap_or_default();
     let backups = config.settings().backup.dir_in(home.root());
     let mut left = backup::unfinished(&backups, LEFT_AFTER);
@@ -188,10 +187,11 @@ fn left_behind(home: &Home, fix: bool) -> Check {
     left.extend(home_leftovers(home));
     left.sort();
     left.dedup();
-    let socket = home.socket_path();
+    let socket = lock::socket_path(home);
     let is_socket = fs::symlink_metadata(&socket).is_ok_and(|found| found.file_type().is_socket());
-    // A daemon whose lock file was removed still listens.
-    if is_socket && !lock::is_held(home) && UnixStream::connect(&socket).is_err() {
+    // A daemon whose lock file was removed may still listen, and what another user has made is not ours to remove.
+    let is_silent = || async { matches!(dial(home).await, Err(DialError::Silent { .. })) };
+    if is_socket && !lock::is_held(home) && is_silent().await {
         left.push(socket);
     }
     let Some(first) = left.first() else { return Check::sound("leftovers", "nothing was left half-done") };

@@ -30,7 +30,6 @@ mod worker;
 
 use std::future::Future;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
@@ -38,14 +37,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::error::{Error, Result};
 use super::{Desk, Outcome};
+use crate::daemon::WIND_DOWN;
 
 /// Worker threads of a process that serves, and of one that only asks.
 const SERVING_THREADS: usize = 4;
 const ASKING_THREADS: usize = 2;
 /// The database parses and computes recursively and needs deep stacks.
 const STACK_BYTES: usize = 10 * 1024 * 1024;
-/// How long the tasks of a server may take to end after its store is closed.
-const WIND_DOWN: Duration = Duration::from_secs(5);
 
 /// What there is to do. A command's help stands with its arguments, or here where several share them.
 #[derive(Debug, Subcommand)]

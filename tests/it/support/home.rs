@@ -1,7 +1,8 @@
 //! A throw-away data folder with its daemon.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -103,7 +104,7 @@ impl Home {
     /// A home whose `config.toml` says `config`.
     pub fn with_config(config: &str) -> Self {
         let home = Self::new();
-        fs::create_dir_all(home.data()).unwrap();
+        DirBuilder::new().mode(0o700).create(home.data()).unwrap();
         fs::write(home.data().join("config.toml"), config).unwrap();
         home
     }

@@ -1,0 +1,116 @@
+//! Whether the home is still the folder that this process opened.
+//!
+//! A folder may be removed, or another one put in its place, under a running daemon. Its open files live on without
+//! a name: every write would succeed, be acknowledged and be lost.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::lock::Lock;
+use super::platform::{self, FileIdentity};
+use crate::home::Home;
+
+/// The home is gone, or is another one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} was removed or replaced while the daemon had it open. Nothing was kept of this call; the daemon leaves, and \
+     the next call starts one on the folder that is there now: make the same call again", .0.display()
+)]
+pub struct HomeGone(PathBuf);
+
+/// What tells a home from another one at the same path. A clone looks at the same.
+#[derive(Debug, Clone)]
+pub struct Premises(Arc<Marks>);
+
+#[derive(Debug)]
+struct Marks {
+    home: Home,
+    lock: FileIdentity,
+    /// The store's folder, once it is open.
+    store: OnceLock<FileIdentity>,
+}
+
+impl Premises {
+    /// The home that `lock` is of.
+    ///
+    /// # Errors
+    /// Any fault of the file system.
+    pub fn new(home: &Home, lock: &Lock) -> io::Result<Self> {
+        let marks = Marks { home: home.clone(), lock: lock.identity()?, store: OnceLock::new() };
+        Ok(Self(Arc::new(marks)))
+    }
+
+    /// Notes that the home's own store is open: from now on it counts too.
+    pub fn store_is_open(&self) {
+        if let Some(identity) = platform::file_identity(&self.0.home.store_dir()) {
+            // Whoever noted it first saw the same folder.
+            let _ = self.0.store.set(identity);
+        }
+    }
+
+    /// Looks whether all is in its place: at most three looks at the file system, a few microseconds.
+    ///
+    /// # Errors
+    /// [`HomeGone`], which names what is not.
+    pub fn check(&self) -> Result<(), HomeGone> {
+        let is_same = |path: &Path, identity| platform::file_identity(path) == Some(identity);
+        let gone = |path: PathBuf| Err(HomeGone(path));
+        let Marks { home, lock, store } = &*self.0;
+        if !is_same(&home.lock_file(), *lock) {
+            return gone(home.lock_file());
+        }
+        let Some(store) = store.get() else { return Ok(()) };
+        // Which of the database's files are in use is the engine's own affair, but for this one.
+        if !is_same(&home.store_dir(), *store) || !home.store_dir().join("CURRENT").exists() {
+            return gone(home.store_dir());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::lock::Use;
+    use super::*;
+
+    fn furnished(home: &Home) {
+        fs::create_dir_all(home.store_dir()).unwrap();
+        fs::write(home.store_dir().join("CURRENT"), "MANIFEST").unwrap();
+    }
+
+    /// What happens to a home, in words and in deed.
+    type Change = (&'static str, fn(&Home));
+
+    #[test]
+    fn whatever_is_gone_or_another_is_noticed() {
+        let ways: [Change; 5] = [
+            ("home removed", |home| fs::remove_dir_all(home.root()).unwrap()),
+            ("lock removed", |home| fs::remove_file(home.lock_file()).unwrap()),
+            ("lock replaced", |home| {
+                let other = home.root().join("other");
+                fs::write(&other, "").unwrap();
+                fs::rename(other, home.lock_file()).unwrap();
+            }),
+            ("store replaced", |home| {
+                fs::rename(home.store_dir(), home.root().join("old")).unwrap();
+                furnished(home);
+            }),
+            ("store emptied", |home| fs::remove_file(home.store_dir().join("CURRENT")).unwrap()),
+        ];
+        for (what, happens) in ways {
+            let temp = tempfile::tempdir().unwrap();
+            let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+            let lock = Lock::take(&home, Use::Daemon).unwrap();
+            let premises = Premises::new(&home, &lock).unwrap();
+            assert_eq!(premises.check(), Ok(()), "without a store of its own");
+            furnished(&home);
+            premises.store_is_open();
+            assert_eq!(premises.check(), Ok(()));
+            happens(&home);
+            assert!(premises.check().is_err(), "{what}");
+        }
+    }
+}
