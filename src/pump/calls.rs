@@ -1,12 +1,17 @@
 //! The requests under way, and what the next link has to be told.
 //!
-//! A request is *waiting* until it is written to a link, then *sent* until its answer has come.
+//! A request is *waiting* until it is written to a link, then *sent* until its answer has come. In between the
+//! daemon gives a *receipt* for it, before it does it.
 //! When a link is lost, each sent request either waits again or is answered with an error that
 //! asks for a retry: see [`Calls::lost`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::message::{self, FromDaemon, Key, Request};
+use crate::daemon::hello::READ_METHOD;
 use cerebro_core::domain::limits::CALLS_IN_FLIGHT_MAX;
 
 /// Most subscriptions of one client; they stay under way and are not counted as calls.
@@ -28,6 +33,17 @@ const READING_TOOLS: [&str; 6] = [
 const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may or may not have been done. \
     Nothing is lost, and repeating is harmless: make the same call again.";
 
+/// How a link was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// The daemon said farewell: it has answered all that it read.
+    Farewell,
+    /// The daemon's end is closed: it reads no more.
+    Gone,
+    /// The pump gave it up. The daemon may live, and read on.
+    GivenUp,
+}
+
 /// What to do with a line of the daemon.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -44,6 +60,10 @@ struct Call {
     /// The line to send; dropped once sent when too many bytes are kept.
     line: Option<Vec<u8>>,
     sends: u8,
+    /// When it was sent last.
+    sent_at: Option<Instant>,
+    /// Whether the daemon gave a receipt for it since.
+    is_read: bool,
 }
 
 impl Call {
@@ -68,6 +88,11 @@ impl Call {
         let tool = self.request.tool.as_deref();
         asks.contains(&self.request.method.as_str()) || tool.is_some_and(|tool| READING_TOOLS.contains(&tool))
     }
+
+    /// When an answer is owed at the latest, if one is.
+    fn due_at(&self, patience: Duration) -> Option<Instant> {
+        self.sent_at.filter(|_| !self.is_subscription()).map(|at| at + patience)
+    }
 }
 
 /// The handshake of the eras before 2026-07-28, to be played again on every further link.
@@ -90,6 +115,8 @@ pub struct Calls {
     /// Subscriptions whose second acknowledgement the client must not see.
     renewed: HashSet<Key>,
     is_linked: bool,
+    /// Whether the daemon of the link gives receipts.
+    gives_receipts: bool,
     last_order: u64,
     subscriptions: usize,
     kept_bytes: usize,
@@ -121,9 +148,10 @@ impl Calls {
         self.is_linked
     }
 
-    /// Notes that there is a link now.
-    pub fn linked(&mut self) {
+    /// Notes that there is a link now, to a daemon that gives receipts or one of an earlier version.
+    pub fn linked(&mut self, gives_receipts: bool) {
         self.is_linked = true;
+        self.gives_receipts = gives_receipts;
     }
 
     /// Takes a request that is to be sent.
@@ -148,7 +176,8 @@ impl Calls {
         self.subscriptions += usize::from(is_subscription);
         self.kept_bytes += line.len();
         self.waiting.insert(self.last_order, key.clone());
-        let call = Call { order: self.last_order, request, line: Some(line), sends: 0 };
+        let order = self.last_order;
+        let call = Call { order, request, line: Some(line), sends: 0, sent_at: None, is_read: false };
         self.under_way.insert(key, call);
         Ok(())
     }
@@ -172,15 +201,17 @@ impl Calls {
         Some((done.key.clone(), done.initialize.clone(), done.initialized.clone()))
     }
 
-    /// The waiting request that came first, which is now being sent. `None` when none waits or the
+    /// The waiting request that came first, which is sent `now`. `None` when none waits or the
     /// link is lost.
-    pub fn send_next(&mut self) -> Option<(Key, Vec<u8>)> {
+    pub fn send_next(&mut self, now: Instant) -> Option<(Key, Vec<u8>)> {
         if !self.is_linked {
             return None;
         }
         let (_, key) = self.waiting.pop_first()?;
         let call = self.under_way.get_mut(&key)?;
         call.sends = call.sends.saturating_add(1);
+        call.sent_at = Some(now);
+        call.is_read = false;
         if call.sends > 1 && call.is_subscription() {
             self.renewed.insert(key.clone());
         }
@@ -199,6 +230,7 @@ impl Calls {
         let Some(call) = self.under_way.get_mut(key) else { return };
         if call.has_sends_left() {
             self.waiting.insert(call.order, key.clone());
+            call.sent_at = None;
             if call.line.is_none() {
                 self.kept_bytes += line.len();
                 call.line = Some(line);
@@ -210,6 +242,12 @@ impl Calls {
     pub fn received(&mut self, line: &[u8]) -> Fate {
         match FromDaemon::parse(line) {
             FromDaemon::Answer { key, is_error } => self.answered(&key, is_error, line),
+            FromDaemon::Message { method } if method == READ_METHOD => {
+                if let Some(call) = message::receipt(line).and_then(|key| self.under_way.get_mut(&key)) {
+                    call.is_read = true;
+                }
+                Fate::Swallow
+            }
             FromDaemon::Message { method } if method == ACKNOWLEDGED => {
                 let is_repeated = message::subscription(line).is_some_and(|key| self.renewed.remove(&key));
                 if is_repeated { Fate::Swallow } else { Fate::Forward }
@@ -220,7 +258,8 @@ impl Calls {
     }
 
     fn answered(&mut self, key: &Key, is_error: bool, line: &[u8]) -> Fate {
-        let Some(call) = self.remove(key) else { return Fate::Forward };
+        // Cancelled by the client, or answered by the pump already.
+        let Some(call) = self.remove(key) else { return Fate::Swallow };
         if call.request.method == INITIALIZE {
             match &mut self.handshake {
                 Some(handshake) if !is_error => handshake.is_answered = true,
@@ -235,19 +274,46 @@ impl Calls {
         Fate::Forward
     }
 
-    /// Notes that the link is lost and returns the answers that this gives. What the daemon left
-    /// `unread`, because it said farewell or was gone when it was sent, is sent again.
-    pub fn lost(&mut self, unread: bool) -> Vec<String> {
+    /// Notes that the link is lost and returns the answers that this gives. Sent again is what only asks, and what
+    /// was certainly not done: a request without a receipt, once nobody reads it any more.
+    pub fn lost(&mut self, end: LinkEnd) -> Vec<String> {
         self.is_linked = false;
         self.renewed.clear();
-        for (key, call) in &self.under_way {
-            if call.line.is_some() && call.has_sends_left() && (unread || call.only_asks()) {
+        let gives_receipts = self.gives_receipts;
+        let is_undone = |call: &Call| match end {
+            LinkEnd::GivenUp => false,
+            LinkEnd::Farewell if !gives_receipts => true,
+            LinkEnd::Farewell | LinkEnd::Gone => gives_receipts && !call.is_read,
+        };
+        for (key, call) in &mut self.under_way {
+            if call.line.is_some() && call.has_sends_left() && (is_undone(call) || call.only_asks()) {
                 self.waiting.insert(call.order, key.clone());
+                call.sent_at = None;
             }
         }
         let keys: Vec<_> = self.under_way.iter().map(|(key, call)| (call.order, key.clone())).collect();
         let sent = keys.into_iter().filter(|(order, _)| !self.waiting.contains_key(order)).collect();
         self.answer_all(sent, INTERRUPTED, true)
+    }
+
+    /// When the next answer is owed at the latest, of a daemon that may take `patience` for each.
+    pub fn next_due(&self, patience: Duration) -> Option<Instant> {
+        self.under_way.values().filter_map(|call| call.due_at(patience)).min()
+    }
+
+    /// Gives up the requests whose answer was owed before `now` and returns the answers. A late one of the daemon
+    /// is swallowed.
+    pub fn expire(&mut self, now: Instant, patience: Duration) -> Vec<String> {
+        let is_late = |call: &Call| call.due_at(patience).is_some_and(|due| due <= now);
+        let late = self.under_way.iter().filter(|(_, call)| is_late(call));
+        let late = late.map(|(key, call)| (call.order, key.clone())).collect();
+        let text = format!(
+            "Cerebro's daemon has not answered this call within {} s, so it may or may not have been done, or may \
+             be done yet. Repeating is harmless: make the same call again; if that fails too, tell the user to run \
+             `cerebro doctor`.",
+            patience.as_secs()
+        );
+        self.answer_all(late, &text, true)
     }
 
     /// Gives up the requests that wait, because no daemon can be reached, and returns the answers. What
@@ -296,8 +362,13 @@ mod tests {
     }
 
     fn send_all(calls: &mut Calls) -> Vec<Key> {
-        calls.linked();
-        std::iter::from_fn(|| calls.send_next().map(|(key, _)| key)).collect()
+        calls.linked(true);
+        std::iter::from_fn(|| calls.send_next(Instant::now()).map(|(key, _)| key)).collect()
+    }
+
+    fn read(calls: &mut Calls, id: u32) {
+        let line = json!({"jsonrpc": "2.0", "method": READ_METHOD, "params": {"id": id}}).to_string();
+        assert_eq!(calls.received(line.as_bytes()), Fate::Swallow);
     }
 
     fn answer(calls: &mut Calls, id: u32, result: Value) -> Fate {
@@ -312,8 +383,9 @@ mod tests {
         add(&mut calls, 2, "resources/list", json!({}));
         let listen = add(&mut calls, 3, "subscriptions/listen", json!({}));
         assert_eq!(send_all(&mut calls).len(), 4);
+        (0..=3).for_each(|id| read(&mut calls, id));
         let answers: Vec<Value> =
-            calls.lost(false).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            calls.lost(LinkEnd::Gone).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(answers.len(), 2);
         assert_eq!(answers[0]["id"], 1);
         assert_eq!(answers[0]["result"]["isError"], true);
@@ -321,8 +393,65 @@ mod tests {
         assert_eq!(answers[0]["result"]["structuredContent"]["error"], INTERRUPTED);
         assert_eq!(answers[1]["id"], 2);
         assert_eq!(answers[1]["error"]["code"], -32_000);
-        assert!(calls.needs_link() && calls.send_next().is_none());
+        assert!(calls.needs_link() && calls.send_next(Instant::now()).is_none());
         assert_eq!(send_all(&mut calls), [initialize, listen]);
+    }
+
+    /// Which calls are sent again: one with a receipt, one without.
+    #[test]
+    fn only_what_was_certainly_not_done_is_sent_again() {
+        for (end, gives_receipts, again) in [
+            (LinkEnd::Gone, true, &["unread"][..]),
+            (LinkEnd::Gone, false, &[]),
+            (LinkEnd::Farewell, true, &["unread"]),
+            (LinkEnd::Farewell, false, &["read", "unread"]),
+            (LinkEnd::GivenUp, true, &[]),
+            (LinkEnd::GivenUp, false, &[]),
+        ] {
+            let mut calls = Calls::default();
+            let keys = [1, 2].map(|id| add(&mut calls, id, "tools/call", json!({"name": "mem_save"})));
+            calls.linked(gives_receipts);
+            while calls.send_next(Instant::now()).is_some() {}
+            if gives_receipts {
+                read(&mut calls, 1);
+            }
+            let answered = calls.lost(end).len();
+            let sent = send_all(&mut calls);
+            let names: Vec<&str> =
+                sent.iter().map(|key| if *key == keys[0] { "read" } else { "unread" }).collect();
+            assert_eq!(names, again, "{end:?} {gives_receipts}");
+            assert_eq!(answered, 2 - again.len(), "{end:?} {gives_receipts}");
+        }
+    }
+
+    #[test]
+    fn a_receipt_counts_for_one_sending() {
+        let mut calls = Calls::default();
+        add(&mut calls, 1, "tools/call", json!({"name": "mem_search"}));
+        send_all(&mut calls);
+        read(&mut calls, 1);
+        assert!(calls.lost(LinkEnd::Gone).is_empty());
+        let key = send_all(&mut calls).remove(0);
+        assert!(!calls.under_way[&key].is_read);
+    }
+
+    #[test]
+    fn an_answer_that_is_owed_too_long_is_given_here() {
+        const PATIENCE: Duration = Duration::from_secs(150);
+        let mut calls = Calls::default();
+        let start = Instant::now();
+        add(&mut calls, 1, "tools/call", json!({"name": "mem_save"}));
+        add(&mut calls, 2, "subscriptions/listen", json!({}));
+        assert_eq!(calls.next_due(PATIENCE), None, "nothing is sent yet");
+        calls.linked(true);
+        while calls.send_next(start).is_some() {}
+        assert_eq!(calls.next_due(PATIENCE), Some(start + PATIENCE));
+        assert!(calls.expire(start + PATIENCE - Duration::from_millis(1), PATIENCE).is_empty());
+        let answers = calls.expire(start + PATIENCE, PATIENCE);
+        assert_eq!(answers.len(), 1);
+        assert!(answers[0].contains("within 150 s") && answers[0].contains("may or may not"), "{answers:?}");
+        assert!(calls.is_idle() && calls.next_due(PATIENCE).is_none(), "a subscription is never late");
+        assert_eq!(answer(&mut calls, 1, json!({})), Fate::Swallow, "the client has an answer");
     }
 
     #[test]
@@ -333,10 +462,10 @@ mod tests {
             assert_eq!(send_all(&mut calls), keys);
             assert!(!calls.is_idle());
             if calls.under_way.values().all(|call| call.sends < SENDS_MAX) {
-                assert_eq!(calls.lost(true), [""; 0]);
+                assert_eq!(calls.lost(LinkEnd::Farewell), [""; 0]);
             }
         }
-        assert_eq!(calls.lost(true).len(), 3);
+        assert_eq!(calls.lost(LinkEnd::Farewell).len(), 3);
         assert!(calls.is_idle());
         assert_eq!(calls.kept_bytes, 0);
     }
@@ -380,7 +509,7 @@ mod tests {
         assert!(!calls.has_room());
         assert!(calls.kept_bytes <= KEPT_BYTES_MAX);
         let kept = calls.under_way.values().filter(|call| call.line.is_some()).count();
-        assert_eq!(calls.lost(true).len(), CALLS_IN_FLIGHT_MAX - kept);
+        assert_eq!(calls.lost(LinkEnd::Farewell).len(), CALLS_IN_FLIGHT_MAX - kept);
         assert_eq!(calls.unreachable("no", false).len(), kept);
         assert!(calls.is_idle() && calls.kept_bytes == 0);
     }
@@ -406,7 +535,7 @@ mod tests {
         send_all(&mut calls);
         assert_eq!(calls.received(acknowledged.as_bytes()), Fate::Forward);
         for _ in 0..2 * SENDS_MAX {
-            assert!(calls.lost(false).is_empty() && !calls.needs_link() && calls.is_idle());
+            assert!(calls.lost(LinkEnd::Gone).is_empty() && !calls.needs_link() && calls.is_idle());
             send_all(&mut calls);
             assert_eq!(calls.received(acknowledged.as_bytes()), Fate::Swallow);
         }

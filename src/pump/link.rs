@@ -16,6 +16,8 @@ const PIPE_BYTES: usize = 64 * 1024;
 pub struct Link {
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Whether the other side tells of each request that it has read.
+    pub gives_receipts: bool,
 }
 
 /// Why there is no link.
@@ -55,7 +57,11 @@ impl Dial for ToDaemon {
         let connection = client::connect(&self.home, &hello, Autostart::Yes)
             .await
             .map_err(|error| Unreachable { reason: error.to_string(), is_lasting: error.is_lasting() })?;
-        Ok(Link { reader: Box::new(connection.reader), writer: Box::new(connection.writer) })
+        Ok(Link {
+            reader: Box::new(connection.reader),
+            writer: Box::new(connection.writer),
+            gives_receipts: connection.daemon.gives_receipts,
+        })
     }
 }
 
@@ -72,6 +78,6 @@ impl<S: Serve> Dial for ToServed<S> {
         let served = self.served.clone();
         tokio::spawn(async move { served.serve(hello, theirs).await });
         let (reader, writer) = tokio::io::split(ours);
-        Ok(Link { reader: Box::new(reader), writer: Box::new(writer) })
+        Ok(Link { reader: Box::new(reader), writer: Box::new(writer), gives_receipts: true })
     }
 }

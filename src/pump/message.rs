@@ -213,6 +213,12 @@ pub fn started_session(answer: &[u8]) -> Option<String> {
     Some(result.get("structuredContent")?.get("session_id")?.as_str()?.to_owned())
 }
 
+/// The request that a receipt is for.
+pub fn receipt(line: &[u8]) -> Option<Key> {
+    let message: Value = serde_json::from_slice(line).ok()?;
+    Key::of(message.get("params")?.get("id")?)
+}
+
 /// The request that a notification of a subscription belongs to.
 pub fn subscription(line: &[u8]) -> Option<Key> {
     let message: Value = serde_json::from_slice(line).ok()?;

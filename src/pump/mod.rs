@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::calls::{Calls, Fate};
+use self::calls::{Calls, Fate, LinkEnd};
 use self::line::{Line, LineReader, repair};
 use self::link::{Dial, Link, ToDaemon, ToServed, Unreachable};
 use self::message::{FromClient, FromDaemon, Key};
@@ -31,10 +31,13 @@ use crate::{
     platform,
 };
 use cerebro_core::domain::SessionId;
-use cerebro_core::domain::limits::LINE_BYTES_MAX;
+use cerebro_core::domain::limits::{LINE_BYTES_MAX, SOCKET_LINE_BYTES_MAX};
 
-/// Longest line of the daemon: an answer may carry the longest content in both its halves.
-const ANSWER_BYTES_MAX: usize = 4 * LINE_BYTES_MAX;
+/// How long the daemon may take for one call, and to take one line. The slowest that are known wait a minute for the
+/// store to open, or for an index to be built, and another one for a statement.
+const CALL_MAX: Duration = Duration::from_secs(150);
+/// How long a lost link may take to end on the other side too.
+const LINK_CLOSE_MAX: Duration = Duration::from_secs(5);
 /// How long calls under way may take after the client has closed its output.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 /// How long a new daemon may take to answer the replayed handshake.
@@ -69,10 +72,10 @@ pub enum PumpError {
 /// # Errors
 /// [`PumpError::Signals`]; a daemon that cannot be reached is told to the client instead.
 pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
-    let dial = ToDaemon { home: home.clone(), hello: hello(options) };
+    let dial = ToDaemon { home: home.clone(), hello: hello(options).await };
     let termination = platform::termination().map_err(PumpError::Signals)?;
     tokio::select! {
-        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial) => {}
+        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial, CALL_MAX) => {}
         () = termination => {}
     }
     Ok(())
@@ -91,9 +94,9 @@ pub async fn run_standalone<S: Serve>(
     let termination = platform::termination().map_err(PumpError::Signals)?;
     let control = daemon::control_of(home, &lock)?;
     let served = make(control.clone());
-    let dial = ToServed { served: served.clone(), hello: hello(options) };
+    let dial = ToServed { served: served.clone(), hello: hello(options).await };
     tokio::select! {
-        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial) => {}
+        () = pump(tokio::io::stdin(), tokio::io::stdout(), dial, CALL_MAX) => {}
         () = control.stopping() => {}
         () = termination => {}
     }
@@ -101,16 +104,19 @@ pub async fn run_standalone<S: Serve>(
     Ok(())
 }
 
-fn hello(options: PumpOptions) -> Hello {
-    Hello {
+async fn hello(options: PumpOptions) -> Hello {
+    let hello = Hello {
         project: options.project,
         minted_session: Some(SessionId::random().as_str().to_owned()),
+        wants_receipts: true,
         ..Hello::of_this_process(Role::Agent)
-    }
+    };
+    hello.located().await
 }
 
-/// Carries lines until the client is gone.
-async fn pump<I, O, D>(input: I, output: O, dial: D)
+/// Carries lines until the client is gone. Calls that the daemon does not answer within `patience` are answered
+/// here.
+async fn pump<I, O, D>(input: I, output: O, dial: D, patience: Duration)
 where
     I: AsyncRead + Unpin,
     O: AsyncWrite + Send + Unpin + 'static,
@@ -119,13 +125,15 @@ where
     let shared = Arc::new(Shared {
         calls: Mutex::default(),
         changed: Notify::new(),
+        sent: Notify::new(),
         output: tokio::sync::Mutex::new(output),
         output_broken: CancellationToken::new(),
     });
     let broken = shared.output_broken.clone();
-    let mut upstream = Upstream { shared, dial, link: None };
+    let mut upstream = Upstream { shared: Arc::clone(&shared), dial, link: None, patience };
     tokio::select! {
         () = upstream.run(LineReader::new(input, LINE_BYTES_MAX)) => {}
+        () = shared.answer_for_the_late(patience) => {}
         () = broken.cancelled() => {}
     }
 }
@@ -135,6 +143,8 @@ struct Shared<O> {
     calls: Mutex<Calls>,
     /// An answer has come, or the link is lost.
     changed: Notify,
+    /// A request was sent.
+    sent: Notify,
     output: tokio::sync::Mutex<O>,
     output_broken: CancellationToken,
 }
@@ -163,24 +173,50 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    /// Carries the lines of one link to the client until the link is lost.
-    async fn carry_down(&self, mut reader: LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>) {
-        let unread = loop {
-            match reader.next().await {
-                Ok(Some(Line::Whole(line))) if is_farewell(&line) => break true,
+    /// Answers in place of a daemon that does not, for as long as the pump runs.
+    async fn answer_for_the_late(&self, patience: Duration) {
+        loop {
+            let due = self.calls().next_due(patience);
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => self.sent.notified().await,
+            }
+            let answers = self.calls().expire(Instant::now(), patience);
+            if !answers.is_empty() {
+                self.answer_all(answers).await;
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Carries the lines of one link to the client until the link is lost, or given up.
+    async fn carry_down(
+        &self,
+        mut reader: LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
+        given_up: CancellationToken,
+    ) {
+        let end = loop {
+            let line = tokio::select! {
+                line = reader.next() => line,
+                () = given_up.cancelled() => break LinkEnd::GivenUp,
+            };
+            match line {
+                Ok(Some(Line::Whole(line))) if is_farewell(&line) => break LinkEnd::Farewell,
                 Ok(Some(Line::Whole(line))) => {
                     if self.calls().received(&line) == Fate::Forward {
                         self.answer(line).await;
                     }
                     self.changed.notify_one();
                 }
-                // The kernel says so when a process ends that has not read what was sent to it: what is
-                // under way came too late for it.
-                Err(error) => break error.kind() == std::io::ErrorKind::ConnectionReset,
-                Ok(_) => break false,
+                Ok(Some(Line::TooLong(length))) => {
+                    tracing::warn!(length, "gives up a daemon whose answer is longer than any");
+                    break LinkEnd::GivenUp;
+                }
+                // However the other end was closed, by a process that left or by the kernel.
+                Ok(None) | Err(_) => break LinkEnd::Gone,
             }
         };
-        let answers = self.calls().lost(unread);
+        let answers = self.calls().lost(end);
         self.answer_all(answers).await;
         self.changed.notify_one();
     }
@@ -191,10 +227,11 @@ fn is_farewell(line: &[u8]) -> bool {
     line.len() < 200 && FromDaemon::parse(line) == FromDaemon::Message { method: FAREWELL_METHOD.to_owned() }
 }
 
-/// An open link: its writing end, and the task that reads from it.
+/// An open link: its writing end, the task that reads from it, and what makes that task give it up.
 struct Open {
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     down: JoinHandle<()>,
+    given_up: CancellationToken,
 }
 
 /// The direction from the client to the daemon.
@@ -202,6 +239,8 @@ struct Upstream<O, D> {
     shared: Arc<Shared<O>>,
     dial: D,
     link: Option<Open>,
+    /// How long the daemon may take to take a line.
+    patience: Duration,
 }
 
 impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
@@ -259,8 +298,9 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
 
     /// Sends what is not a request. It belongs to the present link; without one it is of no use.
     async fn send_along(&mut self, line: Vec<u8>) {
-        if self.shared.calls().is_linked() {
-            self.write(line).await;
+        if self.shared.calls().is_linked() && !self.write(line).await {
+            // Half a line may have gone out, and the next would be taken for the rest of it.
+            self.close().await;
         }
     }
 
@@ -287,7 +327,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
 
     async fn send_waiting(&mut self) {
         loop {
-            let Some((key, line)) = self.shared.calls().send_next() else { return };
+            let Some((key, line)) = self.shared.calls().send_next(Instant::now()) else { return };
+            self.shared.sent.notify_one();
             if !self.write(line.clone()).await {
                 self.shared.calls().unsent(&key, line);
                 // The other direction sees the same end, and tidies up.
@@ -303,14 +344,18 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             open.writer.write_all(&line).await?;
             open.writer.flush().await
         };
-        written.await.is_ok()
+        matches!(timeout(self.patience, written).await, Ok(Ok(())))
     }
 
-    /// Ends the present link and waits until what it owed is settled.
+    /// Ends the present link and waits until what it owed is settled. A daemon that does not end it too, because it
+    /// is stopped for instance, is given up.
     async fn close(&mut self) {
-        if let Some(Open { writer, down }) = self.link.take() {
+        if let Some(Open { writer, mut down, given_up }) = self.link.take() {
             drop(writer);
-            let _ = down.await;
+            if timeout(LINK_CLOSE_MAX.min(self.patience), &mut down).await.is_err() {
+                given_up.cancel();
+                let _ = down.await;
+            }
         }
     }
 
@@ -319,8 +364,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
     async fn open(&mut self) -> Result<(), Unreachable> {
         self.close().await;
         let session = self.shared.calls().session();
-        let Link { reader, mut writer } = self.dial.dial(session).await?;
-        let mut reader = LineReader::new(reader, ANSWER_BYTES_MAX).whole_lines();
+        let Link { reader, mut writer, gives_receipts } = self.dial.dial(session).await?;
+        let mut reader = LineReader::new(reader, SOCKET_LINE_BYTES_MAX).whole_lines();
         let replay = self.shared.calls().replay();
         if let Some((key, initialize, initialized)) = replay {
             let replayed = timeout(
@@ -338,10 +383,11 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
                 }
             }
         }
-        self.shared.calls().linked();
-        let shared = self.shared.clone();
-        let down = tokio::spawn(async move { shared.carry_down(reader).await });
-        self.link = Some(Open { writer, down });
+        self.shared.calls().linked(gives_receipts);
+        let given_up = CancellationToken::new();
+        let (shared, end) = (Arc::clone(&self.shared), given_up.clone());
+        let down = tokio::spawn(async move { shared.carry_down(reader, end).await });
+        self.link = Some(Open { writer, down, given_up });
         Ok(())
     }
 }
@@ -367,4 +413,52 @@ async fn replay_handshake(
         writer.write_all(&[line.as_slice(), b"\n"].concat()).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, DuplexStream, duplex, split};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    /// A daemon that answers nothing and holds `bytes` of what it is told.
+    struct Hung {
+        bytes: usize,
+        links: Vec<DuplexStream>,
+    }
+
+    impl Dial for Hung {
+        async fn dial(&mut self, _: Option<String>) -> Result<Link, Unreachable> {
+            let (near, far) = duplex(self.bytes);
+            self.links.push(far);
+            let (reader, writer) = split(near);
+            Ok(Link { reader: Box::new(reader), writer: Box::new(writer), gives_receipts: true })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_hangs_is_answered_for() {
+        for bytes in [64 * 1024, 8] {
+            let (mut agent, input) = duplex(64 * 1024);
+            let (output, answers) = duplex(64 * 1024);
+            let pump = tokio::spawn(pump(input, output, Hung { bytes, links: Vec::new() }, PATIENCE));
+            let mut answers = BufReader::new(answers).lines();
+            for id in 1..=2 {
+                let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                    "params": {"name": "mem_save", "arguments": {}}});
+                agent.write_all(format!("{call}\n").as_bytes()).await.unwrap();
+                let line = timeout(FINISH_MAX, answers.next_line()).await.unwrap().unwrap().unwrap();
+                let answer: Value = serde_json::from_str(&line).unwrap();
+                assert_eq!(
+                    (&answer["id"], &answer["result"]["isError"]),
+                    (&json!(id), &json!(true)),
+                    "{line}"
+                );
+            }
+            pump.abort();
+        }
+    }
 }

@@ -230,6 +230,36 @@ fn a_kill_in_the_middle_of_calls_is_a_retryable_error() {
     assert_eq!(agent.get(last).session(), "across the kill");
 }
 
+/// The daemon dies with some calls done, some read and some unread; the pump repeats the last only.
+#[test]
+fn a_call_that_was_done_is_not_done_again_by_the_pump() {
+    // Larger than what a socket holds, so that the daemon dies with unread calls in its queue.
+    let text = "A long text of many words, said again. ".repeat(3_000);
+    for round in 0..3 {
+        let home = Home::new();
+        let mut agent = home.agent();
+        agent.save("Before", "So that the store is open.");
+        let arguments =
+            |n: usize| json!({"title": format!("Call {round} {n}"), "content": format!("{n} {text}")});
+        let sent: Vec<u64> = (0..60).map(|n| agent.send("mem_save", arguments(n))).collect();
+        agent.reply(sent[round]);
+        home.kill_daemon();
+        for (n, id) in sent.iter().enumerate().filter(|(n, _)| *n != round) {
+            let result =
+                agent.answer_within(*id, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e:?}"));
+            let said = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+            if result["isError"] == true {
+                assert!(said.contains("again"), "call {n}: {said}");
+            } else {
+                assert_eq!(
+                    result["structuredContent"]["outcome"], "created",
+                    "call {n} was done twice: {said}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn both_eras_outlive_the_daemon() {
     let home = Home::new();
