@@ -138,6 +138,14 @@ impl Config {
             .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), reason: error.to_string() })
     }
 
+    /// The environment's variables that may hold a key or password: those that the file names, and the providers'
+    /// own by custom, since another provider can be chosen while a daemon runs.
+    pub fn variables(&self) -> Vec<&str> {
+        let by_custom = llm::Dialect::ALL.map(llm::Dialect::key_variable);
+        let by_name = [&self.embeddings.api_key_env, &self.relations.api_key_env, &self.remote.password_env];
+        by_custom.into_iter().chain(by_name.map(String::as_str)).filter(|name| !name.is_empty()).collect()
+    }
+
     /// What the use cases need of it.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -153,6 +161,19 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_variables_of_keys_are_those_of_the_file_and_the_usual_ones() {
+        let config: Config = toml::from_str(
+            "[embeddings]\napi_key_env = \"A\"\n[relations]\napi_key_env = \"B\"\n[remote]\npassword_env = \"C\"",
+        )
+        .unwrap();
+        let variables = config.variables();
+        for name in ["A", "B", "C", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OLLAMA_API_KEY"] {
+            assert!(variables.contains(&name), "{name}: {variables:?}");
+        }
+        assert!(!Config::default().variables().contains(&""));
+    }
 
     #[test]
     fn every_key_has_a_default_and_odd_ones_are_refused() {

@@ -1,6 +1,6 @@
 //! Starting a daemon that outlives its starter.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
@@ -17,6 +17,18 @@ use cerebro_models::embed::NO_TELEMETRY;
 const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
 /// How much of the log's end is looked at for its last line.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;
+
+/// Variables that a daemon keeps of whoever started it first: where things lie on this machine, its language and
+/// clock, the way out of its network, and what this program and its libraries read. Keys are kept by the names that
+/// the settings have for them. Everything else is that shell's own affair: a daemon lives for days and serves other
+/// shells too.
+const KEPT: [&str; 20] = [
+    "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+    "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE",
+];
+/// What the names of further ones begin with.
+const KEPT_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];
 
 /// The exit code of a starter that cannot use the settings: the next one could not either.
 pub const MISCONFIGURED: u8 = 4;
@@ -65,20 +77,31 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
 }
 
 /// Starts the daemon proper, for a process that then ends: the daemon is nobody's child. Some agents
-/// end the whole family of a server they started, and the daemon serves others too.
+/// end the whole family of a server they started, and the daemon serves others too. Of this process's environment
+/// it gets what [`KEPT`] names and the variables `named` by the settings.
 ///
 /// # Errors
 /// [`SpawnError::Program`]
-pub fn orphan(home: &Home) -> Result<(), SpawnError> {
+pub fn orphan(home: &Home, named: &[&str]) -> Result<(), SpawnError> {
     let program = platform::own_program()
         .map_err(|source| SpawnError::Program { program: "cerebro".into(), source })?;
     std::process::Command::new(&program)
         .args(["daemon", "run", "--detached", "--orphan", "--home"])
         .arg(home.root())
         .args(on_database(home))
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| is_kept(name, named)))
         .spawn()
         .map(drop)
         .map_err(|source| SpawnError::Program { program, source })
+}
+
+/// Whether a daemon keeps a variable of its starter's.
+fn is_kept(name: &OsStr, named: &[&str]) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    KEPT.contains(&name)
+        || named.contains(&name)
+        || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The option that names a database elsewhere, if one was asked for.
@@ -176,6 +199,20 @@ mod tests {
         assert_eq!(lacking(all).count(), 0, "begun again once and no more");
         let other = lacking(|_| Some("0".into())).collect::<Vec<_>>();
         assert_eq!(other, [NO_TELEMETRY]);
+    }
+
+    #[test]
+    fn only_what_a_daemon_needs_is_kept_of_the_environment() {
+        let named = ["MY_KEY"];
+        for name in
+            ["HOME", "PATH", "MY_KEY", "CEREBRO_DB_PASSWORD", "XDG_RUNTIME_DIR", "LC_CTYPE", "no_proxy"]
+        {
+            assert!(is_kept(OsStr::new(name), &named), "{name}");
+        }
+        for name in ["GITHUB_TOKEN", "MY_KEY_2", "AWS_SECRET_ACCESS_KEY", "PIP_INDEX_URL", "OLDPWD", "HOMES"]
+        {
+            assert!(!is_kept(OsStr::new(name), &named), "{name}");
+        }
     }
 
     #[test]

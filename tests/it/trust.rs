@@ -122,3 +122,24 @@ fn the_default_home_is_closed_where_only_settings_are_in_it() {
     finish(home.bare_command().arg("stats")).success();
     assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
 }
+
+#[test]
+fn a_daemon_does_not_keep_what_only_its_starter_needs() {
+    let home = Home::with_config("[relations]\napi_key_env = \"KEY_BY_NAME\"\n");
+    let kept =
+        [("KEY_BY_NAME", "k1"), ("OPENAI_API_KEY", "k2"), ("CEREBRO_LOG", "info"), ("HTTPS_PROXY", "k3")];
+    let left = [("GITHUB_TOKEN", "secret"), ("AWS_SESSION_TOKEN", "secret"), ("PIP_INDEX_URL", "secret")];
+    let mut pump = home.pump().project("demo");
+    for (name, value) in kept.iter().chain(&left) {
+        pump = pump.env(name, value);
+    }
+    let mut agent = pump.start();
+    agent.save("Any", "To have a daemon.");
+    let environment = fs::read_to_string(format!("/proc/{}/environ", home.daemon_pid())).unwrap();
+    let has = |name: &str, value: &str| environment.split('\0').any(|set| set == format!("{name}={value}"));
+    for (name, value) in kept {
+        assert!(has(name, value), "{name} is missing");
+    }
+    assert!(has("HOME", home.user().to_str().unwrap()) && environment.contains("PATH="), "{environment}");
+    assert!(!environment.contains("secret"), "{environment}");
+}

@@ -90,7 +90,7 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let settings = config.settings_in(&home).map_err(misconfigured)?;
     // Only now, so that whoever waits for the daemon hears of settings that it cannot use.
     if is_starter {
-        return daemon::spawn::orphan(&home).map_err(Error::user);
+        return daemon::spawn::orphan(&home, &config.variables()).map_err(Error::user);
     }
     daemon::spawn::with_settings().map_err(Error::user)?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
