@@ -235,10 +235,7 @@ fn a_store_locked_by_another_program_is_told_and_waited_for() {
     let id = agent.save("Behind the lock", "Still here.");
     home.run(&["daemon", "stop"]).success();
     wait_for("the daemon to leave", || home.daemons().is_empty().then_some(()));
-    let path = files(&home.data().join("store")).into_iter().find(|path| path.ends_with("LOCK"));
-    let path = path.expect("RocksDB keeps a file LOCK");
-    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let file = hold_store(&home);
     let store = home.data().to_str().unwrap().to_owned();
     assert_says(home.data(), &home.user(), &[&store, "process"]);
     drop(file);
@@ -249,6 +246,29 @@ fn a_store_locked_by_another_program_is_told_and_waited_for() {
     assert_eq!(whole["structuredContent"]["content"], "Still here.", "{whole}");
 }
 
+/// Holds the database as another process that has it open would.
+fn hold_store(home: &Home) -> fs::File {
+    let path = files(&home.data().join("store")).into_iter().find(|path| path.ends_with("LOCK"));
+    let path = path.expect("RocksDB keeps a file LOCK");
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    file
+}
+
+#[test]
+fn a_daemon_that_waits_for_its_store_can_be_stopped() {
+    let home = Home::new();
+    home.agent().save("Behind the lock", "Still here.");
+    home.run(&["daemon", "stop"]).success();
+    let file = hold_store(&home);
+    home.run(&["daemon", "start"]).success();
+    wait_for("the daemon to meet the lock", || home.log_tail().contains("waits for the store").then_some(()));
+    home.run(&["daemon", "stop"]).success();
+    assert_eq!(home.daemons(), Vec::<u32>::new());
+    drop(file);
+    assert_eq!(home.agent().search("behind the lock").len(), 1);
+}
+
 /// As when the daemon before has released the home and its database is still closing.
 #[test]
 fn a_store_that_is_let_go_in_a_moment_is_waited_for_without_a_word() {
@@ -256,9 +276,7 @@ fn a_store_that_is_let_go_in_a_moment_is_waited_for_without_a_word() {
     let mut agent = home.agent();
     let id = agent.save("Behind the lock", "Still here.");
     home.run(&["daemon", "stop"]).success();
-    let path = files(&home.data().join("store")).into_iter().find(|path| path.ends_with("LOCK"));
-    let file = fs::OpenOptions::new().read(true).write(true).open(path.unwrap()).unwrap();
-    fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let file = hold_store(&home);
     let request = agent.send("mem_get_observation", json!({"id": id}));
     wait_for("the daemon to meet the lock", || home.log_tail().contains("waits for the store").then_some(()));
     drop(file);
