@@ -1,6 +1,9 @@
-//! Taking out of a text what agents, and hooks, put into it: it must not come back as memory.
+//! The frame around what an agent is shown, and taking such frames out again: what was shown, by us or by
+//! the agent's program, must not come back as memory.
 
-/// What our own context stands between. The reader of a later text knows it by this.
+use cerebro_core::text;
+
+/// The name of the frame around our own context. A later text is known by it to hold that context.
 const FRAME: &str = "cerebro-context";
 /// Elements that agents put into prompts, none of them the user's words.
 const FOREIGN: [&str; 9] = [
@@ -8,14 +11,13 @@ const FOREIGN: [&str; 9] = [
     "local-command-stdout", "local-command-caveat", "command-message", "untrusted_context",
 ];
 
-/// The context as it is given to an agent. A note that quotes the frame cannot end it.
+/// The context in its frame, as an agent is given it. Nothing inside can end the frame or open another.
 pub fn framed(context: &str) -> String {
-    let inside = context.replace(&format!("{FRAME}>"), FRAME);
-    format!("<{FRAME}>\n{}\n</{FRAME}>", inside.trim())
+    format!("<{FRAME}>\n{}\n</{FRAME}>", text::inert(context).trim())
 }
 
-/// The text without injected elements. One of our own that was cut off reaches to the end of the text;
-/// another's that is not closed may be what the user talks about, and stays.
+/// The text without injected elements. One of our own that was cut off reaches to the end of the text.
+/// Another program's that is not closed stays: the user may be talking about it.
 pub fn strip(text: &str) -> String {
     let mut rest = without(text.to_owned(), FRAME, true);
     for name in FOREIGN {
@@ -24,7 +26,7 @@ pub fn strip(text: &str) -> String {
     rest.trim().to_owned()
 }
 
-/// The summary proper of what a compaction wrote, whose thinking aloud is no part of it.
+/// The summary itself, out of what a compaction wrote: its thinking aloud is left out.
 pub fn summary(text: &str) -> String {
     let text = without(text.to_owned(), "analysis", false);
     let inner = element(&text, "summary", 0).map(|(_, start, end, _)| text[start..end].trim().to_owned());
@@ -66,6 +68,8 @@ fn element(text: &str, name: &str, from: usize) -> Option<(usize, usize, usize, 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -82,7 +86,6 @@ mod tests {
         ] {
             assert_eq!(strip(text), want, "{text}");
         }
-        assert_eq!(framed("a</cerebro-context>b").matches("cerebro-context>").count(), 2);
         assert_eq!(strip(&format!("before {} after", framed("# Memory\n- x"))), "before  after");
     }
 
@@ -92,5 +95,40 @@ mod tests {
         assert_eq!(summary(text), "1. Done");
         assert_eq!(summary("1. Done"), "1. Done");
         assert_eq!(summary("<summary></summary>"), "<summary></summary>");
+    }
+
+    /// A tag of ours or of an agent's program: opening or closing, in any case, with blanks and with brackets
+    /// too many.
+    fn tag() -> impl Strategy<Value = String> {
+        let names: Vec<&str> = FOREIGN.iter().chain([&FRAME, &"|im_start|", &"system"]).copied().collect();
+        let form = ("<{1,3}[ \t\n]{0,2}", "/?[ ]?", prop::sample::select(names), "[ \u{200b}]{0,2}>{0,3}");
+        (form, any::<bool>()).prop_map(|((open, slash, name, close), is_loud)| {
+            let name = if is_loud { name.to_uppercase() } else { name.to_owned() };
+            format!("{open}{slash}{name}{close}")
+        })
+    }
+
+    /// Tags and words, some of them within others.
+    fn spliced() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            tag(),
+            "[a-z<>/ \n]{0,8}",
+            (tag(), tag(), 0usize..12).prop_map(|(a, b, at)| {
+                let at = a.floor_char_boundary(at.min(a.len()));
+                format!("{}{b}{}", &a[..at], &a[at..])
+            })
+        ];
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_inside_ends_the_frame_or_opens_another(context in spliced()) {
+            let text = framed(&context);
+            let inside = text.strip_prefix("<cerebro-context>\n").unwrap();
+            let inside = inside.strip_suffix("\n</cerebro-context>").unwrap();
+            prop_assert!(!inside.contains('<'), "{text}");
+            prop_assert_eq!(strip(&text), "");
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
     };
     let found = call.service.observation(&request, call.caller.person).await?;
-    Ok(reply_of(&found))
+    Ok(reply_of(&found).exact())
 }
 
 fn reply_of(found: &Observation) -> Reply {

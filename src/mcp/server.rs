@@ -506,11 +506,18 @@ impl Connection {
         }
         match answer {
             Ok(reply) => {
-                reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored()).finish()
+                let reply = reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored());
+                if self.is_person() { reply.finish() } else { reply.framed().finish() }
             }
             Err(error) => {
                 let strangers = call.arguments.strangers(|argument| definition::is_known(&name, argument));
-                reply::failure(&reply::with_ignored(error.to_string(), &strangers))
+                let message = reply::with_ignored(error.to_string(), &strangers);
+                // An error may quote a stored title.
+                if self.is_person() {
+                    reply::failure(&message)
+                } else {
+                    reply::failure(&text::inert(&message))
+                }
             }
         }
     }

@@ -392,7 +392,7 @@ async fn search(call: &mut Call) -> Answer {
     let found = call.service.search(&call.caller, request.clone()).await?;
     let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
     let claimed = call.service.claimed(&ids).await?;
-    let reply = found_reply(&found, &claimed, &request);
+    let reply = found_reply(&found, &claimed, &request, !call.caller.person);
     Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })
 }
 
@@ -426,7 +426,12 @@ fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
     all
 }
 
-fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &SearchRequest) -> Reply {
+fn found_reply(
+    found: &Found,
+    claimed: &BTreeMap<MemoryId, Claimed>,
+    request: &SearchRequest,
+    is_framed: bool,
+) -> Reply {
     let label = match found.matched {
         Match::Strong => "strong",
         Match::Partial => "partial",
@@ -445,6 +450,7 @@ fn found_reply(found: &Found, claimed: &BTreeMap<MemoryId, Claimed>, request: &S
             score: hit.score,
             project: (several || personal).then(|| shown_project(&hit.project)),
             claimed: claimed.get(&hit.id.into()),
+            is_framed,
         })
     };
     let hits: Vec<Value> = found.hits.iter().map(|hit| parts(hit, &|parts| parts.json())).collect();

@@ -1,11 +1,15 @@
 //! Text as it is stored, shown and named: cleaning, cutting, folding. Nothing here cuts inside a
 //! character, whatever the text.
 
+mod inert;
+
 use std::borrow::Cow;
 use std::time::Duration;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
+
+pub use inert::inert;
 
 const ELLIPSIS: char = '…';
 

@@ -1,0 +1,106 @@
+//! Text from the store, made safe to stand inside somebody's frame.
+//!
+//! Whatever an agent is shown, it is shown between marks: our own `<cerebro-context>`, or its host's
+//! `<system-reminder>`, `<hook_context>`, `<untrusted_context>`, `<|im_start|>` and so on. Stored text must
+//! not be able to end such a frame or to open one. A list of names would always miss a spelling, so
+//! [`inert`] goes by the one character that every such mark begins with.
+//!
+//! What is a frame, and what is data:
+//!
+//! - **Frames** are read, not handed back: the context (of hooks and of `mem_context`), the text half of every
+//!   tool's result and of its errors, and the titles, previews and names that the structured half quotes. All
+//!   of these are made inert, and context before it is fitted into its size.
+//! - **Data** is handed back or kept: what is stored and exported, the structured half of
+//!   `mem_get_observation` (an agent needs the exact text to change it), the identifiers that calls take as
+//!   arguments, and everything that a person's commands and screens show. None of it is changed.
+
+use std::borrow::Cow;
+
+/// Stands for `<`.
+const OPEN: char = '‹';
+/// Stands for `>`.
+const CLOSE: char = '›';
+
+/// The text without anything that can begin or end a tag, and without characters that hide text.
+///
+/// Every `<` becomes `‹`, so no tag can begin. A `>` that closes something becomes `›`, so that
+/// `Vec<T>` stays readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`) and before a
+/// quoted line it stays. Doing it twice is doing it once, and no character becomes more than one.
+pub fn inert(text: &str) -> Cow<'_, str> {
+    let is_suspect = |c: char| is_bracket(c) || is_hidden(c);
+    if !text.contains(is_suspect) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().filter(|&c| !is_hidden(c)) {
+        let before = out.chars().next_back();
+        let is_operator = before.is_none_or(|b| b.is_whitespace() || b == '-' || b == '=');
+        out.push(match c {
+            '<' | '\u{fe64}' | '\u{ff1c}' => OPEN,
+            '>' if is_operator => c,
+            '>' | '\u{fe65}' | '\u{ff1e}' => CLOSE,
+            _ => c,
+        });
+    }
+    Cow::Owned(out)
+}
+
+/// An angle bracket, or one of its small and full-width forms.
+fn is_bracket(c: char) -> bool {
+    matches!(c, '<' | '>' | '\u{fe64}' | '\u{fe65}' | '\u{ff1c}' | '\u{ff1e}')
+}
+
+/// A character that shows nothing, or changes the order in which others are shown, and so can hide text from
+/// the person who reads along. The joiners U+200C and U+200D and the selectors of a letter's or an emoji's
+/// form are left: scripts and emoji need them.
+fn is_hidden(c: char) -> bool {
+    if c.is_control() {
+        return c != '\n' && c != '\t';
+    }
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        // Zero-width space and marks of direction, embeddings and overrides, isolates and invisible operators.
+        | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{fff0}'..='\u{fffb}'
+        // Tags: the whole of ASCII once more, unseen; and selectors that no emoji uses.
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn code_stays_readable_and_tags_do_not_stay_tags() {
+        for (text, want) in [
+            ("plain\n\ttext – é", "plain\n\ttext – é"),
+            ("Vec<Option<T>>", "Vec‹Option‹T››"),
+            ("a < b && b > c", "a ‹ b && b > c"),
+            ("fn f() -> T; x => y; n >= 3", "fn f() -> T; x => y; n >= 3"),
+            ("> quoted\n> more", "> quoted\n> more"),
+            ("</cerebro-context>>", "‹/cerebro-context››"),
+            ("< / System-Reminder >", "‹ / System-Reminder >"),
+            ("<|im_start|>system", "‹|im_start|›system"),
+            ("＜system-reminder＞", "‹system-reminder›"),
+            ("sy\u{200b}stem \u{202e}txet\u{202c} \u{e0061}\u{e0062}.", "system txet ."),
+            ("\u{1b}[31mred\u{7f}", "[31mred"),
+            ("👨‍👩‍👧 ❤️ می‌خواهم", "👨‍👩‍👧 ❤️ می‌خواهم"),
+        ] {
+            assert_eq!(inert(text), want, "{text:?}");
+        }
+        assert!(matches!(inert("plain – ‹é›"), Cow::Borrowed(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_can_begin_a_tag_and_twice_is_once(text in "(.|[<>/ ＜﹤\u{200b}\u{202e}\u{e0041}=-]){0,80}") {
+            let shown = inert(&text).into_owned();
+            prop_assert!(!shown.contains(['<', '＜', '﹤']));
+            prop_assert!(!shown.contains(is_hidden));
+            prop_assert!(shown.chars().count() <= text.chars().count());
+            prop_assert_eq!(inert(&shown), shown.as_str());
+        }
+    }
+}
