@@ -25,7 +25,7 @@ pub struct Config {
     /// `dedup_window = "15m"`: how long an equal save or prompt counts as a repetition.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub dedup_window: Duration,
-    /// `agent_hard_delete = true`: whether agents may destroy a memory for good.
+    /// `agent_hard_delete = false`: whether agents may destroy a memory for good.
     pub agent_hard_delete: bool,
     /// `idle_exit = "30m"`: when the daemon leaves without a call; `"0"` is never.
     #[serde(deserialize_with = "text::setting_of_duration")]
@@ -179,9 +179,9 @@ mod tests {
     fn every_key_has_a_default_and_odd_ones_are_refused() {
         assert_eq!(toml::from_str::<Config>("").unwrap(), Config::default());
         let config: Config =
-            toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = false").unwrap();
+            toml::from_str("idle_exit = \"1s\"\nrevisions_keep = 5\nagent_hard_delete = true").unwrap();
         assert_eq!(config.idle_exit, Duration::from_secs(1));
-        assert!(!config.settings().agent_hard_delete);
+        assert!(config.settings().agent_hard_delete && !Config::default().settings().agent_hard_delete);
         let config: Config = toml::from_str("[backup]\nevery = \"6h\"\ndir = \"/srv/b\"").unwrap();
         let plan = config.settings().backup;
         assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, 7));

@@ -168,7 +168,7 @@ const DEFINITIONS: [Definition; 13] = [
         title: "Delete memory",
         effect: Effect::Destroys,
         hot: false,
-        description: "Hides a memory; a person can restore it. hard destroys its text and revisions for good.",
+        description: "Hides a memory; a person can restore it. hard destroys its text and revisions for good, if the user allows it.",
         arguments: &[needs("id", Form::Text, "memory id"), takes("hard", Form::Flag, "default false")],
     },
     Definition {

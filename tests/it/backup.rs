@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::support::{Fickle, Home, Value, json, scaled, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, Value, json, scaled, wait_for};
 
 /// A home with something of every kind, and texts that are hard to quote.
 pub fn furnished() -> Home {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "first / café ' ` [ {", "directory": "/srv/work"}));
     let kept = agent

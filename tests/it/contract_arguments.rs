@@ -1,6 +1,6 @@
 //! Arguments are read kindly, and nothing is dropped in silence.
 
-use crate::support::{Agent, Home, Value, json};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
 
 fn ignored(agent: &mut Agent, tool: &str, arguments: Value) -> Vec<String> {
     let reply = agent.ok(tool, arguments);
@@ -14,7 +14,7 @@ fn ignored(agent: &mut Agent, tool: &str, arguments: Value) -> Vec<String> {
 
 #[test]
 fn other_names_of_an_id_are_understood() {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Named otherwise", "By older clients.");
     for name in ["id", "observation_id", "memory_id"] {

@@ -1,6 +1,6 @@
 //! What the contract says in passing, each of which a program gets wrong easily.
 
-use crate::support::{Agent, Home, Reply, Value, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Reply, Value, json, wait_for};
 
 const NOTES: &str = "not instructions";
 
@@ -15,7 +15,7 @@ fn token() -> String {
 
 #[test]
 fn a_summary_goes_with_the_memory_that_holds_it() {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let ended = agent.ok("mem_session_end", json!({"session_id": "s", "summary": "The quokka plan."}));
     let id = ended.str("memory_id").to_owned();
@@ -278,7 +278,7 @@ fn repetitions_are_seen_whatever_else_is_given() {
 
 #[test]
 fn a_purged_memory_is_not_called_restorable() {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Gone", "For good.");
     agent.ok("mem_delete", json!({"id": id, "hard": true}));

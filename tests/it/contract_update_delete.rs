@@ -1,6 +1,6 @@
 //! `mem_update` and `mem_delete`: revisions, conflicts, recoverable and final removal.
 
-use crate::support::{Home, assert_keys, json};
+use crate::support::{AGENTS_MAY_PURGE, Home, assert_keys, json};
 
 #[test]
 fn each_field_can_be_updated_alone() {
@@ -196,7 +196,7 @@ fn deleting_again_is_harmless() {
 
 #[test]
 fn a_purge_leaves_a_tombstone_without_text() {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Purged pangolin", "The pangolin rests.");
     agent.ok("mem_update", json!({"id": id, "content": "The pangolin wakes."}));
@@ -216,7 +216,7 @@ fn a_purge_leaves_a_tombstone_without_text() {
 
 #[test]
 fn a_deleted_memory_can_still_be_purged() {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     let id = agent.save("Soft, then hard", "The text of the okapi.");
     agent.ok("mem_delete", json!({"id": id}));
@@ -226,12 +226,13 @@ fn a_deleted_memory_can_still_be_purged() {
 }
 
 #[test]
-fn a_setting_leaves_purging_to_people() {
-    let home = Home::with_config("agent_hard_delete = false\n");
+fn purging_is_left_to_people() {
+    let home = Home::new();
     let mut agent = home.agent();
     let id = agent.save("Kept", "Agents may not purge this.");
     let said = agent.refused("mem_delete", json!({"id": id, "hard": true}));
     assert!(said.contains("cerebro ") && said.contains(&id), "no command for a person: {said}");
     assert_eq!(agent.get(&id)["content"], "Agents may not purge this.");
     assert_eq!(agent.ok("mem_delete", json!({"id": id}))["outcome"], "deleted");
+    assert_eq!(home.json(&["delete", &id, "--hard", "--yes"])["outcome"], "purged");
 }

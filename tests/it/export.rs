@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::hooks::hook;
-use crate::support::{Home, Value, json};
+use crate::support::{AGENTS_MAY_PURGE, Home, Value, json};
 
 /// A home with something of every kind.
 fn furnished() -> Home {
-    let home = Home::new();
+    let home = Home::with_config(AGENTS_MAY_PURGE);
     let mut agent = home.agent();
     agent.ok("mem_session_start", json!({"id": "first / café", "directory": "/srv/work"}));
     let kept = agent.save("Kept 語🦉", "Line one\n\tline two \"quoted\" \\ end");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Fickle, Home, json, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, json, wait_for};
 
 /// The files below a folder that hold any of the words, whatever their case.
 fn holders(dir: &Path, words: &[&str]) -> Vec<(PathBuf, String)> {
@@ -27,7 +27,7 @@ fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
     const WORDS: [&str; 6] =
         ["zebrafinch", "quokkalogue", "axolotlish", "narwhalesque", "okapi_engine", "tapirine"];
     let embedder = Fickle::start();
-    let home = Home::with_config(&embedder.config(""));
+    let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", embedder.config("")));
     let mut agent = home.agent();
     let kept = agent.save("The wombat stays", "Its text is kept in src/wombat.rs.");
     let saved = agent.ok(

@@ -1,6 +1,8 @@
 //! What relates memories: shared names, and the claims of a language model.
 
-use crate::support::{Agent, Fickle, Home, Provider, Scene, Value, alter, json, wait_for, word};
+use crate::support::{
+    AGENTS_MAY_PURGE, Agent, Fickle, Home, Provider, Scene, Value, alter, json, wait_for, word,
+};
 
 /// Waits until the worker has nothing to do.
 fn drained(home: &Home) {
@@ -71,7 +73,7 @@ fn memories_that_name_the_same_things_are_related() {
 #[test]
 fn what_is_deleted_is_no_neighbour_and_a_purge_takes_the_edges() {
     let provider = Fickle::start();
-    let home = Home::with_config(&provider.config(""));
+    let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", provider.config("")));
     let mut agent = home.agent();
     let (first, second) = pair(&mut agent);
     drained(&home);

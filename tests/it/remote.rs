@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Agent, Fickle, Home, Provider, Surreal, Value, finish, json, scaled, surreal, wait_for, word,
+    AGENTS_MAY_PURGE, Agent, Fickle, Home, Provider, Surreal, Value, finish, json, scaled, surreal, wait_for,
+    word,
 };
 
 /// How soon another daemon finds a save.
@@ -242,7 +243,8 @@ fn users_of_a_namespace_or_a_database_are_enough() {
     );
     for user in ["of_namespace", "of_database"] {
         for scheme in ["ws", "http"] {
-            let home = server.home_as(scheme, surreal::PASSWORD, &format!("user = \"{user}\""), "");
+            let home =
+                server.home_as(scheme, surreal::PASSWORD, &format!("user = \"{user}\""), AGENTS_MAY_PURGE);
             let mut agent = home.agent();
             assert_eq!(agent.search("wheatear"), [id.as_str()], "{user} over {scheme}");
             let own = agent.save(&format!("By {user} {scheme}"), &word(5));

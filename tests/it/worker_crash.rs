@@ -8,7 +8,7 @@ use cerebro_core::domain::{Project, Timestamp};
 use cerebro_store::{Store, StoredVector};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::support::{Fickle, Home, Mood, json, scaled, wait_for};
+use crate::support::{AGENTS_MAY_PURGE, Fickle, Home, Mood, json, scaled, wait_for};
 
 const ROUNDS: usize = 20;
 const PAGE: usize = 500;
@@ -148,7 +148,7 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
 #[test]
 fn purging_merging_and_importing_keep_vectors_true() {
     let provider = Fickle::start();
-    let home = Home::with_config(&provider.config(""));
+    let home = Home::with_config(&format!("{AGENTS_MAY_PURGE}{}", provider.config("")));
     let mut agent = home.agent();
     let ids: Vec<String> =
         (0..12).map(|n| agent.save(&format!("Title {n}"), &format!("Text {n}."))).collect();

@@ -78,7 +78,7 @@ use cerebro_store::{Committed, ProjectCount, Remote, Store};
 pub struct Settings {
     /// Window in which an equal save or prompt counts as a repetition.
     pub dedup_window: Duration,
-    /// Whether agents may purge.
+    /// Whether agents may purge; people always may.
     pub agent_hard_delete: bool,
     /// How many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
@@ -92,7 +92,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             dedup_window: limits::DEDUP_WINDOW,
-            agent_hard_delete: true,
+            agent_hard_delete: false,
             revisions_keep: 0,
             backup: backup::Plan::default(),
             remote: None,

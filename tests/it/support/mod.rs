@@ -39,6 +39,9 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 /// How often a condition is looked at while it is waited for.
 pub const GLANCE: Duration = Duration::from_millis(10);
 
+/// Settings that let agents purge, which by default only people may. Goes before every `[table]`.
+pub const AGENTS_MAY_PURGE: &str = "agent_hard_delete = true\n";
+
 /// The 13 tools, in the order of the contract.
 pub const TOOLS: [&str; 13] = [
     "mem_session_start", "mem_session_end", "mem_session_summary", "mem_context", "mem_save", "mem_update",
