@@ -11,6 +11,7 @@ mod output;
 mod request;
 mod table;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -89,7 +90,7 @@ pub fn main() -> ExitCode {
         Err(words) => {
             // Help and version are "errors" with the code 0; nobody is left to tell if this fails.
             let _ = words.print();
-            return ExitCode::from(u8::try_from(words.exit_code()).unwrap_or(error::Kind::Usage.exit_code()));
+            return ExitCode::from(refusal_code(words.exit_code(), std::env::args_os().skip(1)));
         }
     };
     // A line on a terminal full of screens would stand in them, and move them.
@@ -107,6 +108,37 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// The exit code for a command line that clap did not take, from clap's own.
+///
+/// To agents a hook that ends with 2 means "stop what the user asked for". So no spelling of a hook's command
+/// line ends with it, nor does the bare program, which is what an agent runs that drops a hook's arguments.
+fn refusal_code(of_clap: i32, arguments: impl Iterator<Item = OsString>) -> u8 {
+    match u8::try_from(of_clap) {
+        Ok(0) => 0,
+        _ if is_hook(arguments) => error::Kind::User.exit_code(),
+        _ => error::Kind::Usage.exit_code(),
+    }
+}
+
+/// Whether a command line, perhaps a broken one, is empty or asks for `hook`: no word stands before that but
+/// options and what may be their values.
+fn is_hook(arguments: impl Iterator<Item = OsString>) -> bool {
+    let (mut is_empty, mut may_be_value) = (true, false);
+    for argument in arguments {
+        is_empty = false;
+        let word = argument.to_string_lossy();
+        if word == "hook" {
+            return true;
+        }
+        let is_option = word.starts_with('-');
+        if !is_option && !may_be_value {
+            return false;
+        }
+        may_be_value = is_option;
+    }
+    is_empty
 }
 
 #[cfg(test)]
@@ -192,6 +224,27 @@ mod tests {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             assert_eq!(parsed.map_err(|error| error.exit_code()).err(), Some(2), "{line}");
         }
+    }
+
+    #[test]
+    fn no_hook_ends_with_the_code_that_stops_an_agent() {
+        let code = |line: &str, of_clap| refusal_code(of_clap, line.split_whitespace().map(OsString::from));
+        for line in [
+            "",
+            "hook --home",
+            "hook claude-code Stop --home",
+            "--home hook claude-code Stop",
+            "--no-such hook claude-code Stop",
+            "--home /x --db y hook --db",
+            "--json=1 hook codex Stop",
+        ] {
+            assert_eq!(code(line, 2), 1, "{line}");
+            assert_eq!(code(line, 0), 0, "{line}");
+        }
+        for line in ["search hook --no-such", "--home /x get", "--no-such", "no-such hook"] {
+            assert_eq!(code(line, 2), 2, "{line}");
+        }
+        assert_eq!(code("search --help", 0), 0);
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! What agents tell at moments of a session, and how they take an answer.
+//! The hooks of agents: what an agent reports at the moments of a session, and the answers that it reads.
 //!
-//! Each agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] makes of it
-//! what to do, [`said`] writes the answer as that agent reads it. Pure: the command does the rest.
+//! An agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] turns that into
+//! what to do, and [`said`] writes the answer in the agent's own form. Both are pure; the command does the I/O.
 //!
-//! What hooks store and what the agent itself stores must be of one session. Claude Code names it in the
-//! environment of its servers and Codex in each call's `_meta`, both by the id that their hooks have. Gemini
-//! CLI and OpenCode tell their servers nothing, so there a hook (of OpenCode, the plugin) completes the calls
-//! of a session's tools by the id. Cursor's hooks and calls stay of two sessions.
+//! What hooks store and what the agent itself stores must belong to one session. Claude Code passes the
+//! session's id in the environment of its servers and Codex in each call's `_meta`; it is the id that their
+//! hooks have too. Gemini CLI and OpenCode tell their servers nothing, so a hook (for OpenCode, the plugin)
+//! adds the id to the calls of tools that belong to a session. With Cursor, hooks and calls belong to two
+//! sessions.
 
 mod strip;
 
@@ -16,16 +17,8 @@ use serde_json::{Value, json};
 
 pub use strip::{framed, strip};
 
-/// The event by which Gemini CLI lets the arguments of a tool be completed.
+/// The event in which Gemini CLI lets a hook complete the arguments of a tool's call.
 pub const BEFORE_TOOL: &str = "BeforeTool";
-/// The events that each agent is to tell of.
-pub const EVENTS_OF_CLAUDE_CODE: [&str; 5] =
-    ["SessionStart", "UserPromptSubmit", "PostCompact", "Stop", "SessionEnd"];
-pub const EVENTS_OF_CODEX: [&str; 4] = ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"];
-pub const EVENTS_OF_GEMINI_CLI: [&str; 5] =
-    ["SessionStart", "BeforeAgent", "AfterAgent", BEFORE_TOOL, "SessionEnd"];
-pub const EVENTS_OF_CURSOR: [&str; 4] =
-    ["sessionStart", "beforeSubmitPrompt", "afterAgentResponse", "sessionEnd"];
 
 /// Tools that belong to a session, and the argument that names it.
 const SESSION_ARGUMENTS: [(&str, &str); 5] = [
@@ -36,7 +29,7 @@ const SESSION_ARGUMENTS: [(&str, &str); 5] = [
     ("mem_save", "session_id"),
 ];
 
-/// An agent that runs hooks.
+/// An agent that runs hooks. `setup` has the agents without hooks beside these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agent {
     ClaudeCode,
@@ -47,19 +40,36 @@ pub enum Agent {
 }
 
 impl Agent {
-    /// The agent of that name, as `cerebro setup` has it.
-    pub fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "claude-code" => Self::ClaudeCode,
-            "codex" => Self::Codex,
-            "gemini-cli" => Self::GeminiCli,
-            "opencode" => Self::OpenCode,
-            "cursor" => Self::Cursor,
-            _ => return None,
-        })
+    const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::Cursor];
+
+    /// The name on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::OpenCode => "opencode",
+            Self::Cursor => "cursor",
+        }
     }
 
-    /// What its MCP client calls itself, so that what hooks store and what the agent stores is one's.
+    /// The agent of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agent| agent.name() == name)
+    }
+
+    /// The events that its configuration names a hook for. `OpenCode` has a plugin, which chooses itself.
+    pub fn events(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["SessionStart", "UserPromptSubmit", "PostCompact", "Stop", "SessionEnd"],
+            Self::Codex => &["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"],
+            Self::GeminiCli => &["SessionStart", "BeforeAgent", "AfterAgent", BEFORE_TOOL, "SessionEnd"],
+            Self::OpenCode => &[],
+            Self::Cursor => &["sessionStart", "beforeSubmitPrompt", "afterAgentResponse", "sessionEnd"],
+        }
+    }
+
+    /// What its MCP client calls itself. Hooks store under the same name.
     pub fn client(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -71,7 +81,7 @@ impl Agent {
     }
 }
 
-/// What to do.
+/// What a hook is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// Answer with the context of the project.
@@ -80,15 +90,15 @@ pub enum Deed {
     Prompt(String),
     /// Keep the last message while there is no better summary.
     Message(String),
-    /// Keep what a compaction made of the session.
+    /// Keep the summary that a compaction made of the session.
     Compaction(String),
     /// The session has ended.
     End,
-    /// Answer with these arguments of a tool's call, completed by the session that it belongs to.
+    /// Answer with these arguments of a tool's call, to which the session was added.
     Bind(Value),
 }
 
-/// What an agent tells.
+/// What an agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub deed: Deed,
@@ -98,7 +108,7 @@ pub struct Event {
     pub cwd: Option<PathBuf>,
 }
 
-/// Reads what an agent tells. `None` when there is nothing to do.
+/// Reads what an agent reports. `None` when there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let text = |name: &str| input[name].as_str().filter(|text| !text.trim().is_empty());
     let kept = |name: &str| text(name).map(strip).filter(|text| !text.trim().is_empty());
@@ -118,7 +128,7 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     Some(Event { deed, session, cwd })
 }
 
-/// The completion of a tool call that belongs to a session and does not name it.
+/// Adds the session to a tool's call that belongs to one and does not name it.
 fn bind(input: &Value) -> Option<Deed> {
     let tool = input["tool_name"].as_str()?;
     let (_, argument) = SESSION_ARGUMENTS.into_iter().find(|(name, _)| tool.ends_with(name))?;
@@ -130,7 +140,7 @@ fn bind(input: &Value) -> Option<Deed> {
     Some(Deed::Bind(Value::Object(arguments)))
 }
 
-/// The context, framed, as the agent takes it.
+/// The context in its frame, in the form that the agent reads.
 pub fn said(agent: Agent, event: &str, context: &str) -> String {
     let text = framed(context);
     match agent {
@@ -143,7 +153,7 @@ pub fn said(agent: Agent, event: &str, context: &str) -> String {
     }
 }
 
-/// The completed arguments, as Gemini CLI takes them: all of them, since they replace the model's.
+/// The completed arguments in the form that Gemini CLI reads: all of them, since they replace the model's.
 pub fn bound(event: &str, arguments: &Value) -> String {
     json!({ "hookSpecificOutput": { "hookEventName": event, "tool_input": arguments } }).to_string()
 }

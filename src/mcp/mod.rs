@@ -3,9 +3,9 @@
 //! [`Server`] is what the daemon serves. It answers the handshake and the tool list at once, while the
 //! store opens behind it; only calls wait for the store.
 
+mod agent_hooks;
 mod arguments;
 mod definition;
-mod hooked;
 mod http;
 mod keep;
 mod live;

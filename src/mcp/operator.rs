@@ -7,8 +7,9 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::{
+    agent_hooks,
     arguments::ArgumentError,
-    hooked, http, keep,
+    http, keep,
     reply::{Reply, moment},
     server::Server,
     studio,
@@ -65,8 +66,8 @@ pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
     if let Some(answer) = http::answer(name, call).await {
         return answer;
     }
-    if let Some(step) = name.strip_prefix(hooked::PREFIX) {
-        return hooked::answer(step, call).await;
+    if let Some(step) = name.strip_prefix(agent_hooks::PREFIX) {
+        return agent_hooks::answer(step, call).await;
     }
     match name {
         "op_resolve" => resolve(call).await,

@@ -195,7 +195,7 @@ pub struct HitParts<'a> {
     pub is_framed: bool,
 }
 
-impl<'a> HitParts<'a> {
+impl HitParts<'_> {
     /// The structured half.
     pub fn json(&self) -> Value {
         self.fitting(|title, preview| {

@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
+    agent_hooks,
     arguments::Arguments,
     definition::{self, INSTRUCTIONS, TOOLS},
-    hooked,
     http::{self, HttpOptions},
     live::{self, Live, Seen},
     metrics::Metrics,
@@ -612,7 +612,7 @@ impl ServerHandler for Connection {
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
         let is_operation =
-            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(hooked::PREFIX);
+            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(agent_hooks::PREFIX);
         let tool = tracing::debug_span!("tool", name = %request.name);
         let arguments =
             tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });

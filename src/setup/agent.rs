@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::place::{Invocation, Places, is_on_path};
-use crate::hook;
+use crate::hook::{self, Agent as HookAgent};
 
 /// The tools that may run without asking: all but those that take something away.
 const ALLOWED: [&str; 12] = [
@@ -19,8 +19,10 @@ const ALLOWED: [&str; 12] = [
     "mem_suggest_topic_key", "mem_search", "mem_get_observation", "mem_timeline", "mem_save_prompt",
     "mem_stats",
 ];
-/// The text for an agent's instructions.
-pub const INSTRUCTIONS: &str = include_str!("../../prompt_template.md");
+/// The text for an agent's instructions: ten lines, since an agent reads them in every session.
+pub const INSTRUCTIONS: &str = include_str!("instructions.md");
+/// The long text, for people who want to tell their agents more.
+pub const GUIDE: &str = include_str!("../../prompt_template.md");
 /// The plugin through which OpenCode runs hooks; `COMMAND` stands for program and arguments.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
 /// The name of the server in every configuration.
@@ -47,7 +49,7 @@ pub struct Agent {
 /// All agents, in the order in which they are listed.
 pub static AGENTS: [Agent; 8] = [
     Agent {
-        name: "claude-code",
+        name: HookAgent::ClaudeCode.name(),
         title: "Claude Code",
         program: Some("claude"),
         folder: |places| places.named("CLAUDE_CONFIG_DIR", ".claude"),
@@ -55,7 +57,7 @@ pub static AGENTS: [Agent; 8] = [
         notes: &[],
     },
     Agent {
-        name: "codex",
+        name: HookAgent::Codex.name(),
         title: "Codex",
         program: Some("codex"),
         folder: |places| places.named("CODEX_HOME", ".codex"),
@@ -66,7 +68,7 @@ pub static AGENTS: [Agent; 8] = [
         )],
     },
     Agent {
-        name: "gemini-cli",
+        name: HookAgent::GeminiCli.name(),
         title: "Gemini CLI",
         program: Some("gemini"),
         folder: |places| places.home(".gemini"),
@@ -74,7 +76,7 @@ pub static AGENTS: [Agent; 8] = [
         notes: &[(Part::Server, "Gemini CLI starts MCP servers only in folders that you trust")],
     },
     Agent {
-        name: "opencode",
+        name: HookAgent::OpenCode.name(),
         title: "OpenCode",
         program: Some("opencode"),
         folder: |places| places.config().join("opencode"),
@@ -86,7 +88,7 @@ pub static AGENTS: [Agent; 8] = [
         )],
     },
     Agent {
-        name: "cursor",
+        name: HookAgent::Cursor.name(),
         title: "Cursor",
         program: Some("cursor"),
         folder: |places| places.home(".cursor"),
@@ -151,13 +153,12 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]), "env": {},
     });
     let rules = ALLOWED.map(|tool| rule(&["permissions", "allow"], format!("mcp__{NAME}__{tool}")));
-    let hooks = hook::EVENTS_OF_CLAUDE_CODE.map(|event| {
-        let arguments = invocation.arguments(&["hook", "claude-code", event]);
-        let command = json!({
-            "type": "command", "command": invocation.program(), "args": arguments, "timeout": HOOK_SECONDS,
-        });
-        hook(event, json!({ "hooks": [command] }), r#""hook","claude-code""#)
-    });
+    // One line, and no `args` beside it: a version that does not know `args` would run the bare program.
+    let hooks = hooks(
+        HookAgent::ClaudeCode,
+        invocation,
+        |_, line| json!({ "hooks": [{ "type": "command", "command": line, "timeout": HOOK_SECONDS }] }),
+    );
     vec![
         target(servers, Format::Json, [server(&["mcpServers"], entry)]),
         target(folder.join("settings.json"), Format::Json, rules.into_iter().chain(hooks)),
@@ -175,11 +176,11 @@ fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
             value: json!({ "approval_mode": "approve" }),
         },
     });
-    let hooks = hook::EVENTS_OF_CODEX.map(|event| {
-        let line = invocation.line(&["hook", "codex", event]);
-        let command = json!({ "type": "command", "command": line, "timeout": HOOK_SECONDS });
-        hook(event, json!({ "hooks": [command] }), " hook codex ")
-    });
+    let hooks = hooks(
+        HookAgent::Codex,
+        invocation,
+        |_, line| json!({ "hooks": [{ "type": "command", "command": line, "timeout": HOOK_SECONDS }] }),
+    );
     let config = [server(&["mcp_servers"], entry)].into_iter().chain(rules);
     vec![
         target(folder.join("config.toml"), Format::Toml, config),
@@ -191,22 +192,23 @@ fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
 fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".gemini");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
+    let rules = ALLOWED.map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
+    // Trust lets every tool of a server through, deletions too.
     let trust = Piece {
-        part: Part::Permissions,
+        part: Part::Former,
         content: Content::Entry { path: path(&["mcpServers", NAME, "trust"]), value: json!(true) },
     };
-    let hooks = hook::EVENTS_OF_GEMINI_CLI.map(|event| {
+    let hooks = hooks(HookAgent::GeminiCli, invocation, |event, line| {
         let command = json!({
-            "type": "command", "name": NAME, "command": invocation.line(&["hook", "gemini-cli", event]),
-            "timeout": HOOK_SECONDS * 1_000,
+            "type": "command", "name": NAME, "command": line, "timeout": HOOK_SECONDS * 1_000,
         });
         let mut group = json!({ "hooks": [command] });
         if event == hook::BEFORE_TOOL {
             group["matcher"] = json!(format!("mcp_+{NAME}_+mem_.*"));
         }
-        hook(event, group, " hook gemini-cli ")
+        group
     });
-    let settings = [server(&["mcpServers"], entry), trust].into_iter().chain(hooks);
+    let settings = [server(&["mcpServers"], entry), trust].into_iter().chain(rules).chain(hooks);
     vec![
         target(folder.join("settings.json"), Format::Json, settings),
         target(folder.join("GEMINI.md"), Format::Block, [instructions(INSTRUCTIONS)]),
@@ -221,7 +223,7 @@ fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
         part: Part::Permissions,
         content: Content::Entry { path: vec!["permission".to_owned(), tools], value: json!(rule) },
     });
-    let command = json!(invocation.words(&["hook", "opencode"])).to_string();
+    let command = json!(invocation.words(&["hook", HookAgent::OpenCode.name()])).to_string();
     let plugin = OPENCODE_PLUGIN.replace("[/* COMMAND */]", &command);
     vec![
         target(
@@ -242,10 +244,8 @@ fn cursor(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".cursor");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let version = Content::Default { path: path(&["version"]), value: json!(1) };
-    let hooks = hook::EVENTS_OF_CURSOR.map(|event| {
-        let line = invocation.line(&["hook", "cursor", event]);
-        hook(event, json!({ "command": line, "timeout": HOOK_SECONDS }), " hook cursor ")
-    });
+    let hooks =
+        hooks(HookAgent::Cursor, invocation, |_, line| json!({ "command": line, "timeout": HOOK_SECONDS }));
     let hooks = [Piece { part: Part::Hooks, content: version }].into_iter().chain(hooks);
     vec![
         target(folder.join("mcp.json"), Format::Json, [server(&["mcpServers"], entry)]),
@@ -314,13 +314,23 @@ fn server(way: &[&str], value: Value) -> Piece {
 
 fn rule(way: &[&str], rule: String) -> Piece {
     let value = json!(rule);
-    let mark = value.to_string();
-    Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, mark } }
+    let marks = vec![value.to_string()];
+    Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, marks } }
 }
 
-fn hook(event: &str, value: Value, mark: &str) -> Piece {
-    let content = Content::Element { path: path(&["hooks", event]), value, mark: mark.to_owned() };
-    Piece { part: Part::Hooks, content }
+/// A hook for each event of an agent; `entry` writes it from the event and the command line. Earlier versions
+/// wrote a list of arguments for Claude Code, which is the second mark.
+fn hooks(
+    agent: HookAgent,
+    invocation: &Invocation,
+    entry: impl Fn(&str, String) -> Value,
+) -> impl Iterator<Item = Piece> {
+    agent.events().iter().map(move |&event| {
+        let name = agent.name();
+        let value = entry(event, invocation.line(&["hook", name, event]));
+        let marks = vec![format!(" hook {name} "), format!(r#""hook","{name}""#)];
+        Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, marks } }
+    })
 }
 
 fn instructions(text: &str) -> Piece {

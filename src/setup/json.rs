@@ -30,7 +30,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
             Content::Entry { path, value } => put_entry(&root, path, value)?,
             Content::Default { path, value } if at(&root, path).is_none() => put_entry(&root, path, value)?,
             Content::Default { .. } | Content::Text(_) => {}
-            Content::Element { path, value, mark } => put_element(&root, path, value, mark)?,
+            Content::Element { path, value, marks } => put_element(&root, path, value, marks)?,
         }
     }
     Ok(shown(text, &tree))
@@ -46,7 +46,7 @@ pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String,
     for piece in pieces {
         match &piece.content {
             Content::Entry { path, .. } => take_entry(&root, path, &base)?,
-            Content::Element { path, mark, .. } => take_element(&root, path, mark, &base),
+            Content::Element { path, marks, .. } => take_element(&root, path, marks, &base),
             Content::Default { .. } | Content::Text(_) => {}
         }
     }
@@ -128,13 +128,13 @@ fn put_entry(root: &CstObject, path: &[String], value: &Value) -> Result<(), Fau
     Ok(())
 }
 
-fn put_element(root: &CstObject, path: &[String], value: &Value, mark: &str) -> Result<(), Fault> {
+fn put_element(root: &CstObject, path: &[String], value: &Value, marks: &[String]) -> Result<(), Fault> {
     let Some((last, way)) = path.split_last() else { return Ok(()) };
     let object = object_at(root, way)?;
     let list = object
         .array_value_or_create(last)
         .ok_or_else(|| Fault::Occupied { place: path.join("."), expected: LIST })?;
-    let standing: Vec<CstNode> = marked(&list, mark).collect();
+    let standing: Vec<CstNode> = marked(&list, marks).collect();
     if standing.len() == 1 && standing[0].to_serde_value().as_ref() == Some(value) {
         return Ok(());
     }
@@ -143,9 +143,12 @@ fn put_element(root: &CstObject, path: &[String], value: &Value, mark: &str) -> 
     Ok(())
 }
 
-fn marked(list: &CstArray, mark: &str) -> impl Iterator<Item = CstNode> {
-    let is_marked =
-        move |node: &CstNode| node.to_serde_value().is_some_and(|value| value.to_string().contains(mark));
+/// The elements of a list that are ours.
+fn marked(list: &CstArray, marks: &[String]) -> impl Iterator<Item = CstNode> {
+    let is_marked = move |node: &CstNode| {
+        let json = node.to_serde_value().map(|value| value.to_string()).unwrap_or_default();
+        marks.iter().any(|mark| json.contains(mark))
+    };
     list.elements().into_iter().filter(is_marked)
 }
 
@@ -163,13 +166,15 @@ fn take_entry(root: &CstObject, path: &[String], base: &Value) -> Result<(), Fau
     }
 }
 
-fn take_element(root: &CstObject, path: &[String], mark: &str, base: &Value) {
+fn take_element(root: &CstObject, path: &[String], marks: &[String], base: &Value) {
     let Some(list) = at(root, path).and_then(|node| node.as_array()) else { return };
     let before = base_at(base, path).and_then(Value::as_array).cloned().unwrap_or_default();
-    marked(&list, mark)
-        .filter(|node| !node.to_serde_value().is_some_and(|value| before.contains(&value)))
-        .for_each(CstNode::remove);
-    if list.elements().is_empty() && base_at(base, path).is_none() {
+    let is_old = |node: &CstNode| node.to_serde_value().is_some_and(|value| before.contains(&value));
+    let ours: Vec<CstNode> = marked(&list, marks).filter(|node| !is_old(node)).collect();
+    // A list that was empty before is the user's.
+    let is_any = !ours.is_empty();
+    ours.into_iter().for_each(CstNode::remove);
+    if is_any && list.elements().is_empty() && base_at(base, path).is_none() {
         remove(root, path);
         prune(root, path, base);
     }

@@ -1,5 +1,5 @@
-//! Telling agents of Cerebro: their configuration, permissions, hooks and instructions, put in and taken
-//! out again without touching anything else of the user's.
+//! Sets agents up for Cerebro: puts a server's entry, permissions, hooks and instructions into their files,
+//! and takes them out again without touching anything else of the user's.
 //!
 //! An agent is a description ([`Agent`]): its files, and the pieces that go into each. A plan says what
 //! changes; only then are files written, each whole, with a backup beside it and a record of it in the
@@ -19,7 +19,7 @@ mod table;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use agent::{AGENTS, Agent, INSTRUCTIONS};
+pub use agent::{AGENTS, Agent, GUIDE, INSTRUCTIONS};
 pub use connection::{command_in, tools_of};
 pub use piece::{Fault, Part, Target};
 pub use place::{Invocation, Places, short};

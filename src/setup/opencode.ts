@@ -1,12 +1,14 @@
 // Memory with Cerebro, written by `cerebro setup opencode`; `cerebro unsetup opencode` removes it.
-// It carries what happens in a session to `cerebro hook`, which answers within a second or not at all.
+// It reports what happens in a session to `cerebro hook`, which answers within a second or not at all.
 import { spawn } from "node:child_process"
 
-const COMMAND: string[] = [/* COMMAND */]
+const COMMAND = [/* COMMAND */]
 const PATIENCE_MS = 1500
 const SESSIONS_MAX = 100
-// The tools that belong to a session, and the argument by which they are told of it.
-const SESSION_ARGUMENT: Record<string, string> = {
+// How often a session that got no context asks for it: the first answer of a cold start may come too late.
+const TRIES_MAX = 5
+// The tools that belong to a session, and the argument that names it.
+const SESSION_ARGUMENT = {
   cerebro_mem_session_start: "id",
   cerebro_mem_session_end: "session_id",
   cerebro_mem_session_summary: "session_id",
@@ -14,7 +16,7 @@ const SESSION_ARGUMENT: Record<string, string> = {
   cerebro_mem_save_prompt: "session_id",
 }
 
-function hook(event: string, input: object): Promise<string> {
+function hook(event, input) {
   return new Promise((resolve) => {
     let said = ""
     try {
@@ -41,43 +43,53 @@ function hook(event: string, input: object): Promise<string> {
   })
 }
 
-const texts = (parts: any[]) =>
+const texts = (parts) =>
   parts
     .filter((part) => part?.type === "text" && !part.synthetic)
     .map((part) => part.text)
     .join("\n")
 
-export const Cerebro = async ({ client, directory }: any) => {
-  // The system prompt of a session must not change from one request to the next, or nothing is cached.
-  const contexts = new Map<string, Promise<string>>()
-  const about = (sessionID: string, more: object = {}) => ({ session_id: sessionID, cwd: directory, ...more })
+export const Cerebro = async ({ client, directory }) => {
+  // The system prompt of a session must not change from one request to the next, or the model's provider
+  // caches nothing. So a context is kept; an empty one is none, and is asked for again.
+  const contexts = new Map()
+  const about = (sessionID, more = {}) => ({ session_id: sessionID, cwd: directory, ...more })
+  const contextOf = async (sessionID) => {
+    if (!contexts.has(sessionID) && contexts.size >= SESSIONS_MAX) contexts.clear()
+    const known = contexts.get(sessionID) ?? { tries: 0 }
+    contexts.set(sessionID, known)
+    if (!known.text && known.tries < TRIES_MAX) {
+      known.tries += 1
+      known.text = hook("SessionStart", about(sessionID))
+    }
+    const asked = known.text
+    const text = await asked
+    if (!text && known.text === asked) known.text = undefined
+    return text
+  }
 
   return {
-    "experimental.chat.system.transform": async ({ sessionID }: any, output: any) => {
+    "experimental.chat.system.transform": async ({ sessionID }, output) => {
       if (!sessionID) return
-      if (!contexts.has(sessionID)) {
-        if (contexts.size >= SESSIONS_MAX) contexts.clear()
-        contexts.set(sessionID, hook("SessionStart", about(sessionID)))
-      }
-      const text = await contexts.get(sessionID)
+      const text = await contextOf(sessionID)
       if (text) output.system.push(text)
     },
-    "chat.message": async ({ sessionID }: any, { parts }: any) => {
+    "chat.message": async ({ sessionID }, { parts }) => {
       await hook("UserPromptSubmit", about(sessionID, { prompt: texts(parts) }))
     },
-    "tool.execute.before": async ({ tool, sessionID }: any, output: any) => {
+    "tool.execute.before": async ({ tool, sessionID }, output) => {
       const argument = SESSION_ARGUMENT[tool]
       if (argument && output.args && !output.args[argument]) output.args[argument] = sessionID
     },
-    "experimental.text.complete": async ({ sessionID }: any, { text }: any) => {
+    "experimental.text.complete": async ({ sessionID }, { text }) => {
       if (text?.trim()) await hook("Stop", about(sessionID, { last_assistant_message: text }))
     },
-    event: async ({ event }: any) => {
+    event: async ({ event }) => {
       if (event?.type !== "session.compacted") return
       const sessionID = event.properties?.sessionID
       contexts.delete(sessionID)
       const answer = await client.session.messages({ path: { id: sessionID } }).catch(() => undefined)
-      const summary = (answer?.data ?? []).filter((message: any) => message.info?.summary === true).pop()
+      const summary = (answer?.data ?? []).filter((message) => message.info?.summary === true).pop()
       const text = texts(summary?.parts ?? [])
       if (text.trim()) await hook("PostCompact", about(sessionID, { compact_summary: text }))
     },

@@ -17,6 +17,8 @@ pub enum Part {
     Hooks,
     /// The text that tells the agent when to save and how to search.
     Instructions,
+    /// What earlier versions put in and this one does not. It is never wanted, so the next set-up takes it out.
+    Former,
 }
 
 impl Part {
@@ -27,6 +29,7 @@ impl Part {
             Self::Permissions => "permissions",
             Self::Hooks => "hooks",
             Self::Instructions => "instructions",
+            Self::Former => "former",
         }
     }
 }
@@ -53,8 +56,9 @@ pub enum Content {
     /// A value under a path of keys that stays as it is where there is one, and goes when it is all that is
     /// left of the file.
     Default { path: Vec<String>, value: Value },
-    /// An element of a list under a path of keys. It is known by `mark`, a part of its compact JSON.
-    Element { path: Vec<String>, value: Value, mark: String },
+    /// An element of a list under a path of keys. Ours is the one whose compact JSON holds one of `marks`: the
+    /// first is in what is written now, the others were in what earlier versions wrote.
+    Element { path: Vec<String>, value: Value, marks: Vec<String> },
     /// A block or a whole file.
     Text(String),
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use similar::TextDiff;
 
-use super::piece::{Format, Part, Piece, Target};
+use super::piece::{Content, Format, Part, Piece, Target};
 use super::record::{Filed, Record, digest};
 use super::{SetupError, file};
 
@@ -126,7 +126,8 @@ fn base_of(
     filed: Option<&Filed>,
     before: Option<&str>,
 ) -> Result<Option<String>, SetupError> {
-    let (Some(filed), Some(text)) = (filed, before) else { return Ok(before.map(str::to_owned)) };
+    let Some(text) = before else { return Ok(None) };
+    let Some(filed) = filed else { return without_marked(target, text).map(Some) };
     let original = if filed.existed { file::read(&file::backup_of(&target.path))? } else { None };
     let is_untouched = digest(text) == filed.digest;
     if is_untouched && (original.is_some() || !filed.existed) {
@@ -135,6 +136,17 @@ fn base_of(
     let without = taken(target, text, &all(target), original.as_deref())?;
     let is_gone = !filed.existed && target.format.is_blank(&without);
     Ok((!is_gone).then_some(without))
+}
+
+/// A text without what bears a mark of ours. An earlier set-up whose record is lost left that; what bears no
+/// mark may be the user's.
+fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
+    let is_marked = |content: &Content| matches!(content, Content::Element { .. } | Content::Text(_));
+    let is_ours = |piece: &&Piece| piece.part != Part::Permissions && is_marked(&piece.content);
+    match target.format {
+        Format::Whole => Ok(text.to_owned()),
+        _ => taken(target, text, &target.pieces.iter().filter(is_ours).collect::<Vec<_>>(), None),
+    }
 }
 
 fn all(target: &Target) -> Vec<&Piece> {

@@ -1,4 +1,4 @@
-//! The published list of tools, and the template that tells agents of them.
+//! The published list of tools, and the texts that tell agents of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -205,13 +205,27 @@ fn the_prompt_template_knows_every_tool_and_no_other() {
 }
 
 #[test]
-fn the_prompt_template_tells_the_habits_in_plain_words() {
-    let template = std::fs::read_to_string(in_repository("prompt_template.md")).unwrap();
-    for word in ["What", "Why", "Where", "Learned", "topic_key", "secret"] {
-        assert!(template.contains(word), "{word} is not in the template");
+fn the_texts_for_agents_tell_the_habits_in_plain_words() {
+    let home = Home::new();
+    let (short, full) = (home.run(&["prompt"]).success(), home.run(&["prompt", "--full"]).success());
+    for text in [&short, &full] {
+        for word in ["What", "Why", "Where", "Learned", "topic_key", "ecret"] {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
+        for threat in ["MUST", "MANDATORY", "CRITICAL", "ALWAYS", "NEVER", "IMPORTANT"] {
+            assert!(!text.contains(threat), "the text shouts {threat}: {text}");
+        }
     }
-    for threat in ["MUST", "MANDATORY", "CRITICAL", "ALWAYS", "NEVER", "IMPORTANT"] {
-        assert!(!template.contains(threat), "the template shouts {threat}");
+    assert_eq!(full, std::fs::read_to_string(in_repository("prompt_template.md")).unwrap());
+}
+
+#[test]
+fn what_setup_puts_into_instructions_is_ten_lines() {
+    let text = Home::new().run(&["prompt"]).success();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(lines <= 10 && text.len() <= 2_000, "{lines} lines, {} bytes", text.len());
+    assert!(!text.contains("hard"), "destroying is not an agent's habit: {text}");
+    for tool in ["mem_context", "mem_search", "mem_get_observation", "mem_save", "mem_session_summary"] {
+        assert!(text.contains(tool), "{tool} is not in {text}");
     }
-    assert_eq!(Home::new().run(&["prompt"]).success(), template);
 }

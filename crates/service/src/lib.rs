@@ -3,6 +3,7 @@
 //! One file for each. All text is redacted here, before the store, the index or a log sees it; every
 //! write goes through [`cerebro_store::Store::transact`], which tells the index of it.
 
+mod agent_hooks;
 pub mod backup;
 mod browse;
 mod budget;
@@ -13,7 +14,6 @@ mod error;
 mod fields;
 mod get;
 mod graph;
-mod hooked;
 mod indexing;
 mod note;
 mod peers;

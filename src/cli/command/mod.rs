@@ -87,8 +87,7 @@ pub enum Command {
     Sql(sql::SqlArgs),
     Studio(studio::StudioArgs),
     Serve(serve::ServeArgs),
-    /// Print a text for your agent's instructions: when to save and how to search
-    Prompt,
+    Prompt(prompt::PromptArgs),
     Setup(setup::SetupArgs),
     Unsetup(setup::UnsetupArgs),
     Hook(hook::HookArgs),
@@ -121,7 +120,7 @@ impl Command {
     /// Does it.
     pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
         match self {
-            Self::Prompt => prompt::run(desk),
+            Self::Prompt(args) => prompt::run(desk, &args),
             Self::Setup(args) => asking(setup::setup(desk, args)),
             Self::Unsetup(args) => setup::unsetup(desk, &args),
             Self::Hook(args) => asking(hook::run(desk, args)),

@@ -1,14 +1,26 @@
-//! `cerebro prompt`: what to tell an agent.
+//! `cerebro prompt`: the text for an agent's instructions.
 
+use clap::Args;
 use serde_json::json;
 
 use super::{Desk, Outcome};
 use crate::cli::error::Result;
-use crate::setup::INSTRUCTIONS;
+use crate::setup::{GUIDE, INSTRUCTIONS};
 
-pub fn run(desk: &Desk) -> Result<Outcome> {
-    if !desk.output.json(&json!({ "text": INSTRUCTIONS }))? {
-        desk.output.write(INSTRUCTIONS)?;
+/// Print a text for an agent's instructions: when to save, when to search
+///
+/// The ten lines that `cerebro setup` puts into the instructions of agents that read them from a file.
+#[derive(Debug, Args)]
+pub struct PromptArgs {
+    /// The long form, with every tool and the reasons
+    #[arg(long)]
+    full: bool,
+}
+
+pub fn run(desk: &Desk, args: &PromptArgs) -> Result<Outcome> {
+    let text = if args.full { GUIDE } else { INSTRUCTIONS };
+    if !desk.output.json(&json!({ "text": text }))? {
+        desk.output.write(text)?;
     }
     Ok(Outcome::Done)
 }

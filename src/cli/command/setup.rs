@@ -187,6 +187,7 @@ pub async fn setup(desk: &Desk, args: SetupArgs) -> Result<Outcome> {
         Part::Permissions => args.allow || stays_allowed,
         Part::Hooks => !args.no_hooks,
         Part::Instructions => !args.no_instructions,
+        Part::Former => false,
     };
     let changes = setup::setup(&site.targets, wanted, site.record.as_ref())?;
     let notes = site.agent.notes.iter().filter(|(part, _)| wanted(*part));

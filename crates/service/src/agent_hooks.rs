@@ -1,5 +1,4 @@
-//! What an agent's hooks bring in, beside what the agent itself says: they fill blanks and never replace
-//! an agent's own words.
+//! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
 use std::sync::Arc;
 
@@ -11,10 +10,10 @@ use cerebro_core::text;
 const COMPACTION: &str = "compaction";
 
 impl Service {
-    /// Keeps the last message of a session as its summary while it has no better one; says whether it did.
+    /// Keeps the last message of a session as its summary while there is no better one; says whether it did.
     ///
-    /// It stands on the session alone: as a memory, each turn's last message would be noise in searches. So
-    /// a summary is better exactly when there is a memory of it.
+    /// It is kept on the session only: as a memory, the last message of each turn would be noise in searches.
+    /// So a better summary is one that a memory holds.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty message, or a failing store.
@@ -56,7 +55,7 @@ impl Service {
     }
 
     /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent
-    /// has written one itself; says whether it did. A later compaction's revises an earlier one's.
+    /// has written one itself; says whether it did. The summary of a later compaction revises the earlier one.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for an empty summary, or a failing store.

@@ -1,7 +1,7 @@
-//! What `cerebro hook` asks on an agent's behalf.
+//! The operations that `cerebro hook` calls for an agent.
 //!
-//! The connection's hello names the session and the folder; the agent is an argument, and is the name by
-//! which the agent's own MCP client goes, so that both write as one.
+//! The connection's hello names the session and the folder. The agent is an argument: the name of the agent's
+//! own MCP client, so that both write under one name.
 
 use super::{
     arguments::ArgumentError,
