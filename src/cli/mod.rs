@@ -82,7 +82,7 @@ impl Desk {
 }
 
 /// Does what the command line says. The exit code is 0, or 1 for what the user can mend, 2 for a
-/// command line that makes no sense, 3 for a fault of the program.
+/// command line that makes no sense (but 1 where an agent may have meant a hook), 3 for a fault of the program.
 pub fn main() -> ExitCode {
     crate::platform::keep_private();
     let Cli { global, command } = match Cli::try_parse() {
@@ -200,6 +200,7 @@ mod tests {
             "studio --port 8000 --origin https://a --origin https://b",
             "studio --stop",
             "help save",
+            "prompt --full",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             let helped = parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayHelp);

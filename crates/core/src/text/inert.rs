@@ -12,7 +12,8 @@
 //!   of these are made inert, and context before it is fitted into its size.
 //! - **Data** is handed back or kept: what is stored and exported, the structured half of
 //!   `mem_get_observation` (an agent needs the exact text to change it), the identifiers that calls take as
-//!   arguments, and everything that a person's commands and screens show. None of it is changed.
+//!   arguments, and what a person's commands and screens show, but for the context, which is written for
+//!   agents. None of it is changed.
 
 use std::borrow::Cow;
 
