@@ -141,9 +141,13 @@ impl Config {
     /// The environment's variables that may hold a key or password: those that the file names, and the providers'
     /// own by custom, since another provider can be chosen while a daemon runs.
     pub fn variables(&self) -> Vec<&str> {
-        let by_custom = llm::Dialect::ALL.into_iter().filter_map(llm::Dialect::key_variable);
-        let by_name = [&self.embeddings.api_key_env, &self.relations.api_key_env, &self.remote.password_env];
-        by_custom.chain(by_name.map(String::as_str)).filter(|name| !name.is_empty()).collect()
+        let mut names: Vec<&str> =
+            vec![&self.embeddings.api_key_env, &self.relations.api_key_env, &self.remote.password_env];
+        for customary in llm::Dialect::ALL.into_iter().filter_map(llm::Dialect::key_variable) {
+            names.push(customary);
+        }
+        names.retain(|name| !name.is_empty());
+        names
     }
 
     /// What the use cases need of it.

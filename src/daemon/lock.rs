@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::platform::{self, FileIdentity};
 use crate::home::Home;
+use crate::platform::{self, FileIdentity};
 
 /// Longest text read from a lock file.
 const OWNER_BYTES_MAX: u64 = 4 * 1024;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::lock::Lock;
-use super::platform::{self, FileIdentity};
 use crate::home::Home;
+use crate::platform::{self, FileIdentity};
 
 /// The home is gone, or is another one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

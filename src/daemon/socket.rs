@@ -7,8 +7,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::hello::HELLO_TIMEOUT;
 use super::lock::{self, Lock};
-use super::platform::{self, FileIdentity};
 use crate::home::{self, Home, HomeError};
+use crate::platform::{self, FileIdentity};
 
 /// Why the daemon cannot listen.
 #[derive(Debug, thiserror::Error)]

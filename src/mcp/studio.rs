@@ -16,11 +16,9 @@ use super::{
 };
 use crate::platform;
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_durable as durable;
 use cerebro_service::{Lease, Service, StudioAccess, StudioOptions};
 use cerebro_store::Query;
-use cerebro_durable as durable;
-
-
 
 /// Longest text of a query.
 const QUERY_BYTES_MAX: usize = 256 * 1024;

@@ -4,7 +4,7 @@ use cerebro_core::domain::{MemoryId, limits::ECHO_CHARS_MAX};
 use cerebro_core::redact;
 use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
-use cerebro_store::StoreError;
+use cerebro_store::{EngineError, StoreError};
 
 /// What went wrong. All but the last two are the caller's to mend.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,10 @@ pub enum ServiceError {
 impl ServiceError {
     /// Whether another process has the store or its index open.
     pub fn is_held(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Locked(_)) | Self::Index(LexicalError::Locked))
+        matches!(
+            self,
+            Self::Store(StoreError::Engine(EngineError::Locked(_))) | Self::Index(LexicalError::Locked)
+        )
     }
 
     /// Why a memory that is not live is not shown or changed.

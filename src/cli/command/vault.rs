@@ -13,7 +13,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Note, Standing};
 use crate::platform;
 use cerebro_core::domain::MemoryId;
-use cerebro_durable::{self, Kind};
+use cerebro_durable::{self as durable, Kind};
 
 /// Deepest folder below the given one that is read.
 const DEPTH_MAX: usize = 16;

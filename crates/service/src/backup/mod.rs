@@ -30,7 +30,7 @@ pub use shelf::{Kept, unfinished};
 use super::{Service, ServiceError, lock};
 use cerebro_core::domain::Timestamp;
 use cerebro_durable as durable;
-use cerebro_store::{self, Dump, RowCounts, Store, StoreError};
+use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
 
 /// How many pieces of a script wait for the disk.
 const PIECES_WAITING: usize = 16;
@@ -311,7 +311,7 @@ pub async fn restore(
 ) -> Result<Restored, BackupError> {
     let kept = match check_empty(store_dir).await {
         Ok(()) => None,
-        Err(error @ BackupError::Store(StoreError::Locked(_))) => return Err(error),
+        Err(error @ BackupError::Store(StoreError::Engine(EngineError::Locked(_)))) => return Err(error),
         // One that does not open is a reason to restore, and kept too.
         Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(Timestamp::now())))),
         Err(error) => return Err(error),
