@@ -29,12 +29,12 @@ pub fn furnished() -> Home {
     home
 }
 
-fn backed_up(home: &Home, more: &[&str]) -> (PathBuf, Value) {
+pub fn backed_up(home: &Home, more: &[&str]) -> (PathBuf, Value) {
     let made = home.json(&[&["backup"], more].concat());
     (PathBuf::from(made["file"].as_str().unwrap()), made)
 }
 
-fn files(dir: &Path) -> BTreeSet<String> {
+pub fn files(dir: &Path) -> BTreeSet<String> {
     let Ok(entries) = fs::read_dir(dir) else { return BTreeSet::new() };
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }

@@ -52,6 +52,7 @@ mod providers;
 mod purge;
 mod relations;
 mod remote;
+mod restore;
 mod setup;
 mod silence;
 mod sql;

@@ -88,6 +88,12 @@ pub(super) fn viewer() -> Session {
     Session::for_level(Level::Database(NAMESPACE.to_owned(), DATABASE.to_owned()), Role::Viewer)
 }
 
+/// A session that may change rows and definitions of the database, but no users and accesses, and nothing beyond it: a script
+/// of somebody else runs with it.
+pub(super) fn editor() -> Session {
+    Session::for_level(Level::Database(NAMESPACE.to_owned(), DATABASE.to_owned()), Role::Editor)
+}
+
 /// Signs the program's own handle in, with all rights.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use futures::Stream;
 use surrealdb::method::Backup;
 use surrealdb_core::channel::{Receiver, Sender, bounded};
 
-use super::{BoxFuture, Engine, EngineError};
+use super::{BoxFuture, Engine, EngineError, access};
 
 /// How many pieces of a script wait between its reader and the database.
 const PIECES_WAITING: usize = 4;
@@ -76,7 +76,7 @@ impl Engine {
         })
     }
 
-    /// Runs a script that [`Self::dump`] wrote, piece by piece.
+    /// Runs a script that [`Self::dump`] wrote, or that somebody says it wrote, piece by piece.
     ///
     /// # Errors
     /// [`EngineError::Query`] with the first few of the statements that failed.
@@ -84,7 +84,7 @@ impl Engine {
         Box::pin(async move {
             let results = self
                 .datastore("a restored backup")?
-                .import_stream(&Self::owner(), script.0)
+                .import_stream(&access::editor(), script.0)
                 .await
                 .map_err(|error| fault("import", error))?;
             let errors: Vec<String> = results

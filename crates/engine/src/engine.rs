@@ -7,15 +7,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use surrealdb::{IndexedResults, Surreal, engine::local::Db, types::Variables};
 use surrealdb_cnf::ConfigMap;
-use surrealdb_core::{
-    dbs::{MessageBroker, Session},
-    kvs::Datastore,
-};
+use surrealdb_core::{dbs::MessageBroker, kvs::Datastore};
 
 use super::{
     BoxFuture, EngineError, access,
     error::{classify, classify_open},
-    link::Link,
+    link::{Link, is_forbidden},
     live::News,
     remote::Remote,
 };
@@ -228,6 +225,11 @@ impl Engine {
         if errors.is_empty() {
             return Ok(results);
         }
+        if let (Kind::Remote(link), Some(refused)) =
+            (&self.0, errors.values().find(|error| is_forbidden(error)))
+        {
+            return Err(link.forbidden(refused));
+        }
         let mut told: Vec<EngineError> = errors.values().filter_map(|error| classify(name, error)).collect();
         let conflict = told.iter().position(|error| matches!(error, EngineError::Conflict));
         Err(match conflict {
@@ -242,11 +244,6 @@ impl Engine {
     /// [`EngineError::NotRemote`]
     pub(super) fn db(&self, what: &'static str) -> Result<&Surreal<Db>, EngineError> {
         Ok(&self.embedded(what)?.db)
-    }
-
-    /// A session below the SDK that may do everything in the database.
-    pub(super) fn owner() -> Session {
-        Session::owner().with_ns(NAMESPACE).with_db(DATABASE)
     }
 
     /// Flushes, closes and releases the lock on the folder.

@@ -13,7 +13,7 @@ use surrealdb::{
     IndexedResults, Surreal,
     engine::any::{self, Any},
     opt::auth::{Database, Namespace, Root},
-    types::{Value, Variables},
+    types::{AuthError, NotAllowedError, Value, Variables},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -100,10 +100,11 @@ impl Link {
         };
         match answer {
             Ok(results) => Ok(results),
-            // Signed out: the server was started anew behind the SDK's back, or the session ran out.
-            Err(error) if error.is_connection() || error.is_not_allowed() => {
+            // The server was started anew behind the SDK's back, or the session ran out.
+            Err(error) if error.is_connection() || is_signed_out(&error) => {
                 Err(self.lose(&live, error.to_string()).await)
             }
+            Err(error) if is_forbidden(&error) => Err(self.forbidden(&error)),
             Err(error) => Err(classify(name, &error)
                 .unwrap_or_else(|| EngineError::Query { statement: name, reason: error.to_string() })),
         }
@@ -115,6 +116,15 @@ impl Link {
 
     fn unfit(&self, reason: impl Into<String>) -> EngineError {
         EngineError::Remote { url: self.remote.url.clone(), reason: reason.into() }
+    }
+
+    /// What the server does not let this user do. To call again does not help.
+    pub(super) fn forbidden(&self, error: &surrealdb::Error) -> EngineError {
+        self.unfit(format!(
+            "the user `{}` may not do there what this program must ({error}); give it the role EDITOR or OWNER, or name \
+             another `user` in [remote] (CEREBRO_DB_USER)",
+            self.remote.user
+        ))
     }
 
     /// Gives a connection up, so that the next call makes another one.
@@ -324,6 +334,24 @@ async fn watch(live: Weak<Live>) {
     }
 }
 
+/// Whether a refusal means that nobody is signed in on the connection any more. Without words about the reason it may be
+/// that, and connecting anew finds out.
+fn is_signed_out(error: &surrealdb::Error) -> bool {
+    match error.not_allowed_details() {
+        None => error.is_not_allowed(),
+        Some(NotAllowedError::Auth(AuthError::NotAllowed { actor, .. })) => {
+            ["anonymous", "Actor::Anonymous"].contains(&actor.as_str())
+        }
+        Some(NotAllowedError::Auth(_)) => true,
+        Some(_) => false,
+    }
+}
+
+/// Whether the user may not do something, though signed in.
+pub(super) fn is_forbidden(error: &surrealdb::Error) -> bool {
+    error.is_not_allowed() && !is_signed_out(error)
+}
+
 /// Whether a server of a version works.
 fn fits(major: u64, minor: u64) -> bool {
     let [from, below] = VERSIONS;
@@ -333,6 +361,29 @@ fn fits(major: u64, minor: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_permission_is_no_lost_connection() {
+        let refused = |actor: &str| {
+            NotAllowedError::Auth(AuthError::NotAllowed {
+                actor: actor.to_owned(),
+                action: "Edit".to_owned(),
+                resource: "/ns:a/db:b/".to_owned(),
+            })
+        };
+        let method = NotAllowedError::Method { name: "query".to_owned() };
+        for (details, signed_out) in [
+            (None, true),
+            (Some(NotAllowedError::Auth(AuthError::TokenExpired)), true),
+            (Some(NotAllowedError::Auth(AuthError::InvalidAuth)), true),
+            (Some(refused("anonymous")), true),
+            (Some(refused("/ns:a/db:b/Actor::anonymous(Viewer)")), false),
+            (Some(method), false),
+        ] {
+            let error = surrealdb::Error::not_allowed("no".to_owned(), details.clone());
+            assert_eq!(is_signed_out(&error), signed_out, "{details:?}");
+        }
+    }
 
     #[test]
     fn versions_from_3_3_to_below_4_work() {

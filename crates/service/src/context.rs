@@ -128,7 +128,7 @@ impl Service {
         own: &SessionId,
     ) -> Result<(Vec<Session>, Vec<String>), ServiceError> {
         sessions.retain(|session| session.id != *own);
-        sessions.retain(|session| session.ended_at.is_some() || !self.is_connected(&session.id));
+        sessions.retain(|session| !self.is_under_way(session));
         let mut left_off = Vec::new();
         if let Some(at) = unfinished(&sessions, |session| self.is_unfinished(session)) {
             left_off.push(self.left_off(&sessions.remove(at)).await?);
@@ -139,7 +139,7 @@ impl Service {
 
     fn is_unfinished(&self, session: &Session) -> bool {
         match session.ended_at {
-            None => !self.is_connected(&session.id),
+            None => !self.is_under_way(session),
             Some(_) => session.end_reason == Some(EndReason::Disconnected),
         }
     }
@@ -365,6 +365,8 @@ mod tests {
                 end_reason: None,
                 summary: None,
                 follows: follows.map(|id| SessionId::parse(id).unwrap()),
+                home: None,
+                version: 1,
             };
         let left = |sessions: &[Session]| {
             unfinished(sessions, |session| session.ended_at.is_none())

@@ -5,6 +5,7 @@
 //! from the log, or from all memories when it has no checkpoint.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
         Arc, RwLock,
@@ -16,8 +17,8 @@ use std::{
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId};
 use cerebro_core::hygiene;
-use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
-use cerebro_store::Committed;
+use cerebro_search::lexical::{Change, Checkpoint, Doc, Index, LexicalError};
+use cerebro_store::{Committed, Places};
 
 /// How many rows are read at once when the index catches up.
 const PAGE: usize = 500;
@@ -52,9 +53,17 @@ impl Follower {
         Arc::clone(&self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Takes in one commit. A failure loses nothing: the next search catches up from the log first.
+    /// Takes in one commit. A failure, a panic too, loses nothing: the next search catches up from the log first.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn follow(self: &Arc<Self>, committed: &Committed) {
+        // The commit is done, and whoever waits for its answer must get it.
+        if catch_unwind(AssertUnwindSafe(|| self.take_in(committed))).is_err() {
+            tracing::error!("the lexical index broke off at a commit and will catch up from the log");
+            self.behind.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn take_in(self: &Arc<Self>, committed: &Committed) {
         if self.behind.load(Ordering::SeqCst) {
             return;
         }
@@ -105,6 +114,35 @@ impl Follower {
         if let Err(error) = self.index().close() {
             tracing::warn!(%error, "the lexical index did not close cleanly and may be built anew");
         }
+    }
+}
+
+/// How what an index holds stands to a store.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has no place in any log: it is new, or was not filled to the end.
+    Empty,
+    /// It holds the beginning of the store's log.
+    Behind,
+    /// It holds what this store never had, or has no more: why that is known.
+    Other(&'static str),
+}
+
+/// Compares the place that an index tells with the store and the ends of its logs.
+fn standing(held: &Checkpoint, store: &str, writer: &str, ends: &Places) -> Standing {
+    if held.places.is_empty() {
+        return Standing::Empty;
+    }
+    if held.store != store {
+        return Standing::Other("it is of another store");
+    }
+    if Places(held.places.clone()).are_beyond(ends) {
+        return Standing::Other("the store was put back to an earlier state");
+    }
+    if held.places.contains_key(writer) {
+        Standing::Behind
+    } else {
+        Standing::Other("this home has a new name")
     }
 }
 
@@ -167,11 +205,12 @@ impl Service {
         if follower.damaged.load(Ordering::SeqCst) {
             follower.reopen()?;
         }
-        let index = self.index();
-        if index.checkpoint().0.contains_key(self.store().writer()) {
-            self.follow_logs(&index).await?;
-        } else {
-            self.fill(&index).await?;
+        let mut index = self.index();
+        match self.standing(&index.checkpoint()).await? {
+            Standing::Behind => self.follow_logs(&index).await?,
+            Standing::Empty if index.is_empty() => self.fill(&index).await?,
+            Standing::Empty => index = self.fill_anew("it was not filled to the end").await?,
+            Standing::Other(why) => index = self.fill_anew(why).await?,
         }
         let pause = self.store().pause().await;
         self.follow_logs(&index).await?;
@@ -181,11 +220,18 @@ impl Service {
         Ok(())
     }
 
+    /// How what the index holds stands to the store.
+    async fn standing(&self, held: &Checkpoint) -> Result<Standing, ServiceError> {
+        let store = self.store();
+        let writers: Vec<String> = held.places.keys().cloned().collect();
+        Ok(standing(held, store.id(), store.writer(), &store.ends(&writers).await?))
+    }
+
     /// Follows the log of each writer from the last event of it that the index holds.
     async fn follow_logs(&self, index: &Index) -> Result<(), ServiceError> {
         let held = index.checkpoint();
         for writer in self.store().writers().await? {
-            self.follow_log(index, &writer, held.0.get(&writer).copied().unwrap_or(0)).await?;
+            self.follow_log(index, &writer, held.places.get(&writer).copied().unwrap_or(0)).await?;
         }
         Ok(())
     }
@@ -206,11 +252,21 @@ impl Service {
         }
     }
 
+    /// Fills an empty index in place of one whose content is of no use.
+    async fn fill_anew(&self, why: &str) -> Result<Arc<Index>, ServiceError> {
+        tracing::warn!("the lexical index is built anew: {why}");
+        self.0.index.reopen()?;
+        let index = self.index();
+        self.fill(&index).await?;
+        Ok(index)
+    }
+
     async fn fill(&self, index: &Index) -> Result<(), ServiceError> {
         // The place is taken first: what is written meanwhile is read again from the log, which is harmless.
         let places = self.store().places().await?;
         let mut after: Option<String> = None;
         let mut count = 0;
+        index.belong(self.store().id());
         // A fill that is cut off goes on from the log's beginning.
         index.reach(self.store().writer(), 0);
         loop {
@@ -234,9 +290,14 @@ impl Service {
 
     /// Throws the index away and builds it anew from the store.
     pub(super) async fn rebuild_index(&self) -> Result<(), ServiceError> {
+        self.start_over();
+        self.at_the_end().await
+    }
+
+    /// Has the next search build the index anew.
+    pub(super) fn start_over(&self) {
         self.0.index.damaged.store(true, Ordering::SeqCst);
         self.0.index.behind.store(true, Ordering::SeqCst);
-        self.at_the_end().await
     }
 
     /// Rewrites the files of index and database, so that they hold nothing that is no longer in them.
@@ -258,8 +319,7 @@ impl Service {
         match self.ask_once(question.clone()).await {
             Err(ServiceError::Index(LexicalError::Damaged(reason))) => {
                 tracing::warn!(%reason, "the lexical index is damaged and is built anew");
-                self.0.index.damaged.store(true, Ordering::SeqCst);
-                self.0.index.behind.store(true, Ordering::SeqCst);
+                self.start_over();
                 self.at_the_end().await?;
                 self.ask_once(question).await
             }
@@ -281,7 +341,8 @@ impl Service {
         }
     }
 
-    async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
+    /// Asks the index as it is, which may have fallen behind: it does not wait for a writer.
+    pub(super) async fn ask_once<T, F>(&self, question: F) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: Fn(&Index) -> Result<T, LexicalError> + Send + 'static,
@@ -293,5 +354,29 @@ impl Service {
             Ok(answer) => Ok(answer?),
             Err(error) => Err(LexicalError::Damaged(format!("a question to it broke off: {error}")).into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_is_followed_on_only_where_it_is_of_this_store_and_its_past() {
+        let places = |all: &[(&str, u64)]| -> std::collections::BTreeMap<String, u64> {
+            all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect()
+        };
+        let held = |store: &str, all| Checkpoint { store: store.to_owned(), places: places(all) };
+        let is_other = |held: &Checkpoint, ends| {
+            matches!(standing(held, "s", "me", &Places(places(ends))), Standing::Other(_))
+        };
+        let mine = held("s", &[("me", 5), ("you", 7)]);
+        assert_eq!(standing(&Checkpoint::default(), "s", "me", &Places::default()), Standing::Empty);
+        assert_eq!(standing(&mine, "s", "me", &Places(places(&[("me", 5), ("you", 9)]))), Standing::Behind);
+        assert!(is_other(&mine, &[("me", 4), ("you", 9)]), "our own log went back");
+        assert!(is_other(&mine, &[("me", 5), ("you", 6)]), "another's log went back");
+        assert!(is_other(&mine, &[("me", 5)]), "another's log is gone");
+        assert!(is_other(&held("t", &[("me", 5)]), &[("me", 5)]), "another store");
+        assert!(is_other(&held("s", &[("you", 7)]), &[("you", 7)]), "another name");
     }
 }

@@ -37,6 +37,7 @@ mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -126,6 +127,8 @@ struct Inner {
     claims: Arc<claims::ClaimBook>,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
+    /// The other homes that are at work on the same database.
+    others: Mutex<BTreeSet<String>>,
     /// How many connections each session has now.
     connected: Mutex<HashMap<SessionId, usize>>,
     /// The places of the searches that compute: each holds a thread while it waits for the model.
@@ -163,8 +166,15 @@ impl Service {
         let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&worker));
         let follow = move |committed: &Committed| {
             followers.0.follow(committed);
-            followers.1.follow(committed);
-            followers.2.follow(committed);
+            // The commit is done, and whoever waits for its answer must get it.
+            let others = catch_unwind(AssertUnwindSafe(|| {
+                followers.2.follow(committed);
+                followers.1.follow(committed);
+            }));
+            if others.is_err() {
+                tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
+                followers.2.forget();
+            }
             followers.3.wake();
         };
         let store = match settings.remote.clone() {
@@ -172,7 +182,7 @@ impl Service {
             None => Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?,
         };
         // Before the index looks at the log: what is told from here on is heard.
-        let places = store.places().await?;
+        let hearing = store.begin_hearing().await?;
         let service = Self(Arc::new(Inner {
             store,
             index,
@@ -183,6 +193,7 @@ impl Service {
             settings,
             backups: backup::Desk::default(),
             live: Mutex::default(),
+            others: Mutex::default(),
             connected: Mutex::default(),
             searches: tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX),
             studio: tokio::sync::Mutex::new(None),
@@ -194,7 +205,7 @@ impl Service {
                 tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
             }
         });
-        service.listen(places);
+        service.listen(hearing);
         service.start_worker();
         service.start_claims();
         Ok(service)

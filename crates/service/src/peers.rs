@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use super::{Service, lock};
-use cerebro_core::domain::{Event, EventKind};
-use cerebro_store::Places;
+use cerebro_core::domain::EventKind;
+use cerebro_store::{Hearing, News};
 
 /// How often the log is looked at: what others save is found within a second.
 const LOOK: Duration = Duration::from_millis(250);
@@ -17,10 +17,11 @@ const LOOKS_PER_REVIEW: u32 = 40;
 
 impl Service {
     /// Listens until the store closes, if others write to it at all.
-    pub(super) fn listen(&self, mut places: Places) {
+    pub(super) fn listen(&self, mut hearing: Hearing) {
         if !self.store().is_shared() {
             return;
         }
+        lock(&self.0.others).clone_from(hearing.at_work());
         let (service, stop) = (self.clone(), self.0.worker.stopping());
         tokio::spawn(async move {
             let mut looks: u32 = 0;
@@ -31,13 +32,16 @@ impl Service {
                     () = stop.cancelled() => return,
                 }
                 looks = looks.wrapping_add(1);
-                match service.store().hear(&mut places).await {
-                    Ok(events) => {
+                match service.store().hear(&mut hearing).await {
+                    Ok(news) => {
                         deaf = false;
-                        service.heard(&events);
+                        lock(&service.0.others).clone_from(hearing.at_work());
+                        service.heard(&news);
                     }
                     Err(error) if !deaf => {
                         deaf = true;
+                        // The server may come back with an earlier state.
+                        hearing.look_thoroughly();
                         tracing::warn!(%error, "what others write cannot be heard; it is tried again");
                     }
                     Err(_) => {}
@@ -49,7 +53,10 @@ impl Service {
         });
     }
 
-    fn heard(&self, events: &[Event]) {
+    fn heard(&self, News { events, is_rewound }: &News) {
+        if *is_rewound {
+            self.start_over();
+        }
         for event in events {
             if event.kind == EventKind::SessionEnded
                 && let Some(session) = &event.session

@@ -441,6 +441,8 @@ impl TryFrom<SessionLine> for Session {
             end_reason: line.end_reason.as_deref().and_then(EndReason::parse),
             summary: line.summary.map(|summary| content(&summary)).transpose()?,
             follows: line.follows.map(|id| session_id(&id)).transpose()?,
+            home: None,
+            version: 0,
         })
     }
 }

@@ -231,12 +231,21 @@ impl Service {
         }
     }
 
-    pub(super) fn is_connected(&self, id: &SessionId) -> bool {
+    fn is_connected(&self, id: &SessionId) -> bool {
         lock(&self.0.connected).contains_key(id)
     }
 
-    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes. `gone_since`
-    /// tells when a session's connection went, or when this process began to watch.
+    /// Whether an agent works in a session that nobody has ended: one that is connected here, or that another home has
+    /// which is at work. That one ends it when its agent is gone.
+    pub(super) fn is_under_way(&self, session: &Session) -> bool {
+        session.ended_at.is_none()
+            && (self.is_connected(&session.id)
+                || session.home.as_ref().is_some_and(|home| lock(&self.0.others).contains(home)))
+    }
+
+    /// Ends, as `disconnected`, the sessions whose connection has been gone for 30 minutes, but for those of other
+    /// homes that are at work. `gone_since` tells when a session's connection went, or when this process began to
+    /// watch.
     ///
     /// # Errors
     /// A failing store.
@@ -246,7 +255,8 @@ impl Service {
     ) -> Result<(), ServiceError> {
         const PAGE: usize = 1_000;
         let grace = jiff::SignedDuration::try_from(DISCONNECT_GRACE).unwrap_or_default();
-        for session in self.store().live_sessions(PAGE).await? {
+        let others: Vec<String> = lock(&self.0.others).iter().cloned().collect();
+        for session in self.store().live_sessions(&others, PAGE).await? {
             let gone = gone_since(&session.id).max(session.seen_at);
             if !self.is_connected(&session.id) && self.store().now().duration_since(gone) >= grace {
                 self.end_session(None, &session.id, EndReason::Disconnected).await?;
@@ -348,6 +358,10 @@ async fn fill_blanks(
     request: &StartRequest,
 ) -> Result<bool, ServiceError> {
     let before = session.clone();
+    if let Some(home) = write.store().home_of_sessions() {
+        // Its agent works here now.
+        session.home = Some(home.to_owned());
+    }
     if session.directory.is_none() {
         session.directory.clone_from(&request.directory);
     }
@@ -375,6 +389,7 @@ fn resume(write: &mut Write<'_>, session: &mut Session) {
     session.ended_at = None;
     session.end_reason = None;
     session.seen_at = write.at();
+    session.home = write.store().home_of_sessions().map(str::to_owned);
     write.tell_session(EventKind::SessionResumed, session);
     write.changes.sessions.push(session.clone());
 }
@@ -426,6 +441,8 @@ fn begin(
         end_reason: None,
         summary: None,
         follows: follows.clone(),
+        home: write.store().home_of_sessions().map(str::to_owned),
+        version: 0,
     };
     if let Some(earlier) = follows {
         write.changes.follows.push((id.clone(), earlier, at));

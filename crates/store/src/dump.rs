@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use surrealdb::types::Variables;
 
-use super::{Dump, Engine, Script, Store, StoreError, migrate, statement};
+use super::{Dump, Engine, Script, Store, StoreError, foreign, identity, migrate, statement};
 
 /// The rows of each table, by its name.
 pub type RowCounts = BTreeMap<String, u64>;
@@ -20,22 +20,35 @@ impl Store {
         row_counts(self.engine()?).await
     }
 
-    /// Makes a new database in `dir` from a script, compares it with the rows that the script is known to
-    /// hold, and brings its schema up to date. The folder must not exist; after an error it is worthless.
+    /// Makes a new database in `dir` from a script, compares it with the rows that the script is known to hold,
+    /// brings its schema up to date, and refuses what is no part of that. It is another store then than the one
+    /// that was backed up. Neither folder may exist; `scratch` can be removed afterwards, and after an error
+    /// `dir` is worthless.
     ///
     /// # Errors
-    /// [`StoreError`] with the engine's words for a script that it does not take, or with the table whose
-    /// rows are not all there.
-    pub async fn restore(dir: &Path, script: Script, expected: &RowCounts) -> Result<(), StoreError> {
+    /// [`StoreError`] with the engine's words for a script that it does not take, with the table whose rows are
+    /// not all there, or with what it defines beyond the schema.
+    pub async fn restore(
+        dir: &Path,
+        scratch: &Path,
+        script: Script,
+        expected: &RowCounts,
+    ) -> Result<(), StoreError> {
         super::make_folder(dir)?;
+        super::make_folder(scratch)?;
         let engine = Engine::open(dir).await?;
-        let filled = fill(&engine, script, expected).await;
+        let filled = fill(&engine, scratch, script, expected).await;
         let closed = engine.close().await;
         filled.and(closed.map_err(StoreError::from))
     }
 }
 
-async fn fill(engine: &Engine, script: Script, expected: &RowCounts) -> Result<(), StoreError> {
+async fn fill(
+    engine: &Engine,
+    scratch: &Path,
+    script: Script,
+    expected: &RowCounts,
+) -> Result<(), StoreError> {
     engine.load(script).await?;
     let found = row_counts(engine).await?;
     for (table, rows) in expected {
@@ -45,7 +58,9 @@ async fn fill(engine: &Engine, script: Script, expected: &RowCounts) -> Result<(
             return Err(StoreError::query("import", reason));
         }
     }
-    migrate::migrate(engine).await
+    migrate::migrate(engine).await?;
+    foreign::refuse(engine, scratch).await?;
+    identity::renew(engine).await
 }
 
 async fn row_counts(engine: &Engine) -> Result<RowCounts, StoreError> {

@@ -36,6 +36,12 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A backup holds more than this program writes into one.
+    #[error(
+        "it defines what a memory of Cerebro does not, or otherwise: {0}. Somebody changed the file; restore only one \
+         that `cerebro backup` made and nobody else could write to"
+    )]
+    Foreign(String),
     /// The connection broke during a commit, and the server cannot be asked what became of it.
     #[error(
         "the connection to the database at {url} broke while this was being written, and it is not known yet whether it was; call again in a moment: a repetition is recognised"

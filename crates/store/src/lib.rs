@@ -9,6 +9,8 @@ mod browse;
 mod dump;
 mod error;
 mod examine;
+mod foreign;
+mod identity;
 mod job;
 mod migrate;
 mod overview;
@@ -37,7 +39,7 @@ pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
 pub use overview::{Overview, OverviewLimits, Side};
-pub use peers::Places;
+pub use peers::{Hearing, News, Places};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
 use surrealdb::types::Variables;
@@ -59,7 +61,11 @@ pub struct Store {
     dir: Option<std::path::PathBuf>,
     engine: Engine,
     closing: std::sync::atomic::AtomicBool,
+    /// Which store it is.
+    id: String,
     writer: String,
+    /// Tells this process from another one of the same name: a home that was copied.
+    lease: String,
     position: tokio::sync::Mutex<write::Position>,
     /// Held by whoever changes vectors, so that the order of the changes is known.
     vectors: tokio::sync::Mutex<()>,
@@ -97,18 +103,23 @@ impl Store {
         clock: Clock,
         follower: Follower,
     ) -> Result<Self, StoreError> {
-        if let Err(error) = migrate::migrate(&engine).await {
-            // The lock goes with it, so that another binary may open the store at once.
-            if let Err(closing) = engine.close().await {
-                tracing::warn!(%closing, "the store did not close cleanly");
+        let id = match prepare(&engine).await {
+            Ok(id) => id,
+            Err(error) => {
+                // The lock goes with it, so that another binary may open the store at once.
+                if let Err(closing) = engine.close().await {
+                    tracing::warn!(%closing, "the store did not close cleanly");
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
+        };
         Ok(Self {
             dir: dir.map(Path::to_path_buf),
             engine,
             closing: false.into(),
+            id,
             writer,
+            lease: secret(),
             position: tokio::sync::Mutex::new(write::Position::unknown()),
             vectors: tokio::sync::Mutex::new(()),
             follower,
@@ -119,6 +130,11 @@ impl Store {
     /// The newest schema version that this binary knows, which an open store has.
     pub fn schema_version() -> u32 {
         migrate::newest()
+    }
+
+    /// Which store this is: random, the same as long as its log goes on, and another one after a restore.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// The name under which this process numbers its events.
@@ -198,6 +214,11 @@ impl Store {
         self.dir.as_deref().map_or(Ok(()), |dir| Ok(space::check(dir)?))
     }
 
+    /// The home that has the sessions which begin here; none on an embedded store, which has one home only.
+    pub fn home_of_sessions(&self) -> Option<&str> {
+        self.is_shared().then_some(self.writer.as_str())
+    }
+
     fn announce(&self, committed: &Committed) {
         (self.follower)(committed);
     }
@@ -207,4 +228,10 @@ fn make_folder(dir: &Path) -> Result<(), StoreError> {
     let failed =
         |error: std::io::Error| EngineError::Open { dir: dir.to_path_buf(), reason: error.to_string() };
     Ok(std::fs::create_dir_all(dir).map_err(failed)?)
+}
+
+/// Brings the schema up to date, and says which store it is.
+async fn prepare(engine: &Engine) -> Result<String, StoreError> {
+    migrate::migrate(engine).await?;
+    identity::of(engine).await
 }

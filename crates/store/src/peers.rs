@@ -10,16 +10,26 @@ use std::{
     time::{Duration, Instant},
 };
 
+use surrealdb::types::{RecordId, SurrealValue, Variables};
+
 use super::{
     Committed, EngineError, Store, StoreError,
-    read::{Vars, one, take},
-    statement,
+    read::{Vars, last_of, one, take},
+    row::{EventRow, parse, signed},
+    statement::{self, Statement},
     write::Position,
 };
-use cerebro_core::domain::{Event, Memory, MemoryId, limits::WRITERS_MAX};
+use cerebro_core::domain::{
+    Event, Memory, MemoryId,
+    limits::{WRITERS_KNOWN_MAX, WRITERS_MAX},
+};
 
 /// Most events of one writer that are heard at once.
 const PAGE: usize = 500;
+/// How often a home says that it is at work. Who has not for some times longer (`writer_list`) counts as away.
+const HEARTBEAT: Duration = Duration::from_secs(5 * 60);
+/// How often everybody who ever wrote is asked, and not only those who did within weeks.
+const THOROUGH: Duration = Duration::from_secs(60 * 60);
 /// How long a writer waits to learn what became of its commit.
 const DOUBT_MAX: Duration = Duration::from_secs(5);
 const DOUBT_PAUSE: Duration = Duration::from_millis(100);
@@ -27,6 +37,59 @@ const DOUBT_PAUSE: Duration = Duration::from_millis(100);
 /// How far each writer's log was heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places(pub BTreeMap<String, u64>);
+
+impl Places {
+    /// Whether some log ends before the place in it: the database was put back to an earlier state.
+    pub fn are_beyond(&self, ends: &Self) -> bool {
+        self.0.iter().any(|(writer, seq)| ends.0.get(writer).copied().unwrap_or(0) < *seq)
+    }
+}
+
+/// What is known of the other homes that write to the same database.
+///
+/// Those that were at work within weeks are listened to at each look, all together in one request; whoever else told the
+/// log anything, once in [`THOROUGH`], so that nothing is missed for good however many there are.
+#[derive(Debug)]
+pub struct Hearing {
+    /// How far each was heard, this one too.
+    places: Places,
+    /// Whom each look asks.
+    peers: Vec<String>,
+    /// Which of them are at work now.
+    at_work: BTreeSet<String>,
+    /// When all were asked last, and when this one said that it is at work.
+    thorough: Instant,
+    attended: Instant,
+}
+
+impl Hearing {
+    /// The other homes that are at work now.
+    pub fn at_work(&self) -> &BTreeSet<String> {
+        &self.at_work
+    }
+
+    /// Has everybody asked at the next look.
+    pub fn look_thoroughly(&mut self) {
+        self.thorough = Instant::now().checked_sub(THOROUGH).unwrap_or(self.thorough);
+    }
+}
+
+/// What a look brought.
+#[derive(Debug, Default)]
+pub struct News {
+    /// What others told.
+    pub events: Vec<Event>,
+    /// The database was put back to an earlier state: what followed its log must be made anew.
+    pub is_rewound: bool,
+}
+
+/// A home, as it says that it is at work.
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Attendant {
+    name: String,
+    at_work: bool,
+}
 
 impl Store {
     /// Everybody who told the log anything, as far as this process must know it: on an embedded store that is
@@ -36,32 +99,61 @@ impl Store {
             return Ok(vec![self.writer.clone()]);
         }
         let mut writers: Vec<String> = Vec::new();
-        while writers.len() < WRITERS_MAX {
+        while writers.len() < WRITERS_KNOWN_MAX {
             let vars = Vars::new().with("after", writers.last().cloned().unwrap_or_default());
             let mut results = self.engine()?.run(statement::WRITER_NEXT, vars.0).await?;
             let Some(next) = one(take::<String>("event", &mut results, 0)?) else { return Ok(writers) };
             writers.push(next);
         }
-        tracing::warn!("more than {WRITERS_MAX} writers; the rest is not heard");
+        tracing::warn!("more than {WRITERS_KNOWN_MAX} homes wrote to this database; the rest is not heard");
         Ok(writers)
     }
 
     /// The end of each writer's log.
     pub async fn places(&self) -> Result<Places, StoreError> {
-        let mut places = BTreeMap::new();
-        for writer in self.writers().await? {
-            let (seq, _) = self.last_event_of(&writer).await?;
-            places.insert(writer, seq);
-        }
-        places.entry(self.writer.clone()).or_default();
-        Ok(Places(places))
+        let mut places = self.ends(&self.writers().await?).await?;
+        places.0.entry(self.writer.clone()).or_default();
+        Ok(places)
     }
 
-    /// Hears what others told since, and lets the followers hear it. Gives the events.
+    /// The ends of some logs; 0 for one that nothing was told in.
+    pub async fn ends(&self, writers: &[String]) -> Result<Places, StoreError> {
+        let mut ends = BTreeMap::new();
+        for some in writers.chunks(WRITERS_MAX) {
+            let (text, vars) =
+                for_each(statement::WRITER_POSITION, some.iter().map(|writer| (writer.as_str(), 0)));
+            let mut results = self.engine()?.script(statement::WRITER_POSITION.name, &text, vars).await?;
+            for (at, writer) in some.iter().enumerate() {
+                let (seq, _) = last_of(&mut results, at)?;
+                ends.insert(writer.clone(), seq);
+            }
+        }
+        Ok(Places(ends))
+    }
+
+    /// Begins to hear others, from the ends of their logs, and says that this home is at work.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn begin_hearing(&self) -> Result<Hearing, StoreError> {
+        let now = Instant::now();
+        let places = self.places().await?;
+        let mut hearing =
+            Hearing { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
+        if self.is_shared() {
+            // Another process of this name left its mark, most often the one before this.
+            self.attend().await?;
+            let mut results = self.engine()?.run(statement::WRITER_LIST, listed()).await?;
+            self.meet(&mut hearing, take("writer", &mut results, 0)?);
+        }
+        Ok(hearing)
+    }
+
+    /// Hears what others told since, and lets the followers hear it.
     ///
     /// # Errors
     /// A failing store; what was not heard then is heard the next time.
-    pub async fn hear(&self, places: &mut Places) -> Result<Vec<Event>, StoreError> {
+    pub async fn hear(&self, hearing: &mut Hearing) -> Result<News, StoreError> {
         if let Ok(mut position) = self.position.try_lock()
             && position.seq.is_none()
             && position.told.is_some()
@@ -69,10 +161,36 @@ impl Store {
             // A commit of our own whose end is not known.
             self.settle(&mut position).await?;
         }
+        if hearing.attended.elapsed() >= HEARTBEAT {
+            self.stay(hearing).await?;
+        }
+        if hearing.thorough.elapsed() < THOROUGH {
+            let asked = hearing.peers.clone();
+            return Ok(News { events: self.hear_some(hearing, &asked).await?, is_rewound: false });
+        }
+        let mut all = self.writers().await?;
+        all.retain(|writer| *writer != self.writer);
+        let mut events = Vec::new();
+        for some in all.chunks(WRITERS_MAX) {
+            events.extend(self.hear_some(hearing, some).await?);
+        }
+        let is_rewound = self.look_back(hearing).await?;
+        hearing.thorough = Instant::now();
+        Ok(News { events, is_rewound })
+    }
+
+    /// One look at some logs, and at who writes.
+    async fn hear_some(&self, hearing: &mut Hearing, asked: &[String]) -> Result<Vec<Event>, StoreError> {
+        let place = |writer: &String| hearing.places.0.get(writer).copied().unwrap_or(0);
+        let (logs, mut vars) =
+            for_each(statement::EVENT_AFTER, asked.iter().map(|writer| (writer.as_str(), place(writer))));
+        vars.extend(listed());
+        let text = format!("{}{logs}", statement::WRITER_LIST.text);
+        let mut results = self.engine()?.script(statement::EVENT_AFTER.name, &text, vars).await?;
+        self.meet(hearing, take("writer", &mut results, 0)?);
         let mut news: Vec<Vec<Event>> = Vec::new();
-        for writer in self.writers().await?.into_iter().filter(|writer| *writer != self.writer) {
-            let place = places.0.get(&writer).copied().unwrap_or(0);
-            let events = self.events_after(&writer, place, PAGE).await?;
+        for at in 0..asked.len() {
+            let events = parse::<EventRow, Event>("event", take("event", &mut results, at + 1)?)?;
             if !events.is_empty() {
                 news.push(events);
             }
@@ -85,10 +203,70 @@ impl Store {
         for events in &news {
             self.retell(events.clone()).await?;
             if let Some(last) = events.last() {
-                places.0.insert(last.writer.clone(), last.seq);
+                hearing.places.0.insert(last.writer.clone(), last.seq);
             }
         }
         Ok(news.concat())
+    }
+
+    /// Takes note of who writes, those seen last first.
+    fn meet(&self, hearing: &mut Hearing, attendants: Vec<Attendant>) {
+        let others = || attendants.iter().filter(|one| one.name != self.writer);
+        hearing.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
+        hearing.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
+    }
+
+    /// Says that this home is at work, and forgets those that have not been for weeks. Gives the lease under its name
+    /// before.
+    async fn attend(&self) -> Result<Option<String>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Before {
+            lease: String,
+        }
+        let id = RecordId::new("writer", self.writer.as_str());
+        let vars = Vars::new().with("id", id).with("lease", self.lease.as_str());
+        let mut results = self.insist(statement::WRITER_ATTEND, vars).await?;
+        let before = take::<Option<Before>>("writer", &mut results, 0)?;
+        self.insist(statement::WRITER_RETIRE, Vars::new()).await?;
+        Ok(one(before).flatten().map(|before| before.lease))
+    }
+
+    /// Says again that this home is at work, and looks whether another process says so under its name.
+    async fn stay(&self, hearing: &mut Hearing) -> Result<(), StoreError> {
+        let before = self.attend().await?;
+        hearing.attended = Instant::now();
+        if before.is_some_and(|lease| lease != self.lease) {
+            tracing::error!(
+                writer = %self.writer,
+                "another daemon writes to this database under the name of this home, which was copied: saves of one may \
+                 be found by the other late; stop one of the two, remove the file `writer` in its home, and start it anew"
+            );
+        }
+        if hearing.peers.len() >= WRITERS_MAX {
+            tracing::warn!(
+                "{WRITERS_MAX} homes or more write to this database; what those say that were seen longest ago is \
+                 heard once an hour"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a log ends before what was heard of it; the places are then those that there are.
+    async fn look_back(&self, hearing: &mut Hearing) -> Result<bool, StoreError> {
+        let mut position = self.position.lock().await;
+        let mut heard = hearing.places.clone();
+        // What this process wrote since it began to hear is no news to it.
+        heard.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
+        let writers: Vec<String> = heard.0.keys().cloned().collect();
+        let ends = self.ends(&writers).await?;
+        if !heard.are_beyond(&ends) {
+            return Ok(false);
+        }
+        tracing::warn!("the database was put back to an earlier state; its log goes on from there");
+        hearing.places = ends;
+        *position = Position { at: position.at, ..Position::unknown() };
+        Ok(true)
     }
 
     /// Tells the followers of events, with the memories as they are now.
@@ -148,5 +326,54 @@ impl Store {
             }
         }
         Err(StoreError::InDoubt { url: url.clone() })
+    }
+}
+
+/// What `writer_list` is bound to: one more than is asked at once, this home itself.
+fn listed() -> Variables {
+    Vars::new().count("most", WRITERS_MAX + 1).0
+}
+
+/// A statement about one writer, once for each, in one request: `$writer` and `$after` are numbered.
+fn for_each<'a>(one: Statement, places: impl Iterator<Item = (&'a str, u64)>) -> (String, Variables) {
+    let mut text = String::new();
+    let mut vars = Vars::new().limit(PAGE);
+    for (n, (writer, after)) in places.enumerate() {
+        let (name, place) = (format!("writer_{n}"), format!("after_{n}"));
+        text.push_str(
+            &one.text.replace("$writer", &format!("${name}")).replace("$after", &format!("${place}")),
+        );
+        vars = vars.with(&name, writer).with(&place, signed(after));
+    }
+    (text, vars.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_beyond_the_end_of_its_log_is_seen() {
+        let places = |all: &[(&str, u64)]| -> Places {
+            Places(all.iter().map(|(writer, seq)| ((*writer).to_owned(), *seq)).collect())
+        };
+        let heard = places(&[("a", 3), ("b", 0)]);
+        for (ends, beyond) in [
+            (places(&[("a", 3), ("b", 0)]), false),
+            (places(&[("a", 9), ("b", 1), ("c", 4)]), false),
+            (places(&[("a", 2), ("b", 9)]), true),
+            (places(&[("b", 9)]), true),
+            (places(&[("a", 3)]), false),
+        ] {
+            assert_eq!(heard.are_beyond(&ends), beyond, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn one_request_asks_about_many_writers() {
+        let (text, vars) = for_each(statement::EVENT_AFTER, [("a", 1), ("b", 2)].into_iter());
+        assert!(text.contains("writer = $writer_0 AND seq > $after_0"), "{text}");
+        assert!(text.contains("writer = $writer_1 AND seq > $after_1"), "{text}");
+        assert_eq!(vars.len(), 5, "two for each writer, and the limit");
     }
 }

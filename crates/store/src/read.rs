@@ -445,9 +445,10 @@ impl Store {
         }
     }
 
-    /// Sessions that nobody has ended.
-    pub async fn live_sessions(&self, limit: usize) -> Result<Vec<Session>, StoreError> {
-        self.sessions(statement::SESSION_LIVE, Vars::new().limit(limit)).await
+    /// Sessions that nobody has ended, but for those that some other homes have.
+    pub async fn live_sessions(&self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
+        let vars = Vars::new().with("others", others.to_vec()).limit(limit);
+        self.sessions(statement::SESSION_LIVE, vars).await
     }
 
     /// The prompts of a project given last before a moment, newest first.
@@ -555,18 +556,9 @@ impl Store {
 
     /// The same of any writer.
     pub(super) async fn last_event_of(&self, writer: &str) -> Result<(u64, Timestamp), StoreError> {
-        #[derive(SurrealValue)]
-        #[surreal(crate = "surrealdb::types")]
-        struct Last {
-            seq: i64,
-            at: surrealdb::types::Datetime,
-        }
         let vars = Vars::new().with("writer", writer);
         let mut results = self.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
-        let rows: Vec<Last> = take("event", &mut results, 0)?;
-        Ok(rows.first().map_or((0, Timestamp::UNIX_EPOCH), |last| {
-            (u64::try_from(last.seq).unwrap_or(0), timestamp(last.at))
-        }))
+        last_of(&mut results, 0)
     }
 
     /// When a session first wrote a memory, if it did.
@@ -665,6 +657,20 @@ pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, S
         Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
     };
     edges.into_iter().map(read).collect()
+}
+
+/// The number and moment in an answer to `writer_position`; 0 where there is no event.
+pub(super) fn last_of(results: &mut IndexedResults, index: usize) -> Result<(u64, Timestamp), StoreError> {
+    #[derive(SurrealValue)]
+    #[surreal(crate = "surrealdb::types")]
+    struct Last {
+        seq: i64,
+        at: surrealdb::types::Datetime,
+    }
+    let last = one(take::<Last>("event", results, index)?);
+    Ok(last.map_or((0, Timestamp::UNIX_EPOCH), |last| {
+        (u64::try_from(last.seq).unwrap_or(0), timestamp(last.at))
+    }))
 }
 
 pub(super) fn take<T: SurrealValue>(

@@ -273,10 +273,18 @@ pub(super) struct SessionRow {
     live: bool,
     summary: Option<String>,
     follows: Option<RecordId>,
+    writer: Option<String>,
+    version: Option<i64>,
 }
 
-impl From<&Session> for SessionRow {
-    fn from(session: &Session) -> Self {
+impl SessionRow {
+    /// The row with its id, as `INSERT` takes it.
+    pub(super) fn first(session: &Session) -> Self {
+        Self { id: Some(session_record(&session.id)), ..Self::next(session) }
+    }
+
+    /// The row as the next write leaves it: one version on.
+    pub(super) fn next(session: &Session) -> Self {
         Self {
             id: None,
             project: session.project.as_str().to_owned(),
@@ -289,6 +297,8 @@ impl From<&Session> for SessionRow {
             live: session.ended_at.is_none(),
             summary: session.summary.clone(),
             follows: session.follows.as_ref().map(session_record),
+            writer: session.home.clone(),
+            version: Some(signed(session.version) + 1),
         }
     }
 }
@@ -310,6 +320,9 @@ impl TryFrom<SessionRow> for Session {
             end_reason: row.end_reason.as_deref().and_then(EndReason::parse),
             summary: row.summary,
             follows: row.follows.map(|id| session_id(TABLE, id)).transpose()?,
+            home: row.writer,
+            // Older programs wrote none.
+            version: row.version.map_or(1, unsigned),
         })
     }
 }
@@ -412,13 +425,13 @@ pub(super) struct Put<R: SurrealValue> {
     pub row: R,
 }
 
-/// A memory's row with the version that the writer saw.
+/// A row that several may change, with the version that the writer saw.
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
-pub(super) struct PutMemory {
+pub(super) struct Guarded<R: SurrealValue> {
     pub id: RecordId,
     pub expect: i64,
-    pub row: MemoryRow,
+    pub row: R,
 }
 
 /// The id of an edge follows from its ends, so that drawing it twice is drawing it once.

@@ -109,6 +109,112 @@ fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
     });
 }
 
+pub(super) fn session(id: &str) -> Session {
+    Session {
+        id: SessionId::parse(id).unwrap(),
+        project: Project::parse("demo").unwrap(),
+        agent: "test".to_owned(),
+        directory: None,
+        started_at: moment(1),
+        seen_at: moment(1),
+        ended_at: None,
+        end_reason: None,
+        summary: None,
+        follows: None,
+        home: None,
+        version: 0,
+    }
+}
+
+/// Puts sessions in one transaction.
+async fn put_sessions(store: &Store, sessions: Vec<Session>) -> Result<(), StoreError> {
+    store
+        .transact(move |write| {
+            let sessions = sessions.clone();
+            Box::pin(async move {
+                for session in sessions {
+                    write.tell_session(EventKind::SessionStarted, &session);
+                    write.changes.sessions.push(session);
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+#[test]
+fn a_session_is_not_overwritten_by_who_read_it_before() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let first = session("s");
+        let named = Session { directory: Some("/srv".to_owned()), ..first.clone() };
+        // A decision may come back to a session: the last one counts.
+        put_sessions(&store, vec![first.clone(), named.clone()]).await.unwrap();
+        let read = store.session(&first.id).await.unwrap().unwrap();
+        assert_eq!(read, Session { version: 1, ..named });
+        let summarised = Session { summary: Some("Done.".to_owned()), ..read.clone() };
+        put_sessions(&store, vec![summarised.clone()]).await.unwrap();
+        for stale in [read, first.clone()] {
+            let refused = put_sessions(&store, vec![Session { agent: "late".to_owned(), ..stale }]).await;
+            assert!(matches!(refused, Err(StoreError::Conflict)), "{refused:?}");
+        }
+        let held = store.session(&first.id).await.unwrap().unwrap();
+        assert_eq!(held, Session { version: 2, ..summarised });
+        // An older program wrote no version.
+        let older = "UPDATE session:s SET version = NONE";
+        store.engine().unwrap().script("test", older, Variables::new()).await.unwrap();
+        let held = store.session(&first.id).await.unwrap().unwrap();
+        assert_eq!(held.version, 1);
+        put_sessions(&store, vec![held]).await.unwrap();
+        assert_eq!(store.session(&first.id).await.unwrap().unwrap().version, 2);
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_store_keeps_its_id_and_no_two_have_the_same() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run(async {
+        let store = open(one.path()).await;
+        let id = store.id().to_owned();
+        store.close().await.unwrap();
+        let store = open(one.path()).await;
+        assert_eq!(store.id(), id);
+        let other = open(two.path()).await;
+        assert_ne!(other.id(), id);
+        other.close().await.unwrap();
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_restored_store_has_another_id() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run(async {
+        let store = open(from.path()).await;
+        put(&store, memory(None)).await.unwrap();
+        let (pieces, script) = super::script();
+        let mut dump = store.dump().await.unwrap();
+        let sending = tokio::spawn(async move {
+            let mut all = Vec::new();
+            while let Some(piece) = dump.next().await.unwrap() {
+                all.push(piece);
+            }
+            tokio::task::spawn_blocking(move || all.into_iter().all(|piece| pieces.send(piece))).await
+        });
+        let (dir, scratch) = (to.path().join("store"), to.path().join("scratch"));
+        let rows = store.row_counts().await.unwrap();
+        Store::restore(&dir, &scratch, script, &rows).await.unwrap();
+        assert!(sending.await.unwrap().unwrap(), "the script was taken to its end");
+        let restored = open(&dir).await;
+        assert_ne!(restored.id(), store.id());
+        assert_eq!(restored.row_counts().await.unwrap(), rows);
+        restored.close().await.unwrap();
+        store.close().await.unwrap();
+    });
+}
+
 #[test]
 fn a_topic_key_has_one_live_holder() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,29 +289,7 @@ fn the_queries_for_people_run_as_they_stand() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
         let store = open(dir.path()).await;
-        let session = Session {
-            id: SessionId::parse("s").unwrap(),
-            project: Project::parse("demo").unwrap(),
-            agent: "test".to_owned(),
-            directory: None,
-            started_at: moment(1),
-            seen_at: moment(1),
-            ended_at: None,
-            end_reason: None,
-            summary: None,
-            follows: None,
-        };
-        let began: Result<(), StoreError> = store
-            .transact(move |write| {
-                let session = session.clone();
-                Box::pin(async move {
-                    write.tell_session(EventKind::SessionStarted, &session);
-                    write.changes.sessions.push(session);
-                    Ok(())
-                })
-            })
-            .await;
-        began.unwrap();
+        put_sessions(&store, vec![session("s")]).await.unwrap();
         put(&store, memory(None)).await.unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../surql/queries");
         let mut count = 0;

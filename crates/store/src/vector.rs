@@ -7,6 +7,7 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Store, StoreError,
+    engine::Engine,
     read::{Vars, one, take},
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
@@ -73,6 +74,33 @@ fn table_of(model: &str) -> String {
     format!("vector_{slug}_{digest}")
 }
 
+/// The models whose vectors a database holds, the active one first.
+///
+/// # Errors
+/// [`StoreError::Row`] for a model that names another table than its own: the name goes into statements.
+pub(super) async fn models(engine: &Engine) -> Result<Vec<StoredModel>, StoreError> {
+    let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
+    let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
+    let mut models = rows.into_iter().map(StoredModel::try_from).collect::<Result<Vec<_>, _>>()?;
+    models.sort_by_key(|model| model.state != ModelState::Active);
+    Ok(models)
+}
+
+impl TryFrom<ModelRow> for StoredModel {
+    type Error = StoreError;
+
+    fn try_from(row: ModelRow) -> Result<Self, StoreError> {
+        let state = if row.state == "active" { ModelState::Active } else { ModelState::Building };
+        let model = Self::new(&row.name, usize::try_from(row.dimension).unwrap_or(0), state);
+        if model.table != row.table {
+            let reason =
+                format!("`{}` names the table `{}`, its own is `{}`", row.name, row.table, model.table);
+            return Err(StoreError::Row { table: "model", reason });
+        }
+        Ok(model)
+    }
+}
+
 impl StoredModel {
     /// A model as the store would hold it.
     pub fn new(name: &str, dimension: usize, state: ModelState) -> Self {
@@ -84,7 +112,7 @@ impl StoredModel {
     }
 
     /// Fills a template: names of tables are made of letters, digits and `_` only.
-    fn fill(&self, template: Statement) -> String {
+    pub(super) fn fill(&self, template: Statement) -> String {
         let model: String =
             self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
         template
@@ -107,19 +135,7 @@ impl Store {
 
     /// The models whose vectors the store holds, the active one first.
     pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
-        let mut results = self.engine()?.run(statement::MODEL_LIST, Variables::new()).await?;
-        let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
-        let mut models: Vec<StoredModel> = rows
-            .into_iter()
-            .map(|row| StoredModel {
-                dimension: usize::try_from(row.dimension).unwrap_or(0),
-                state: if row.state == "active" { ModelState::Active } else { ModelState::Building },
-                name: row.name,
-                table: row.table,
-            })
-            .collect();
-        models.sort_by_key(|model| model.state != ModelState::Active);
-        Ok(models)
+        models(self.engine()?).await
     }
 
     /// Makes the table of a model and notes it.

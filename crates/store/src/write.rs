@@ -9,7 +9,7 @@ use super::{
     JobKind, Store, StoreError,
     attempts::Attempts,
     row::{
-        EdgeRow, EventRow, JobRow, MemoryRow, PromptRow, Put, PutMemory, RevisionRow, SessionRow, datetime,
+        EdgeRow, EventRow, Guarded, JobRow, MemoryRow, PromptRow, Put, RevisionRow, SessionRow, datetime,
         edge_id, memory_record, prompt_record, session_record, signed,
     },
     statement::{self, Statement},
@@ -21,7 +21,7 @@ use cerebro_core::domain::{
 /// What one call changes. Everything in it is committed together or not at all.
 #[derive(Debug, Default, Clone)]
 pub struct Changes {
-    /// Sessions, whole.
+    /// Sessions, whole; `version` is the one that was read. Of one that is here twice, the last counts.
     pub sessions: Vec<Session>,
     /// Memories, whole; `version` is the one that was read.
     pub memories: Vec<Memory>,
@@ -233,13 +233,19 @@ impl Write<'_> {
         let at = datetime(self.at);
         let (new, changed): (Vec<&Memory>, Vec<&Memory>) =
             changes.memories.iter().partition(|memory| memory.version == 0);
+        let (begun, gone_on): (Vec<&Session>, Vec<&Session>) =
+            last_of_each(&changes.sessions).into_iter().partition(|session| session.version == 0);
         let mut script = Script::begin();
-        script.part(statement::COMMIT_SESSIONS, "sessions", &changes.sessions, |session| Put {
+        script.part(statement::COMMIT_NEW_SESSIONS, "new_sessions", &begun, |session| {
+            SessionRow::first(session)
+        });
+        script.part(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| Guarded {
             id: session_record(&session.id),
-            row: SessionRow::from(session),
+            expect: signed(session.version),
+            row: SessionRow::next(session),
         });
         script.part(statement::COMMIT_NEW_MEMORIES, "new_memories", &new, |memory| MemoryRow::first(memory));
-        script.part(statement::COMMIT_MEMORIES, "memories", &changed, |memory| PutMemory {
+        script.part(statement::COMMIT_MEMORIES, "memories", &changed, |memory| Guarded {
             id: memory_record(&memory.id),
             expect: signed(memory.version),
             row: MemoryRow::next(memory),
@@ -293,6 +299,13 @@ impl Write<'_> {
         script.part(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
         script.commit()
     }
+}
+
+/// Each session once, as it was changed last: a decision may come back to one.
+fn last_of_each(sessions: &[Session]) -> Vec<&Session> {
+    let is_last =
+        |(at, session): &(usize, &Session)| !sessions[at + 1..].iter().any(|later| later.id == session.id);
+    sessions.iter().enumerate().filter(is_last).map(|(_, session)| session).collect()
 }
 
 /// A transaction under construction. Parts without rows are left out: each costs a tenth of a millisecond.

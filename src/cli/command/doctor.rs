@@ -228,7 +228,7 @@ fn telemetry(reports: Option<&Path>) -> Check {
 fn home_leftovers(home: &Home) -> impl Iterator<Item = PathBuf> {
     let is_ours = |name: &str| {
         let is_script = Path::new(name).extension().is_some_and(|ending| ending == "surql");
-        name == backup::MAKING || (name.starts_with(".export-") && is_script)
+        [backup::MAKING, backup::SCRATCH].contains(&name) || (name.starts_with(".export-") && is_script)
     };
     let entries = fs::read_dir(home.root()).into_iter().flatten().flatten();
     let named = entries.filter(move |entry| is_ours(&entry.file_name().to_string_lossy()));

@@ -88,7 +88,9 @@ pub const SEARCHES_AT_ONCE_MAX: usize = 16;
 pub const WRITE_ATTEMPTS_MAX: u32 = 32;
 /// The longest pause between two of them.
 pub const WRITE_PAUSE_MAX: Duration = Duration::from_millis(64);
-/// Most homes that ever wrote to one database, this one among them.
+/// Most other homes of one database that are listened to at each look; further ones are heard once an hour.
 pub const WRITERS_MAX: usize = 256;
+/// Most homes that ever wrote to one database and are heard at all.
+pub const WRITERS_KNOWN_MAX: usize = 10_000;
 /// Most memories that wait for the lexical index before a save waits for it to catch up.
 pub const INDEX_PENDING_MAX: usize = 1_024;

@@ -20,6 +20,10 @@ pub struct Session {
     pub summary: Option<String>,
     /// The session it continues, or the parent of a sub-agent's.
     pub follows: Option<SessionId>,
+    /// The home that its agent works in, by the name in its events, where several share a database.
+    pub home: Option<String>,
+    /// Counts writes of the row: 0 before the first. Guards against lost updates.
+    pub version: u64,
 }
 
 /// How a session came to its end.

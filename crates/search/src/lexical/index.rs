@@ -5,7 +5,10 @@ use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -54,6 +57,8 @@ pub struct Index {
     queue: Mutex<Queue>,
     /// `None` once closed. Held during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
+    /// A commit may not be visible to the reader yet. It is looked at by whoever holds `writer`.
+    unseen: AtomicBool,
     /// What the last search read. Taken before `queue`, never after it.
     view: Mutex<Option<Arc<View>>>,
     rosters: Rosters,
@@ -151,6 +156,7 @@ impl Index {
             reader,
             queue: Mutex::default(),
             writer: Mutex::new(Some(writer)),
+            unseen: AtomicBool::new(false),
             view: Mutex::default(),
             rosters: Rosters::default(),
         })
@@ -182,8 +188,13 @@ impl Index {
     /// last change of a commit and not with each: a flush in between would else vouch for the rest.
     pub fn reach(&self, writer: &str, seq: u64) {
         let mut queue = lock(&self.queue);
-        let last = queue.checkpoint.0.entry(writer.to_owned()).or_default();
+        let last = queue.checkpoint.places.entry(writer.to_owned()).or_default();
         *last = seq.max(*last);
+    }
+
+    /// Says whose log it follows from now on.
+    pub fn belong(&self, store: &str) {
+        store.clone_into(&mut lock(&self.queue).checkpoint.store);
     }
 
     /// Whether so much is queued that it should be committed soon, or a text that must go; or so many
@@ -246,6 +257,10 @@ impl Index {
         changes: &[Arc<Queued>],
         checkpoint: &Checkpoint,
     ) -> Result<()> {
+        if self.unseen.load(Ordering::SeqCst) {
+            // The last commit may have been done though it failed: what it wrote would count as new once more.
+            self.reload()?;
+        }
         let searcher = self.reader.searcher();
         let mut new = Vec::new();
         for Queued { change, .. } in changes.iter().map(|queued| &**queued) {
@@ -268,6 +283,7 @@ impl Index {
         self.write_new(writer, &new)?;
         let mut commit = writer.prepare_commit()?;
         commit.set_payload(&checkpoint.to_json());
+        self.unseen.store(true, Ordering::SeqCst);
         commit.commit()?;
         self.reload()?;
         if changes.iter().any(|queued| matches!(queued.change, Change::Erase(_))) {
@@ -303,6 +319,7 @@ impl Index {
     /// Makes the last commit visible, and lets go of the files that it or a merge replaced.
     fn reload(&self) -> Result<()> {
         self.reader.reload()?;
+        self.unseen.store(false, Ordering::SeqCst);
         *lock(&self.view) = None;
         Ok(())
     }
@@ -530,5 +547,30 @@ impl Index {
         self.flush_with(&mut writer)?;
         writer.wait_merging_threads()?;
         Ok(mark::set_clean(&self.dir)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexical::tests::doc;
+
+    #[test]
+    fn a_commit_that_did_not_become_visible_is_not_written_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let (index, _) = Index::open(dir.path()).unwrap();
+        let doc = doc("aaaaaaaaaaaa", "walrus", "One walrus.");
+        index.push(Change::Put(Box::new(doc.clone()))).unwrap();
+        // What a flush does up to the reload, which failed.
+        let mut slot = lock(&index.writer);
+        let writer = slot.as_mut().unwrap();
+        index.write_new(writer, &[&doc]).unwrap();
+        index.unseen.store(true, Ordering::SeqCst);
+        writer.commit().unwrap();
+        drop(slot);
+        assert_eq!(index.len(), 1, "it is found in the queue");
+        index.flush().unwrap();
+        assert_eq!(index.len(), 1, "its passages are there once");
+        assert!(!index.unseen.load(Ordering::SeqCst));
     }
 }

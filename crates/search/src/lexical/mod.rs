@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use tantivy::TantivyError;
 
 pub use browse::Listing;
@@ -85,27 +85,30 @@ impl Change {
     }
 }
 
-/// How far the index follows the store's log: for each writer the last `seq` that it holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checkpoint(pub BTreeMap<String, u64>);
+/// How far the index follows a store's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Which store's: numbers of events say nothing across two.
+    pub store: String,
+    /// For each writer the last `seq` that the index holds.
+    pub places: BTreeMap<String, u64>,
+}
 
 impl Checkpoint {
     /// Whether it is at least so many events of one writer after another checkpoint.
     fn is_beyond(&self, other: &Self, events: u64) -> bool {
         let ahead =
-            |(writer, seq): (&String, &u64)| seq - other.0.get(writer).copied().unwrap_or(0).min(*seq);
-        self.0.iter().map(ahead).any(|ahead| ahead >= events)
+            |(writer, seq): (&String, &u64)| seq - other.places.get(writer).copied().unwrap_or(0).min(*seq);
+        self.places.iter().map(ahead).any(|ahead| ahead >= events)
     }
 
     fn to_json(&self) -> String {
-        let seqs = self.0.iter().map(|(writer, seq)| (writer.as_str(), *seq));
-        seqs.collect::<Value>().to_string()
+        serde_json::to_string(self).expect("its keys are texts")
     }
 
+    /// One of an older form says nothing: the index is built anew.
     fn from_json(text: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let seqs = value.as_object()?.iter().map(|(writer, seq)| Some((writer.clone(), seq.as_u64()?)));
-        seqs.collect::<Option<_>>().map(Self)
+        serde_json::from_str(text).ok()
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use cerebro_core::domain::{MemoryId, limits};
 use cerebro_core::recall::{Match, Weights};
 
-fn doc(id: &str, title: &str, content: &str) -> Doc {
+pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
         id: MemoryId::parse(id).unwrap().into(),
         project: Project::parse("alpha").unwrap(),
@@ -46,6 +46,10 @@ const C: &str = "cccccccccccc";
 fn push(index: &Index, change: Change, seq: u64) {
     index.push(change).unwrap();
     index.reach("w", seq);
+}
+
+fn reached(seq: u64) -> Checkpoint {
+    Checkpoint { store: String::new(), places: [("w".to_owned(), seq)].into() }
 }
 
 fn put(index: &Index, doc: Doc, seq: u64) {
@@ -116,10 +120,10 @@ fn many_changes_and_erasures_are_due() {
         put(&index, doc(MemoryId::random().as_str(), "n", "number"), seq);
     }
     index.flush_if_due().unwrap();
-    assert_eq!(index.checkpoint().0.get("w"), Some(&seq));
+    assert_eq!(index.checkpoint().places.get("w"), Some(&seq));
     put(&index, doc(A, "a", "walrus"), seq + 1);
     index.flush_if_due().unwrap();
-    assert_eq!(index.checkpoint().0.get("w"), Some(&seq), "one more is not due");
+    assert_eq!(index.checkpoint().places.get("w"), Some(&seq), "one more is not due");
     push(&index, Change::Erase(MemoryId::parse(A).unwrap().into()), seq + 2);
     assert!(index.is_due());
 }
@@ -135,13 +139,25 @@ fn events_that_change_nothing_here_are_passed_over_for_good() {
     assert!(index.is_due());
     index.flush_if_due().unwrap();
     assert!(!index.is_due());
-    assert_eq!(index.checkpoint(), Checkpoint([("w".to_owned(), 1_100)].into()));
+    assert_eq!(index.checkpoint(), reached(1_100));
     index.reach("w", 1_101);
     index.close().unwrap();
     drop(index);
     let (index, checkpoint) = Index::open(dir.path()).unwrap();
-    assert_eq!(checkpoint, Some(Checkpoint([("w".to_owned(), 1_101)].into())));
+    assert_eq!(checkpoint, Some(reached(1_101)));
     assert_eq!(ids(&index, &query("walrus")), [A]);
+}
+
+#[test]
+fn the_checkpoint_tells_whose_log_it_is_and_an_older_form_tells_nothing() {
+    let (dir, index) = new_index();
+    index.belong("the store");
+    put(&index, doc(A, "a", "walrus"), 1);
+    index.close().unwrap();
+    drop(index);
+    let (_index, checkpoint) = Index::open(dir.path()).unwrap();
+    assert_eq!(checkpoint, Some(Checkpoint { store: "the store".to_owned(), ..reached(1) }));
+    assert_eq!(Checkpoint::from_json(r#"{"w":1}"#), None);
 }
 
 #[test]
@@ -152,7 +168,7 @@ fn a_flush_in_the_middle_of_a_commit_does_not_vouch_for_the_rest() {
         index.push(Change::Put(Box::new(doc(MemoryId::random().as_str(), "n", "number")))).unwrap();
     }
     assert!(index.len() > limits::INDEX_PENDING_MAX as u64);
-    assert_eq!(index.checkpoint(), Checkpoint([("w".to_owned(), 1)].into()), "the commit is not all here");
+    assert_eq!(index.checkpoint(), reached(1), "the commit is not all here");
 }
 
 #[test]
@@ -320,7 +336,7 @@ fn it_reopens_where_it_was_after_a_close_and_after_a_kill() {
         }
         drop(index);
         let (index, checkpoint) = Index::open(dir.path()).unwrap();
-        assert_eq!(checkpoint, Some(Checkpoint([("w".to_owned(), 7)].into())), "clean: {clean}");
+        assert_eq!(checkpoint, Some(reached(7)), "clean: {clean}");
         assert_eq!(ids(&index, &query("kept lost")), [A]);
     }
 }

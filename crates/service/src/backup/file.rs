@@ -44,19 +44,43 @@ pub struct Head {
     pub home: String,
     /// The number of the last event of this moment.
     pub seq: u64,
+    /// When that one happened. Files of older programs do not say it, nor which store they are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<Timestamp>,
+    /// The store whose memory it is: homes of two machines may have the same path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+}
+
+/// The place of a store in time: two that are equal show the same memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Which store.
+    pub store: String,
+    /// The number of its last event.
+    pub seq: u64,
+    /// When that one happened. A store that was put back to an earlier state counts from there once more.
+    pub at: Timestamp,
 }
 
 impl Head {
     /// The head of a backup that is made now.
-    pub fn now(home: &Path, at: Timestamp, seq: u64) -> Self {
+    pub fn now(home: &Path, at: Timestamp, place: &Place) -> Self {
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             schema: Store::schema_version(),
             at,
             home: home.display().to_string(),
-            seq,
+            seq: place.seq,
+            last_at: Some(place.at),
+            store: Some(place.store.clone()),
         }
+    }
+
+    /// Whether it shows a store at this place.
+    pub fn shows(&self, place: &Place) -> bool {
+        (self.store.as_ref(), self.seq, self.last_at) == (Some(&place.store), place.seq, Some(place.at))
     }
 }
 
@@ -324,10 +348,31 @@ mod tests {
 
     const SCRIPT: &str = "OPTION IMPORT;\n-- TABLE DATA: a\nINSERT [ { id: a:1 }, { id: a:2 } ];\n";
 
+    fn head_of(seq: u64) -> Head {
+        let place = Place { store: "s".to_owned(), seq, at: Timestamp::UNIX_EPOCH };
+        Head::now(Path::new("/h"), Timestamp::UNIX_EPOCH, &place)
+    }
+
+    #[test]
+    fn a_head_shows_one_place_of_one_store() {
+        let place = |store: &str, seq, second| Place {
+            store: store.to_owned(),
+            seq,
+            at: Timestamp::from_second(second).unwrap(),
+        };
+        assert!(head_of(7).shows(&place("s", 7, 0)));
+        for other in [place("t", 7, 0), place("s", 8, 0), place("s", 7, 1)] {
+            assert!(!head_of(7).shows(&other), "{other:?}");
+        }
+        let older =
+            r#"{"format":1,"version":"0.1.0","schema":4,"at":"1970-01-01T00:00:00Z","home":"/h","seq":7}"#;
+        let older: Head = serde_json::from_str(older).unwrap();
+        assert!(!older.shows(&place("s", 7, 0)));
+    }
+
     fn written(dir: &Path) -> PathBuf {
         let path = dir.join("b.surql.zst");
-        let mut draft =
-            Draft::begin(&path, &Head::now(Path::new("/h"), Timestamp::UNIX_EPOCH, 7), true).unwrap();
+        let mut draft = Draft::begin(&path, &head_of(7), true).unwrap();
         draft.add(SCRIPT.as_bytes()).unwrap();
         assert_eq!(draft.rows(), 2);
         let (end, size) = draft.finish().unwrap();
@@ -358,7 +403,7 @@ mod tests {
     fn an_unfinished_one_leaves_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("b");
-        let head = Head::now(Path::new("/h"), Timestamp::UNIX_EPOCH, 0);
+        let head = head_of(0);
         let mut draft = Draft::begin(&path, &head, true).unwrap();
         draft.add(SCRIPT.as_bytes()).unwrap();
         drop(draft);

@@ -27,6 +27,9 @@ use rustix::{
 pub use file::{End, FileError, Head};
 pub use shelf::{Kept, unfinished};
 
+use file::Place;
+use shelf::Owner;
+
 use super::{Service, ServiceError, lock};
 use cerebro_core::domain::Timestamp;
 use cerebro_durable as durable;
@@ -40,6 +43,8 @@ const DRAFT_STALE: Duration = Duration::from_secs(24 * 3600);
 pub const MAKING: &str = "store.restoring";
 /// How the names of databases begin that a restore has put aside.
 pub const REPLACED: &str = "store.replaced-";
+/// Where a database is made that a restored one is compared with.
+pub const SCRATCH: &str = "store.compared";
 
 /// When backups are made by themselves, and where they lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +151,9 @@ pub enum BackupError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No memory was made of a file.
+    #[error("{path} was not restored: {reason}")]
+    NotRestored { path: PathBuf, reason: StoreError },
     /// The home holds something.
     #[error(
         "{0} holds memories already; give --home DIR for an empty home, or --replace, which keeps this one beside it"
@@ -183,8 +191,7 @@ impl Service {
         desk.total.store(self.store().row_counts().await?.values().sum(), Ordering::Relaxed);
         let at = self.store().now();
         // Read first: the script may hold later events, never fewer.
-        let (seq, _) = self.store().last_event().await?;
-        let head = Head::now(&request.home, at, seq);
+        let head = Head::now(&request.home, at, &self.place().await?);
         let dump = self.store().dump().await?;
         let (path, packed) = match &request.target {
             Target::Folder(dir) => {
@@ -196,8 +203,8 @@ impl Service {
         };
         let draft = file::Draft::begin(&path, &head, packed)?;
         let (end, bytes) = self.copy(dump, draft).await?;
-        let (target, home, verify, keep) =
-            (request.target.clone(), request.home.clone(), request.verify, request.keep);
+        let (service, target, home) = (self.clone(), request.target.clone(), request.home.clone());
+        let (verify, keep) = (request.verify, request.keep);
         let written = path.clone();
         let removed = blocking(move || -> Result<_, BackupError> {
             let Target::Folder(dir) = target else { return Ok(Vec::new()) };
@@ -209,10 +216,21 @@ impl Service {
                 })?;
                 return Err(error.into());
             }
-            Ok(shelf::rotate(&dir, &home, keep)?)
+            Ok(shelf::rotate(&dir, service.owner(&home), keep)?)
         })
         .await?;
         Ok(BackedUp { path, at, rows: end.rows, bytes, verified: verify && packed, removed })
+    }
+
+    /// Where the store is in its log.
+    async fn place(&self) -> Result<Place, StoreError> {
+        let (seq, at) = self.store().last_event().await?;
+        Ok(Place { store: self.store().id().to_owned(), seq, at })
+    }
+
+    /// Whose backups are ours.
+    fn owner<'a>(&'a self, home: &'a Path) -> Owner<'a> {
+        Owner { home, store: self.store().id() }
     }
 
     /// Carries the script from the database to the file.
@@ -316,12 +334,14 @@ pub async fn restore(
         Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(Timestamp::now())))),
         Err(error) => return Err(error),
     };
-    let making = home.join(MAKING);
+    let (making, scratch) = (home.join(MAKING), home.join(SCRATCH));
     remove(&making)?;
+    remove(&scratch)?;
     // Read once to the end before anything is made of it.
     let checked = path.to_path_buf();
     let (head, end) = blocking(move || Ok(file::read(&checked, |_| true)?)).await?;
-    let made = fill(path, &making, &end.rows, progress).await;
+    let made = fill(path, &making, &scratch, &end.rows, progress).await;
+    remove(&scratch)?;
     if let Err(error) = made {
         remove(&making)?;
         return Err(error);
@@ -368,6 +388,7 @@ fn exchange_in_steps(new: &Path, store_dir: &Path, free: &Path) -> io::Result<()
 async fn fill(
     path: &Path,
     dir: &Path,
+    scratch: &Path,
     rows: &RowCounts,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Result<(), BackupError> {
@@ -384,9 +405,9 @@ async fn fill(
             pieces.fail(error.to_string());
         }
     });
-    let restored = Store::restore(dir, script, rows).await;
+    let restored = Store::restore(dir, scratch, script, rows).await;
     reading.await.map_err(|error| BackupError::Broken(error.to_string()))?;
-    Ok(restored?)
+    restored.map_err(|reason| BackupError::NotRestored { path: path.to_path_buf(), reason })
 }
 
 /// What somebody remembered; all else a daemon makes by itself.

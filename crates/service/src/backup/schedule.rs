@@ -54,7 +54,7 @@ impl Service {
 
     /// How long until the next one is due; zero when it is overdue.
     fn until_due(&self, dir: &Path, home: &Path, every: Duration) -> Duration {
-        let newest = shelf::kept(dir, home).ok().and_then(|kept| kept.into_iter().next());
+        let newest = shelf::of(dir, self.owner(home)).ok().and_then(|kept| kept.into_iter().next());
         newest.map_or(Duration::ZERO, |newest| until(newest.head.at, every, self.store().now()))
     }
 
@@ -62,9 +62,9 @@ impl Service {
     /// folder with copies and push out what is older.
     async fn back_up_if_changed(&self, request: BackupRequest) -> Result<(), super::BackupError> {
         let Target::Folder(dir) = &request.target else { return Ok(()) };
-        let (seq, _) = self.store().last_event().await?;
-        let newest = shelf::kept(dir, &request.home)?.into_iter().next();
-        if let Some(newest) = newest.filter(|newest| newest.head.seq == seq) {
+        let place = self.place().await?;
+        let newest = shelf::of(dir, self.owner(&request.home))?.into_iter().next();
+        if let Some(newest) = newest.filter(|newest| newest.head.shows(&place)) {
             tracing::debug!("nothing happened since the last backup");
             // It shows this moment too.
             *lock(&self.0.backups.outcome) =

@@ -34,18 +34,50 @@ pub struct Kept {
     pub bytes: u64,
 }
 
-/// The backups of a home in a folder, newest first. Files of other homes and other kinds are not ours.
+/// Whose backups are meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'a> {
+    /// The home's folder. Another machine's may have the same path.
+    pub home: &'a Path,
+    /// The store in it.
+    pub store: &'a str,
+}
+
+impl Owner<'_> {
+    /// Whether a backup is of this store. Older programs did not write which store it is, only its home.
+    fn owns(&self, head: &Head) -> bool {
+        match &head.store {
+            Some(store) => store == self.store,
+            None => head.home == self.home.display().to_string(),
+        }
+    }
+}
+
+/// The backups of a home, by its path, in a folder, newest first: those of stores that it had before too.
+///
+/// # Errors
+/// As [`of`].
+pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
+    let home = home.display().to_string();
+    chosen(dir, |head| head.home == home)
+}
+
+/// The backups of a store in a folder, newest first.
 ///
 /// # Errors
 /// [`FileError::Io`] when the folder cannot be read; one that is not there holds nothing.
-pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
+pub fn of(dir: &Path, owner: Owner<'_>) -> Result<Vec<Kept>, FileError> {
+    chosen(dir, |head| owner.owns(head))
+}
+
+/// Files of other kinds are not looked at.
+fn chosen(dir: &Path, is_meant: impl Fn(&Head) -> bool) -> Result<Vec<Kept>, FileError> {
     let fault = |source| FileError::Io { verb: "read", path: dir.to_path_buf(), source };
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(fault(error)),
     };
-    let home = home.display().to_string();
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry.map_err(fault)?;
@@ -55,7 +87,7 @@ pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
             continue;
         }
         let Ok(head) = file::head(&entry.path()) else { continue };
-        if head.home == home {
+        if is_meant(&head) {
             found.push(Kept { path: entry.path(), head, bytes: metadata.len() });
         }
     }
@@ -63,16 +95,16 @@ pub fn kept(dir: &Path, home: &Path) -> Result<Vec<Kept>, FileError> {
     Ok(found)
 }
 
-/// Removes all but the newest `keep` backups of a home; 0 keeps all. Gives those that it removed.
+/// Removes all but the newest `keep` backups of a store; 0 keeps all. Gives those that it removed.
 ///
 /// # Errors
 /// [`FileError::Io`] for the first that cannot be removed.
-pub fn rotate(dir: &Path, home: &Path, keep: usize) -> Result<Vec<PathBuf>, FileError> {
+pub fn rotate(dir: &Path, owner: Owner<'_>, keep: usize) -> Result<Vec<PathBuf>, FileError> {
     if keep == 0 {
         return Ok(Vec::new());
     }
     let mut removed = Vec::new();
-    for old in kept(dir, home)?.into_iter().skip(keep) {
+    for old in of(dir, owner)?.into_iter().skip(keep) {
         fs::remove_file(&old.path).map_err(|source| FileError::Io {
             verb: "remove",
             path: old.path.clone(),
@@ -97,12 +129,16 @@ pub fn unfinished(dir: &Path, age: Duration) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backup::file::Draft;
+    use crate::backup::file::{Draft, Place};
 
-    fn put(dir: &Path, home: &str, second: i64) -> PathBuf {
+    /// A backup of a store; of none, as older programs wrote it.
+    fn put(dir: &Path, home: &str, store: Option<&str>, second: i64) -> PathBuf {
         let at = Timestamp::from_second(second).unwrap();
         let path = dir.join(name(at));
-        Draft::begin(&path, &Head::now(Path::new(home), at, 0), true).unwrap().finish().unwrap();
+        let place = Place { store: store.unwrap_or_default().to_owned(), seq: 0, at };
+        let mut head = Head::now(Path::new(home), at, &place);
+        head.store = store.map(str::to_owned);
+        Draft::begin(&path, &head, true).unwrap().finish().unwrap();
         path
     }
 
@@ -127,12 +163,22 @@ mod tests {
     #[test]
     fn only_the_oldest_of_our_own_make_room() {
         let temp = tempfile::tempdir().unwrap();
-        let ours: Vec<PathBuf> = (1..=4).map(|second| put(temp.path(), "/ours", second)).collect();
-        let other = put(temp.path(), "/other", 5);
+        let path = temp.path();
+        // The first was written by an older program, the third when the home was elsewhere.
+        let ours = [
+            put(path, "/ours", None, 1),
+            put(path, "/ours", Some("s"), 2),
+            put(path, "/before", Some("s"), 3),
+            put(path, "/ours", Some("s"), 4),
+        ];
+        let other = put(path, "/other", None, 5);
+        // Of another machine, or of the store that was here before a restore.
+        let twin = put(path, "/ours", Some("t"), 6);
         let foreign = temp.path().join("cerebro-0.surql.zst");
         fs::write(&foreign, "not a backup").unwrap();
-        assert!(rotate(temp.path(), Path::new("/ours"), 0).unwrap().is_empty());
-        let removed = rotate(temp.path(), Path::new("/ours"), 2).unwrap();
+        let owner = Owner { home: Path::new("/ours"), store: "s" };
+        assert!(rotate(path, owner, 0).unwrap().is_empty());
+        let removed = rotate(path, owner, 2).unwrap();
         assert_eq!(removed, [ours[1].clone(), ours[0].clone()]);
         for (path, there) in [
             (&ours[0], false),
@@ -140,10 +186,12 @@ mod tests {
             (&ours[2], true),
             (&ours[3], true),
             (&other, true),
+            (&twin, true),
             (&foreign, true),
         ] {
             assert_eq!(path.exists(), there, "{path:?}");
         }
-        assert!(kept(&temp.path().join("none"), Path::new("/ours")).unwrap().is_empty());
+        assert_eq!(kept(path, Path::new("/ours")).unwrap().len(), 2, "by its path: the last and the twin");
+        assert!(kept(&path.join("none"), Path::new("/ours")).unwrap().is_empty());
     }
 }

@@ -1,0 +1,45 @@
+//! Which store this is.
+//!
+//! Numbers of events say nothing across two stores: both count from 1. An id that is drawn when a store is made, and anew
+//! when it is restored, tells their logs apart, so that an index or a backup of one is not taken for the other's.
+
+use surrealdb::types::Variables;
+
+use super::{
+    Engine, StoreError, secret,
+    attempts::Attempts,
+    read::{Vars, one, take},
+    statement,
+};
+
+/// The id of a store; one that has none yet gets it. Of several processes that come at once, all get the same.
+///
+/// # Errors
+/// A failing database.
+pub(super) async fn of(engine: &Engine) -> Result<String, StoreError> {
+    let mut attempts = Attempts::default();
+    loop {
+        if let Some(id) = read(engine).await? {
+            return Ok(id);
+        }
+        let vars = Vars::new().with("store_id", secret());
+        match engine.run(statement::STORE_PUT, vars.0).await {
+            Err(error) if !error.is_retryable() => return Err(error),
+            _ => attempts.again().await?,
+        }
+    }
+}
+
+async fn read(engine: &Engine) -> Result<Option<String>, StoreError> {
+    let mut results = engine.run(statement::STORE_GET, Variables::new()).await?;
+    Ok(one(take::<String>("store", &mut results, 0)?))
+}
+
+/// Gives a store another id: its log goes on otherwise than the one of the store it was copied from.
+///
+/// # Errors
+/// A failing database.
+pub(super) async fn renew(engine: &Engine) -> Result<(), StoreError> {
+    let vars = Vars::new().with("store_id", secret());
+    engine.run(statement::STORE_RENEW, vars.0).await.map(drop)
+}
