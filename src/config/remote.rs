@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    net::IpAddr,
     path::{Path, PathBuf},
 };
 
@@ -42,6 +43,9 @@ pub struct RemoteConfig {
     pub password_env: String,
     /// `password_file`: a file that holds it, readable by its owner alone; the variable goes before it.
     pub password_file: Option<PathBuf>,
+    /// `plaintext = false`: whether password and memories may cross a network as they are, by `ws://` or `http://`;
+    /// CEREBRO_DB_PLAINTEXT=1 is yes.
+    pub plaintext: bool,
     /// `create = false`: whether namespace and database are made when missing; CEREBRO_DB_CREATE=1 is yes.
     pub create: bool,
 }
@@ -55,6 +59,7 @@ impl Default for RemoteConfig {
             user: "root".to_owned(),
             password_env: "CEREBRO_DB_PASSWORD".to_owned(),
             password_file: None,
+            plaintext: false,
             create: false,
         }
     }
@@ -68,6 +73,12 @@ impl Config {
     pub fn settings_in(&self, home: &Home) -> Result<Settings, ConfigError> {
         Ok(Settings { remote: self.remote.of(home, |name| std::env::var(name).ok())?, ..self.settings() })
     }
+
+    /// The address of the server that has a home's memory, as it was given; none where it is embedded.
+    pub fn server_of(&self, home: &Home) -> Option<String> {
+        let (_, url) = self.remote.named(home, |name| set(name, |name| std::env::var(name).ok()));
+        (!url.is_empty()).then_some(url)
+    }
 }
 
 /// The address that was given with `--db`, as it is used.
@@ -79,20 +90,39 @@ pub fn asked_database(home: &Home) -> Result<Option<String>, ConfigError> {
     home.database().map(address).transpose().map_err(blame)
 }
 
+/// The value of a variable that says something.
+fn set(name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    variable(name).filter(|value| !value.trim().is_empty())
+}
+
+/// Whether what is sent to an address crosses a network and is not encrypted.
+fn is_exposed(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else { return true };
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    matches!(url.scheme(), "ws" | "http") && !is_here
+}
+
 impl RemoteConfig {
+    /// The server that is named, and by what if not by the file.
+    fn named(&self, home: &Home, set: impl Fn(&str) -> Option<String>) -> (Option<&'static str>, String) {
+        match (home.database(), set(VARIABLE)) {
+            (Some(url), _) => (Some(OPTION), url.to_owned()),
+            (None, Some(url)) => (Some(VARIABLE), url),
+            (None, None) => (None, self.url.clone()),
+        }
+    }
+
     /// The server of a home, if it has one. `variable` reads the environment.
     fn of(
         &self,
         home: &Home,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Remote>, ConfigError> {
-        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let set = |name: &str| set(name, &variable);
         let or = |name: &str, own: &str| set(name).unwrap_or_else(|| own.to_owned());
-        let (given, url) = match (home.database(), set(VARIABLE)) {
-            (Some(url), _) => (Some(OPTION), url.to_owned()),
-            (None, Some(url)) => (Some(VARIABLE), url),
-            (None, None) => (None, self.url.clone()),
-        };
+        let (given, url) = self.named(home, set);
         if url.is_empty() {
             return Ok(None);
         }
@@ -103,6 +133,14 @@ impl RemoteConfig {
             None => invalid(reason),
         };
         let url = address(&url).map_err(blame)?;
+        if is_exposed(&url) && !self.plaintext && set("CEREBRO_DB_PLAINTEXT").is_none_or(|value| value != "1")
+        {
+            return Err(blame(format!(
+                "{url} is on another machine, and the password and all memories would cross the network as they are: use \
+                 wss:// or https://, or say `plaintext = true` in [remote] (CEREBRO_DB_PLAINTEXT=1) where the network \
+                 itself is safe, as a tunnel is"
+            )));
+        }
         let namespace = name(or("CEREBRO_DB_NAMESPACE", &self.namespace)).map_err(invalid)?;
         let database = name(or("CEREBRO_DB_DATABASE", &self.database)).map_err(invalid)?;
         let password = match (set(&self.password_env), &self.password_file) {
@@ -207,15 +245,15 @@ mod tests {
         let mut config = RemoteConfig::default();
         assert_eq!(of(&config, &home, &[]).unwrap(), None);
         assert!(!home.writer_file().exists(), "an embedded store needs no name");
-        config.url = "ws://file/".to_owned();
+        config.url = "wss://file/".to_owned();
         assert!(of(&config, &home, &[]).unwrap_err().to_string().contains("CEREBRO_DB_PASSWORD"));
         let password = ("CEREBRO_DB_PASSWORD", "p");
         let remote = of(&config, &home, &[password]).unwrap().unwrap();
-        assert_eq!((remote.url.as_str(), remote.user.as_str()), ("ws://file", "root"));
+        assert_eq!((remote.url.as_str(), remote.user.as_str()), ("wss://file", "root"));
         assert!(!format!("{remote:?}").contains("\"p\""), "{remote:?}");
-        let set = [password, ("CEREBRO_DB", "http://env:8000/rpc"), ("CEREBRO_DB_NAMESPACE", "n1")];
+        let set = [password, ("CEREBRO_DB", "https://env:8000/rpc"), ("CEREBRO_DB_NAMESPACE", "n1")];
         let again = of(&config, &home, &set).unwrap().unwrap();
-        assert_eq!((again.url.as_str(), again.namespace.as_str()), ("http://env:8000", "n1"));
+        assert_eq!((again.url.as_str(), again.namespace.as_str()), ("https://env:8000", "n1"));
         assert_eq!(again.writer, remote.writer, "a home keeps its name");
         let home = home.with_database(Some("wss://option".to_owned()));
         assert_eq!(of(&config, &home, &set).unwrap().unwrap().url, "wss://option");
@@ -226,5 +264,51 @@ mod tests {
         for bad in ["a-b", "1a", "a b", "a;REMOVE"] {
             assert!(of(&config, &home, &[password, ("CEREBRO_DB_DATABASE", bad)]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_crosses_a_network_is_encrypted_or_allowed_not_to_be() {
+        for (url, exposed) in [
+            ("ws://127.0.0.1:8000", false),
+            ("http://[::1]:8000", false),
+            ("ws://localhost:8000", false),
+            ("wss://db.example", false),
+            ("https://10.0.0.7", false),
+            ("ws://10.0.0.7:8000", true),
+            ("http://db.example", true),
+            ("ws://localhost.example", true),
+        ] {
+            assert_eq!(is_exposed(url), exposed, "{url}");
+        }
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::open(Some(&temp.path().join("h"))).unwrap();
+        let password = ("CEREBRO_DB_PASSWORD", "p");
+        let config = RemoteConfig { url: "ws://db.example".to_owned(), ..RemoteConfig::default() };
+        let refused = of(&config, &home, &[password]).unwrap_err().to_string();
+        assert!(refused.contains("wss://") && refused.contains("plaintext = true"), "{refused}");
+        assert!(of(&config, &home, &[password, ("CEREBRO_DB_PLAINTEXT", "1")]).unwrap().is_some());
+        assert!(of(&RemoteConfig { plaintext: true, ..config }, &home, &[password]).unwrap().is_some());
+    }
+
+    #[test]
+    fn all_who_draw_a_name_at_once_get_the_same() {
+        let temp = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = temp.path().join(format!("writer{round}"));
+            let start = std::sync::Barrier::new(4);
+            let names: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
+                let draw = || {
+                    start.wait();
+                    writer(&path).unwrap()
+                };
+                let drawing: Vec<_> = (0..4).map(|_| scope.spawn(draw)).collect();
+                drawing.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            assert_eq!(names.len(), 1, "{names:?}");
+        }
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 50, "no draft is left");
+        let empty = temp.path().join("empty");
+        fs::write(&empty, "").unwrap();
+        assert_eq!(writer(&empty).unwrap(), writer(&empty).unwrap());
     }
 }

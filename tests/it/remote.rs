@@ -305,3 +305,77 @@ fn the_database_that_the_daemon_has_may_be_named() {
     let refused = home.run(&["list", "--db", "ws://127.0.0.1:9"]);
     assert!(refused.code() == 1 && refused.stderr.contains(&server.url("ws")), "{refused:?}");
 }
+
+#[test]
+fn a_session_under_way_in_another_home_is_not_unfinished() {
+    let server = Surreal::start();
+    let homes = [server.home("ws", ""), server.home("ws", "")];
+    let mut ours = homes[0].agent();
+    let mut theirs = homes[1].agent();
+    theirs.ok("mem_session_start", json!({"id": "theirs"}));
+    let id = theirs.save("Under way", "The siskin is counted.");
+    found(&mut ours, "siskin", &id);
+    let unfinished =
+        |agent: &mut Agent| agent.ok("mem_context", json!({})).str("text").contains("Unfinished session");
+    assert!(!unfinished(&mut ours), "another agent works there now");
+    drop(theirs);
+    homes[1].end();
+    assert!(!unfinished(&mut ours), "its home was at work a moment ago");
+    server.run("USE NS cerebro DB main; UPDATE writer SET seen_at = time::now() - 1h");
+    wait_for("the other home to count as away", || unfinished(&mut ours).then_some(()));
+}
+
+#[test]
+fn homes_that_are_gone_do_not_keep_others_from_being_heard() {
+    let server = Surreal::start();
+    let homes = [server.home("ws", ""), server.home("ws", "")];
+    homes[0].agent().save("First", "The schema is there.");
+    // Throw-away homes, with names before all others.
+    server.run(
+        "USE NS cerebro DB main;
+         FOR $n IN 0..300 {
+             LET $name = string::concat('0', <string> $n);
+             CREATE event SET writer = $name, seq = 1, at = time::now(), kind = 'memory.created';
+             CREATE type::record('writer', $name) SET seen_at = time::now() - 1w, lease = 'gone';
+         };
+         UPDATE writer SET seen_at = time::now() - 4w WHERE lease = 'gone' AND record::id(id) < '02'",
+    );
+    let mut agents = [homes[0].agent(), homes[1].agent()];
+    for n in 0..4 {
+        let id = agents[n % 2].save(&format!("Title {n}"), &word(n));
+        found(&mut agents[(n + 1) % 2], &word(n), &id);
+    }
+    for home in &homes {
+        home.run(&["daemon", "stop"]).success();
+    }
+    // Those that were gone for weeks are forgotten when a home begins, the others stay.
+    homes[0].run(&["save", "Title", "Text."]).success();
+    server.run(
+        "USE NS cerebro DB main;
+         LET $left = (SELECT VALUE record::id(id) FROM writer WHERE lease = 'gone');
+         IF array::len($left) = 0 { THROW 'all are gone' };
+         IF $left.any(|$name| $name < '02') { THROW 'those of weeks ago are there' }",
+    );
+}
+
+#[test]
+fn what_a_user_may_not_do_is_no_outage() {
+    let server = Surreal::start();
+    server.home("ws", "").run(&["save", "Title", "Text."]).success();
+    server.run("USE NS cerebro DB main; DEFINE USER reader ON DATABASE PASSWORD 'a-secret' ROLES VIEWER;");
+    for scheme in ["ws", "http"] {
+        let reader = server.home_as(scheme, surreal::PASSWORD, "user = \"reader\"", "");
+        let refused = reader.run(&["save", "Title", "Text."]);
+        assert_ne!(refused.code(), 0);
+        assert!(refused.stderr.contains("`reader`") && refused.stderr.contains("EDITOR"), "{refused:?}");
+        assert!(!refused.stderr.contains("cannot be reached"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_network_is_not_crossed_in_the_clear_unless_that_is_allowed() {
+    let home = Home::with_config("[remote]\nurl = \"ws://db.example\"\npassword_env = \"HOME\"\n");
+    let refused = home.run(&["save", "Title", "Text."]);
+    assert_ne!(refused.code(), 0);
+    assert!(refused.stderr.contains("wss://") && refused.stderr.contains("plaintext"), "{refused:?}");
+}

@@ -243,6 +243,14 @@ async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
         Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
     })?);
     let home = desk.home()?;
+    if let Some(url) = Config::read(&home.config_file())?.server_of(&home) {
+        let said =
+            format!("the memory of {} is in the database at {url}, not in the home", home.root().display());
+        return Err(Error::user(said).hint(
+            "nobody would see what is restored: give --home DIR of a home without [remote], or take [remote], --db or \
+             CEREBRO_DB away first",
+        ));
+    }
     let owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
     let bar = size_bar(desk, &file, "restoring");
     let moving = bar.clone();
