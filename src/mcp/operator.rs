@@ -272,7 +272,10 @@ async fn export(call: &mut Call) -> Answer {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
     let lines = page.lines.into_iter().map(Value::String).collect();
-    Ok(Reply::saying("a page of the export").list("lines", lines).fact("next_cursor", page.next))
+    Ok(Reply::saying("a page of the export")
+        .list("lines", lines)
+        .fact("next_cursor", page.next)
+        .fact("torn", page.is_torn.then_some(true)))
 }
 
 async fn import(call: &mut Call) -> Answer {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::hooks::hook;
-use crate::support::{AGENTS_MAY_PURGE, Home, Value, json};
+use crate::support::{AGENTS_MAY_PURGE, Finished, Home, Value, json};
 
 /// A home with something of every kind.
 fn furnished() -> Home {
@@ -126,7 +127,7 @@ fn what_was_imported_need_not_be_read_again_by_the_index() {
     let meta = fs::read(other.data().join("index/meta.json")).unwrap();
     let index: Value = serde_json::from_slice(&meta).unwrap();
     let reached: Value = serde_json::from_str(index["payload"].as_str().unwrap()).unwrap();
-    assert_eq!(reached["local"].as_u64(), last, "{reached}");
+    assert_eq!(reached["places"]["local"].as_u64(), last, "{reached}");
 }
 
 #[test]
@@ -231,4 +232,101 @@ fn lines_that_are_there_twice_are_taken_once() {
     fs::write(&file, format!("{text}{text}")).unwrap();
     other.run(&["import", file.to_str().unwrap()]).success();
     assert_eq!(other.export_text(), text);
+}
+
+/// Imports lines into a new home; gives it with what the import said.
+fn imported(lines: &[Value]) -> (Home, Finished) {
+    let home = Home::new();
+    let file = home.work().join("lines.jsonl");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&file, text).unwrap();
+    let done = home.run(&["import", file.to_str().unwrap()]);
+    (home, done)
+}
+
+/// A line of a memory, with some fields otherwise.
+fn memory_line(id: &str, other: Value) -> Value {
+    let at = "2026-01-02T03:04:05Z";
+    let mut line = json!({
+        "kind": "memory", "id": id, "project": "p", "scope": "project", "type": "manual", "title": id,
+        "content": format!("Of {id}."), "agent": "a", "revision": 1, "duplicate_count": 0, "created_at": at,
+        "updated_at": at, "last_seen_at": at,
+    });
+    for (key, value) in other.as_object().unwrap() {
+        line[key] = value.clone();
+    }
+    line
+}
+
+#[test]
+fn what_is_personal_belongs_to_no_project_whatever_the_file_says() {
+    let personal = json!({"scope": "personal", "project": "p", "topic_key": "a/b"});
+    let rival = json!({"scope": "personal", "project": "q", "topic_key": "a/b"});
+    let lines = [
+        memory_line("aaaaaaaaaaaa", personal),
+        memory_line("bbbbbbbbbbbb", rival),
+        memory_line("cccccccccccc", json!({})),
+    ];
+    let (home, done) = imported(&lines);
+    assert_eq!(done.code(), 1, "{done:?}");
+    assert!(done.stderr.contains("`a/b`") && done.stderr.contains("held by"), "{done:?}");
+    let held: Vec<Value> = home.export().into_iter().filter(|line| line["kind"] == "memory").collect();
+    let ids: Vec<&str> = held.iter().filter_map(|line| line["id"].as_str()).collect();
+    assert_eq!(ids, ["aaaaaaaaaaaa", "cccccccccccc"], "the batch is taken but for the rival");
+    assert_eq!(held[0]["project"], "");
+    home.run(&["projects", "merge", "p", "q", "--yes"]).success();
+    let moved = home.export().into_iter().find(|line| line["id"] == "aaaaaaaaaaaa").unwrap();
+    assert_eq!((&moved["topic_key"], &moved["project"]), (&json!("a/b"), &json!("")));
+}
+
+#[test]
+fn a_revision_without_room_for_later_ones_is_refused() {
+    for revision in [0_u32, u32::MAX] {
+        let (home, done) = imported(&[memory_line("aaaaaaaaaaaa", json!({"revision": revision}))]);
+        assert!(done.code() == 1 && done.stderr.contains(&format!("revision {revision}")), "{done:?}");
+        assert!(home.export().iter().all(|line| line["kind"] != "memory"));
+    }
+}
+
+#[test]
+fn what_redaction_makes_longer_than_the_bound_is_refused_so_that_every_export_can_be_imported() {
+    let home = Home::new();
+    let long = "https://u:pass@h ".repeat(256 * 1024 / 17);
+    let said = home.agent().refused("mem_save", json!({"title": "Long", "content": long}));
+    assert!(said.contains("content") && said.contains("256"), "{said}");
+    let part = "https://u:pass@h ".repeat(1_000);
+    home.agent().ok("mem_save", json!({"title": "Part", "content": part}));
+    let (other, done) = imported(&home.export());
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(other.export_text() == home.export_text());
+}
+
+#[test]
+fn an_export_that_is_not_of_one_moment_says_so() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    for n in 0..300 {
+        agent.save(&format!("Before {n}"), &format!("Text {n} before the export."));
+    }
+    let quiet = home.run(&["export"]);
+    assert!(quiet.code() == 0 && !quiet.stderr.contains("warning"), "{}", quiet.stderr);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut agent = home.agent();
+            let mut n = 0;
+            while !stop.load(Ordering::Relaxed) {
+                agent.save(&format!("During {n}"), &format!("Text {n} during the export."));
+                n += 1;
+            }
+        });
+        let warned = wait_until(|| home.run(&["export"]).stderr.contains("not of one moment"));
+        stop.store(true, Ordering::Relaxed);
+        assert!(warned, "no export under writes said that it is torn");
+    });
+}
+
+/// Whether something is so within ten attempts.
+fn wait_until(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..10).any(|_| is_so())
 }

@@ -24,14 +24,20 @@ pub(super) fn title(value: &str) -> Result<String, ServiceError> {
 /// # Errors
 /// [`ServiceError::Invalid`]
 pub(super) fn content(value: &str) -> Result<String, ServiceError> {
-    if value.len() > CONTENT_BYTES_MAX {
+    let too_long = |bytes: usize| {
         let problem = format!(
-            "it has {} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts",
-            value.len()
+            "it has {bytes} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts"
         );
-        return Err(ServiceError::invalid("content", value, problem));
+        ServiceError::invalid("content", value, problem)
+    };
+    if value.len() > CONTENT_BYTES_MAX {
+        return Err(too_long(value.len()));
     }
     let content = clean(value);
+    // What stands for a secret may be longer than the secret.
+    if content.len() > CONTENT_BYTES_MAX {
+        return Err(too_long(content.len()));
+    }
     if content.trim().is_empty() {
         return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
     }

@@ -19,6 +19,8 @@ use cerebro_store::{Changes, Edge, Happened, Table, Write};
 const VERSION: u32 = 1;
 /// Most rows that are read for one page of an export.
 const PAGE_MAX: usize = 200;
+/// The highest number of a revision that is taken in: half of the numbers are left for what comes after it.
+const REVISION_MAX: u32 = u32::MAX / 2;
 /// Most bytes of one page of an export, unless one line alone has more.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
@@ -124,6 +126,8 @@ pub struct ExportPage {
     pub lines: Vec<String>,
     /// What to ask for the next page with; `None` at the end.
     pub next: Option<String>,
+    /// Told at the end: somebody wrote since the first page, so that the pages do not show one moment.
+    pub is_torn: bool,
 }
 
 /// What became of imported lines.
@@ -142,13 +146,13 @@ const PARTS: [Table; 6] =
     [Table::Session, Table::Memory, Table::Revision, Table::Prompt, Table::CreatedIn, Table::Follows];
 
 impl Service {
-    /// A page of everything. `cursor` is the last page's `next`; none begins.
+    /// A page of everything. `cursor` is the last page's `next`; none begins. Each page is of its own moment.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] for a cursor that is none of ours.
     pub async fn export(&self, cursor: Option<&str>) -> Result<ExportPage, ServiceError> {
-        let (mut part, after) = match cursor {
-            None => (0, None),
+        let (mut part, begun, after) = match cursor {
+            None => (0, self.events_so_far().await?, None),
             Some(cursor) => read_cursor(cursor).ok_or_else(|| {
                 ServiceError::invalid("cursor", cursor, "it comes from no export; begin anew")
             })?,
@@ -172,11 +176,17 @@ impl Service {
         let taken = lines.len() - usize::from(cursor.is_none());
         let next = if whole && taken == found {
             part += 1;
-            (part < PARTS.len()).then(|| format!("{part}:"))
+            (part < PARTS.len()).then(|| format!("{part}:{begun}:"))
         } else {
-            last.map(|last| format!("{part}:{last}"))
+            last.map(|last| format!("{part}:{begun}:{last}"))
         };
-        Ok(ExportPage { lines, next })
+        let is_torn = next.is_none() && self.events_so_far().await? != begun;
+        Ok(ExportPage { lines, next, is_torn })
+    }
+
+    /// How many events the logs of all writers hold: another number means that somebody wrote.
+    async fn events_so_far(&self) -> Result<u64, ServiceError> {
+        Ok(self.store().places().await?.0.values().sum())
     }
 
     async fn page(&self, table: Table, after: Option<&str>) -> Result<Vec<(String, Line)>, ServiceError> {
@@ -241,10 +251,13 @@ fn written(line: &Line) -> String {
     serde_json::to_string(line).expect("a line has text keys and no floats")
 }
 
-fn read_cursor(cursor: &str) -> Option<(usize, Option<String>)> {
-    let (part, after) = cursor.split_once(':')?;
-    let part: usize = part.parse().ok().filter(|part| *part < PARTS.len())?;
-    Some((part, (!after.is_empty()).then(|| after.to_owned())))
+/// The part, the events when the export began, and the row before the page.
+fn read_cursor(cursor: &str) -> Option<(usize, u64, Option<String>)> {
+    let mut fields = cursor.splitn(3, ':');
+    let part: usize = fields.next()?.parse().ok().filter(|part| *part < PARTS.len())?;
+    let begun = fields.next()?.parse().ok()?;
+    let after = fields.next()?;
+    Some((part, begun, (!after.is_empty()).then(|| after.to_owned())))
 }
 
 enum Taken {
@@ -479,10 +492,11 @@ impl TryFrom<MemoryLine> for Memory {
 
     fn try_from(line: MemoryLine) -> Result<Self, String> {
         let body = if line.purged { line.body.emptied(line.deleted_at)? } else { line.body.checked()? };
+        let (project, scope) = body.place()?;
         Ok(Self {
             id: memory_id(&line.id)?,
-            project: project(&body.project)?,
-            scope: scope(&body.scope)?,
+            project,
+            scope,
             kind: kind(&body.memory_type)?,
             session: body.session.map(|id| session_id(&id)).transpose()?,
             title: body.title,
@@ -490,7 +504,7 @@ impl TryFrom<MemoryLine> for Memory {
             topic_key: body.topic_key,
             tags: body.tags,
             agent: body.agent,
-            revision: line.revision,
+            revision: number(line.revision)?,
             duplicate_count: line.duplicate_count,
             pinned: line.pinned,
             created_at: line.created_at,
@@ -504,6 +518,13 @@ impl TryFrom<MemoryLine> for Memory {
 }
 
 impl Body {
+    /// Where it belongs. What is personal belongs to no project, whatever the line says.
+    fn place(&self) -> Result<(Project, Scope), String> {
+        let scope = scope(&self.scope)?;
+        let project = project(&self.project)?;
+        Ok((if scope == Scope::Personal { Project::none() } else { project }, scope))
+    }
+
     /// The body of a purged memory: one that has no text, and is deleted.
     fn emptied(self, deleted_at: Option<Timestamp>) -> Result<Self, String> {
         let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
@@ -553,11 +574,12 @@ impl TryFrom<RevisionLine> for Revision {
 
     fn try_from(line: RevisionLine) -> Result<Self, String> {
         let body = line.body.checked()?;
+        let (project, scope) = body.place()?;
         Ok(Self {
             memory: memory_id(&line.memory)?,
-            revision: line.revision,
-            project: project(&body.project)?,
-            scope: scope(&body.scope)?,
+            revision: number(line.revision)?,
+            project,
+            scope,
             kind: kind(&body.memory_type)?,
             session: body.session.map(|id| session_id(&id)).transpose()?,
             title: body.title,
@@ -620,6 +642,14 @@ fn project(text: &str) -> Result<Project, String> {
         return Ok(Project::none());
     }
     named(text, Project::parse).ok_or_else(|| format!("`{}` is no project name", clean(text)))
+}
+
+/// The number of a revision. Beyond the bound there would be no room for later ones.
+fn number(revision: u32) -> Result<u32, String> {
+    if (1..=REVISION_MAX).contains(&revision) {
+        return Ok(revision);
+    }
+    Err(format!("revision {revision}: they are numbered from 1, up to {REVISION_MAX}"))
 }
 
 fn scope(text: &str) -> Result<Scope, String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Service, ServiceError, lock};
-use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Project, Timestamp};
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Project, Scope, Timestamp};
 use cerebro_store::{Happened, Write};
 
 /// How many rows are moved in one transaction.
@@ -98,15 +98,17 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
     let mut memories = write.store().recent(Some(from), Timestamp::MAX, BATCH).await?;
     memories.extend(write.store().gone(from, BATCH).await?);
     for mut memory in memories {
-        memory.project.clone_from(into);
+        // What is personal belongs to no project; older imports took it with one.
+        memory.project = if memory.scope == Scope::Personal { Project::none() } else { into.clone() };
         if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
             && let Some(holder) = write.store().topic_holder(into, memory.scope, key).await?
+            && holder.id != memory.id
         {
             merged.kept.push((memory.id, holder.id));
             memory.topic_key = None;
         }
         if memory.is_live() {
-            write.changes.moved.push((memory.id, into.clone()));
+            write.changes.moved.push((memory.id, memory.project.clone()));
         }
         write.tell(EventKind::ProjectMerged, &memory, None);
         write.changes.memories.push(memory);

@@ -125,9 +125,10 @@ async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
     if args.file == Path::new("-") {
         // Moving numbers would run into the lines on the same terminal.
         let progress = if desk.output.is_terminal() { ProgressBar::hidden() } else { counter(desk) };
-        export_pages(&daemon, &progress, |text| desk.output.write(text)).await?;
+        let exported = export_pages(&daemon, &progress, |text| desk.output.write(text)).await?;
         progress.finish_and_clear();
         daemon.close().await;
+        exported.warn(desk);
         return Ok(Outcome::Done);
     }
     let fault = |error: io::Error| Error::file("write", &args.file, &error);
@@ -135,12 +136,14 @@ async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
     let progress = counter(desk);
     let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
     let mut writer = BufWriter::new(draft);
-    let lines =
+    let exported =
         export_pages(&daemon, &progress, |text| writer.write_all(text.as_bytes()).map_err(fault)).await?;
     let draft = writer.into_inner().map_err(|error| fault(error.into_error()))?;
     draft.finish().map_err(fault)?;
     progress.finish_and_clear();
     daemon.close().await;
+    exported.warn(desk);
+    let lines = exported.lines;
     if !desk.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
         desk.output.note(&format!("{lines} lines are in {}", args.file.display()));
     }
@@ -151,12 +154,30 @@ fn counter(desk: &Desk) -> ProgressBar {
     desk.output.progress(None, "{spinner} {human_pos} lines, {elapsed}")
 }
 
-/// Hands all lines to `write`, page by page; gives their number.
+/// What an export gave.
+struct Exported {
+    lines: u64,
+    /// Somebody wrote meanwhile.
+    is_torn: bool,
+}
+
+impl Exported {
+    fn warn(&self, desk: &Desk) {
+        if self.is_torn {
+            desk.output.warn(
+                "something was written during the export, so its lines are not of one moment: export again when nobody \
+                 works, or make a `cerebro backup`",
+            );
+        }
+    }
+}
+
+/// Hands all lines to `write`, page by page.
 async fn export_pages(
     daemon: &Daemon,
     progress: &ProgressBar,
     mut write: impl FnMut(&str) -> Result<()>,
-) -> Result<u64> {
+) -> Result<Exported> {
     let mut cursor = None::<String>;
     let mut count = 0;
     loop {
@@ -168,7 +189,7 @@ async fn export_pages(
         progress.set_position(count);
         let next = page["next_cursor"].as_str().map(str::to_owned);
         if next.is_none() {
-            return Ok(count);
+            return Ok(Exported { lines: count, is_torn: page["torn"] == true });
         }
         if next == cursor {
             return Err(Error::internal("the daemon sends the same page of the export again and again"));
