@@ -6,7 +6,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{Service, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
+use cerebro_search::lexical::Index;
 use cerebro_store::{Counted, Faulty, Span, Store, StoreError};
 
 /// The checks of this module, in the order in which they are told.
@@ -296,11 +297,16 @@ impl Service {
 
     /// The index holds every live memory as it is, and no other.
     async fn index_checked(&self, fix: bool) -> Found {
-        let mut differs = self.index_differs().await?;
+        let mut differs = self.index_differs(&self.held().await?).await?;
         if differs.is_some() {
-            // It may have been a write in between: look again while nobody writes.
+            // It may have been a write in between: look again while nobody writes. The index is asked as it is, because to
+            // catch up it would wait for the writer that this holds.
             let pause = self.store().pause().await;
-            differs = self.index_differs().await?;
+            match self.ask_once(Index::held).await {
+                Ok(held) if self.index_is_current() => differs = self.index_differs(&held).await?,
+                Ok(_) => tracing::debug!("the index fell behind while it was examined"),
+                Err(error) => tracing::debug!(%error, "the index could not be asked while nobody writes"),
+            }
             drop(pause);
         }
         let Some(words) = differs else {
@@ -311,21 +317,29 @@ impl Service {
             return Ok(Check::fault("index", words));
         }
         self.rebuild_index().await?;
-        match self.index_differs().await? {
+        match self.index_differs(&self.held().await?).await? {
             None => Ok(Check::fault("index", words).mended()),
             Some(still) => Ok(Check::fault("index", format!("{still}, even after it was built anew"))),
         }
     }
 
-    async fn index_differs(&self) -> Result<Option<String>, ServiceError> {
-        let held = self.ask(cerebro_search::lexical::Index::held).await?;
-        let held: BTreeMap<MemoryId, _> = held.into_iter().map(|(id, at)| (id.into(), at)).collect();
+    async fn held(&self) -> Result<BTreeMap<SubjectId, Timestamp>, ServiceError> {
+        self.ask(Index::held).await
+    }
+
+    async fn index_differs(
+        &self,
+        held: &BTreeMap<SubjectId, Timestamp>,
+    ) -> Result<Option<String>, ServiceError> {
         let roll = self.roll().await?;
         let live = || roll.known.iter().filter(|(_, entry)| entry.live);
-        let missing = live().filter(|(id, _)| !held.contains_key(id)).count();
-        let stale =
-            live().filter(|(id, entry)| held.get(id).is_some_and(|at| *at != entry.updated_at)).count();
-        let ghosts = held.keys().filter(|id| roll.known.get(id).is_none_or(|entry| !entry.live)).count();
+        let missing = live().filter(|(id, _)| !held.contains_key(&SubjectId::from(**id))).count();
+        let is_stale = |held: &Timestamp, entry: &Entry| *held != entry.updated_at;
+        let stale = live()
+            .filter(|(id, entry)| held.get(&SubjectId::from(**id)).is_some_and(|at| is_stale(at, entry)))
+            .count();
+        let is_live = |id: &MemoryId| roll.known.get(id).is_some_and(|entry| entry.live);
+        let ghosts = held.keys().filter(|id| !is_live(&MemoryId::from(**id))).count();
         let words = [
             (missing, "live memories are not in it"),
             (stale, "memories are in it as they were before"),
