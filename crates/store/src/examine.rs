@@ -11,6 +11,7 @@ use super::{
     Store, StoreError,
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
+    vector,
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
 
@@ -18,8 +19,6 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
 const RELATIONS: [&str; 3] = ["CREATED_IN", "FOLLOWS", "RELATES_TO"];
-/// What the names of tables with vectors begin with.
-const VECTORS: &str = "vector_";
 
 /// Rows that break an invariant.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -189,7 +188,7 @@ impl Store {
         } else {
             Vec::new()
         };
-        let with_vectors = tables.into_keys().filter(|name| name.starts_with(VECTORS));
+        let with_vectors = tables.into_keys().filter(|name| name.starts_with(vector::PREFIX));
         Ok(with_vectors.map(|name| (name.clone(), active.contains(&name))).collect())
     }
 
@@ -235,7 +234,9 @@ impl Store {
     pub async fn remove(&self, rows: &Faulty) -> Result<(), StoreError> {
         let derived = |id: &RecordId| {
             let table = id.table.as_str();
-            RELATIONS.contains(&table) || ["job", "entity"].contains(&table) || table.starts_with(VECTORS)
+            RELATIONS.contains(&table)
+                || ["job", "entity"].contains(&table)
+                || table.starts_with(vector::PREFIX)
         };
         let rows = rows.0.iter().filter(|id| derived(id)).cloned().collect();
         self.mend(statement::DOCTOR_REMOVE, rows).await

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use surrealdb::{
     IndexedResults,
-    types::{ToSql, Value, Variables},
+    types::{Table, ToSql, Value, Variables},
 };
 
 use super::{
@@ -31,7 +31,10 @@ type Definitions = BTreeMap<String, String>;
 /// [`StoreError::Foreign`] names what differs; [`StoreError::Row`] a model whose table is not its own.
 pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreError> {
     let models = vector::models(engine).await?;
-    let found = definitions(engine).await?;
+    let mut found = definitions(engine).await?;
+    if remove_strays(engine, &found, &models).await? {
+        found = definitions(engine).await?;
+    }
     let model = Engine::open(scratch).await?;
     let made = make(&model, &models).await;
     let closed = model.close().await;
@@ -47,6 +50,24 @@ pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreE
         what = format!("{what} and {more} more");
     }
     Err(StoreError::Foreign(what))
+}
+
+/// Removes tables of vectors that no model names, as a process may leave that was killed while it began with a model: they
+/// follow from what is remembered. Says whether there was one.
+async fn remove_strays(
+    engine: &Engine,
+    found: &Definitions,
+    models: &[StoredModel],
+) -> Result<bool, StoreError> {
+    let mut strays = tables(found);
+    strays.retain(|table| {
+        table.starts_with(vector::PREFIX) && models.iter().all(|model| model.table != *table)
+    });
+    for table in &strays {
+        let text = format!("REMOVE TABLE {}", Table::from(table.as_str()).to_sql());
+        engine.script(statement::VECTOR_DROP.name, &text, Variables::new()).await?;
+    }
+    Ok(!strays.is_empty())
 }
 
 /// A database as this program makes it, with the tables of some models.
@@ -75,7 +96,7 @@ async fn definitions(engine: &Engine) -> Result<Definitions, StoreError> {
     }
     for table in tables(&all) {
         // Quoted as the engine writes names, whatever is in it.
-        let text = format!("INFO FOR TABLE {}", surrealdb::types::Table::from(table.as_str()).to_sql());
+        let text = format!("INFO FOR TABLE {}", Table::from(table.as_str()).to_sql());
         let mut results = engine.script(STATEMENT.name, &text, Variables::new()).await?;
         gather(&mut all, &format!("of table {table}"), taken(&mut results, 0)?);
     }

@@ -15,6 +15,8 @@ use super::{
 use cerebro_core::domain::{MemoryId, Project};
 use cerebro_core::pace::Spent;
 
+/// What the names of tables with vectors begin with.
+pub(super) const PREFIX: &str = "vector_";
 /// Longest part of a model's name in the name of its table.
 const SLUG_CHARS_MAX: usize = 40;
 
@@ -71,7 +73,7 @@ fn table_of(model: &str) -> String {
         .take(SLUG_CHARS_MAX)
         .collect();
     let digest = cerebro_core::text::hex(&Sha256::digest(model)[..3]);
-    format!("vector_{slug}_{digest}")
+    format!("{PREFIX}{slug}_{digest}")
 }
 
 /// The models whose vectors a database holds, the active one first.
