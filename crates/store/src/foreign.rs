@@ -30,7 +30,7 @@ type Definitions = BTreeMap<String, String>;
 /// # Errors
 /// [`StoreError::Foreign`] names what differs; [`StoreError::Row`] a model whose table is not its own.
 pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreError> {
-    let models = vector::models(engine).await?;
+    let models = vector::models(engine).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut found = definitions(engine).await?;
     if remove_strays(engine, &found, &models).await? {
         found = definitions(engine).await?;

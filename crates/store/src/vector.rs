@@ -76,16 +76,15 @@ fn table_of(model: &str) -> String {
     format!("{PREFIX}{slug}_{digest}")
 }
 
-/// The models whose vectors a database holds, the active one first.
+/// The models whose vectors a database holds; an error for one that names another table than its own, because the name goes
+/// into statements.
 ///
 /// # Errors
-/// [`StoreError::Row`] for a model that names another table than its own: the name goes into statements.
-pub(super) async fn models(engine: &Engine) -> Result<Vec<StoredModel>, StoreError> {
+/// A failing database.
+pub(super) async fn models(engine: &Engine) -> Result<Vec<Result<StoredModel, StoreError>>, StoreError> {
     let mut results = engine.run(statement::MODEL_LIST, Variables::new()).await?;
     let rows: Vec<ModelRow> = take("model", &mut results, 0)?;
-    let mut models = rows.into_iter().map(StoredModel::try_from).collect::<Result<Vec<_>, _>>()?;
-    models.sort_by_key(|model| model.state != ModelState::Active);
-    Ok(models)
+    Ok(rows.into_iter().map(StoredModel::try_from).collect())
 }
 
 impl TryFrom<ModelRow> for StoredModel {
@@ -135,9 +134,15 @@ impl Store {
         Ok(self.engine()?.script(template.name, &model.fill(template), vars).await?)
     }
 
-    /// The models whose vectors the store holds, the active one first.
+    /// The models whose vectors the store holds, the active one first. One that names another table than its own is
+    /// left out: a search must not fail for it.
     pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
-        models(self.engine()?).await
+        let told = |error: StoreError| tracing::debug!(%error, "a model is left out");
+        let all = models(self.engine()?).await?;
+        let mut models: Vec<StoredModel> =
+            all.into_iter().filter_map(|model| model.map_err(told).ok()).collect();
+        models.sort_by_key(|model| model.state != ModelState::Active);
+        Ok(models)
     }
 
     /// Makes the table of a model and notes it.

@@ -44,12 +44,11 @@ pub struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Whether a backup is of this store. Older programs did not write which store it is, only its home.
+    /// Whether a backup is of this store in this home: another machine's home may have the same path, and a copy of the
+    /// home the same store. Older programs did not write which store it is.
     fn owns(&self, head: &Head) -> bool {
-        match &head.store {
-            Some(store) => store == self.store,
-            None => head.home == self.home.display().to_string(),
-        }
+        head.home == self.home.display().to_string()
+            && head.store.as_ref().is_none_or(|store| store == self.store)
     }
 }
 
@@ -164,16 +163,17 @@ mod tests {
     fn only_the_oldest_of_our_own_make_room() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path();
-        // The first was written by an older program, the third when the home was elsewhere.
+        // The first was written by an older program.
         let ours = [
             put(path, "/ours", None, 1),
             put(path, "/ours", Some("s"), 2),
-            put(path, "/before", Some("s"), 3),
+            put(path, "/ours", Some("s"), 3),
             put(path, "/ours", Some("s"), 4),
         ];
         let other = put(path, "/other", None, 5);
         // Of another machine, or of the store that was here before a restore.
         let twin = put(path, "/ours", Some("t"), 6);
+        let copy = put(path, "/copy", Some("s"), 7);
         let foreign = temp.path().join("cerebro-0.surql.zst");
         fs::write(&foreign, "not a backup").unwrap();
         let owner = Owner { home: Path::new("/ours"), store: "s" };
@@ -187,11 +187,12 @@ mod tests {
             (&ours[3], true),
             (&other, true),
             (&twin, true),
+            (&copy, true),
             (&foreign, true),
         ] {
             assert_eq!(path.exists(), there, "{path:?}");
         }
-        assert_eq!(kept(path, Path::new("/ours")).unwrap().len(), 2, "by its path: the last and the twin");
+        assert_eq!(kept(path, Path::new("/ours")).unwrap().len(), 3, "by its path, the twin too");
         assert!(kept(&path.join("none"), Path::new("/ours")).unwrap().is_empty());
     }
 }
