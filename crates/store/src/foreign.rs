@@ -11,9 +11,7 @@ use surrealdb::{
 };
 
 use super::{
-    Engine,
-    StoreError,
-    migrate,
+    Engine, StoreError, migrate,
     statement::{self, Statement},
     vector::{self, StoredModel},
 };

@@ -6,10 +6,10 @@
 use surrealdb::types::Variables;
 
 use super::{
-    Engine, StoreError, secret,
+    Engine, EngineError, StoreError,
     attempts::Attempts,
     read::{Vars, one, take},
-    statement,
+    secret, statement,
 };
 
 /// The id of a store; one that has none yet gets it. Of several processes that come at once, all get the same.
@@ -24,7 +24,7 @@ pub(super) async fn of(engine: &Engine) -> Result<String, StoreError> {
         }
         let vars = Vars::new().with("store_id", secret());
         match engine.run(statement::STORE_PUT, vars.0).await {
-            Err(error) if !error.is_retryable() => return Err(error),
+            Err(error) if !matches!(error, EngineError::Conflict) => return Err(error.into()),
             _ => attempts.again().await?,
         }
     }
@@ -41,5 +41,5 @@ async fn read(engine: &Engine) -> Result<Option<String>, StoreError> {
 /// A failing database.
 pub(super) async fn renew(engine: &Engine) -> Result<(), StoreError> {
     let vars = Vars::new().with("store_id", secret());
-    engine.run(statement::STORE_RENEW, vars.0).await.map(drop)
+    Ok(engine.run(statement::STORE_RENEW, vars.0).await.map(drop)?)
 }

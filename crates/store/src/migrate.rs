@@ -17,7 +17,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "worker", text: include_str!("../../../schema/0002_worker.surql") },
     Migration { version: 3, name: "functions", text: include_str!("../../../schema/0003_functions.surql") },
     Migration { version: 4, name: "entity", text: include_str!("../../../schema/0004_entity.surql") },
-    Migration { version: 6, name: "store_id", text: include_str!("../../../schema/0006_store_id.surql") },
+    Migration { version: 5, name: "store_id", text: include_str!("../../../schema/0005_store_id.surql") },
 ];
 
 #[derive(SurrealValue)]

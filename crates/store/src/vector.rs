@@ -6,8 +6,7 @@ use sha2::{Digest, Sha256};
 use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
-    Store, StoreError,
-    engine::Engine,
+    Engine, Store, StoreError,
     read::{Vars, one, take},
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
