@@ -1,16 +1,31 @@
 //! Private and secret text, replaced by `[REDACTED:kind]` before anything is stored, embedded, sent
-//! or logged.
+//! or logged. docs/redaction.md lists what is recognised.
 //!
-//! The text between `<private>` blocks and earlier marks is searched piece by piece, so that no
-//! rule sees across a mark: redacting again finds nothing new. All work is linear in the text.
+//! One search finds every place where a secret may be (`anchors`); each is then looked at once, as a token of a
+//! known form (`rules`) or as a value that only its surroundings name (`context`, `command`, `cookie`).
+//! The text between `<private>` blocks and earlier marks is searched piece by piece, so that nothing
+//! is seen across a mark: redacting again finds nothing new. All work is linear in the text.
 
+mod anchors;
+#[cfg(test)]
+mod bars;
+mod command;
+mod context;
+mod cookie;
+mod hidden;
+mod name;
 mod rules;
+#[cfg(test)]
+mod tests;
+mod value;
 
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use rules::{MATCHERS, Matcher};
+use anchors::{Anchor, Hit};
+use hidden::Visible;
+use rules::MATCHERS;
 
 use crate::text;
 
@@ -23,43 +38,48 @@ pub struct Redacted<'a> {
     pub count: usize,
 }
 
+/// Which secrets are looked for beside private blocks and tokens of known forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redaction {
+    /// Values that only their surroundings name, such as `password: hunter2`.
+    pub context: bool,
+}
+
+impl Default for Redaction {
+    fn default() -> Self {
+        Self { context: true }
+    }
+}
+
 /// A place to replace, and what stands there.
 struct Span {
     range: Range<usize>,
     kind: &'static str,
+    /// Of spans that begin at the same byte, the one of the lowest rank names them all.
+    rank: usize,
 }
 
+/// The rank of what is known by its surroundings only: behind all rules.
+const CONTEXT_RANK: usize = usize::MAX;
+
 /// Most searches of one text. A secret that is taken out may leave its neighbour standing alone, and
-/// thereby complete; no rule lets that go on for longer.
-const ROUNDS_MAX: usize = 4;
+/// thereby complete; that ends after a few.
+const ROUNDS_MAX: usize = 8;
 
 /// A mark of an earlier redaction.
-static MARK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[REDACTED:[a-z0-9-]{1,40}\]").ok());
+static MARK: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[REDACTED:[a-z0-9-]{1,40}\]").expect("the pattern is a constant"));
 
 /// An opening or closing tag of a private block.
-static PRIVATE_TAG: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)<\s*/?\s*private(?:\s[^<>]*|/)?>").ok());
+static PRIVATE_TAG: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)<\s*/?\s*private(?:\s[^<>]*|/)?>").expect("the pattern is a constant"));
 
-/// Replaces every `<private>` block and every secret of a known form by `[REDACTED:kind]`.
+/// Replaces every `<private>` block and every secret by `[REDACTED:kind]`, whatever the settings.
 ///
 /// A block may have attributes, may hold other blocks, and reaches to the end of the text when it is
 /// not closed. Redacting twice is the same as redacting once.
 pub fn redact(text: &str) -> Redacted<'_> {
-    let mut spans = private_blocks(text);
-    let mut walls: Vec<Range<usize>> = spans.iter().map(|span| span.range.clone()).collect();
-    if let Some(mark) = MARK.as_ref() {
-        walls.extend(mark.find_iter(text).map(|found| found.range()));
-    }
-    let matchers: Vec<&Matcher> = MATCHERS.iter().filter(|matcher| matcher.may_match(text)).collect();
-    for _ in 0..ROUNDS_MAX {
-        let found = secrets(text, &mut walls, &matchers);
-        if found.is_empty() {
-            break;
-        }
-        walls.extend(found.iter().map(|span| span.range.clone()));
-        spans.extend(found);
-    }
-    replace(text, spans)
+    Redaction::default().redact(text)
 }
 
 /// A text without control characters, then without secrets: one that has them in it is not known as a secret.
@@ -67,19 +87,130 @@ pub fn clean(value: &str) -> String {
     redact(&text::clean(value)).text.into_owned()
 }
 
-/// The secrets between the walls, which are put in order for it.
-fn secrets(text: &str, walls: &mut [Range<usize>], matchers: &[&Matcher]) -> Vec<Span> {
-    walls.sort_unstable_by_key(|wall| wall.start);
-    let mut spans = Vec::new();
-    for piece in between(walls, text.len()) {
-        for matcher in matchers {
-            spans.extend(matcher.secrets(&text[piece.clone()]).map(|found| Span {
-                range: piece.start + found.start..piece.start + found.end,
-                kind: matcher.rule.kind,
-            }));
+impl Redaction {
+    /// Replaces every `<private>` block and every secret that is looked for by `[REDACTED:kind]`.
+    pub fn redact(self, text: &str) -> Redacted<'_> {
+        let visible = Visible::of(text);
+        if !visible.hides() {
+            return replace(text, self.spans(text));
         }
+        // What is hidden splits a secret, or parts it from its neighbour: both views are searched, until neither
+        // has anything new.
+        let mut done = Redacted { text: Cow::Borrowed(text), count: 0 };
+        for _ in 0..ROUNDS_MAX {
+            let visible = Visible::of(&done.text);
+            let mut spans = self.spans(&visible.text);
+            for span in &mut spans {
+                span.range = visible.original(&span.range);
+            }
+            spans.extend(self.spans(&done.text));
+            if spans.is_empty() {
+                break;
+            }
+            let next = replace(&done.text, spans);
+            done = Redacted { count: done.count + next.count, text: Cow::Owned(next.text.into_owned()) };
+        }
+        done
     }
-    spans
+
+    fn spans(self, text: &str) -> Vec<Span> {
+        let hits = anchors::hits(text);
+        let has = |anchor: Anchor| hits.iter().any(|hit| hit.anchor == anchor);
+        let mut spans = if has(Anchor::Private) { private_blocks(text) } else { Vec::new() };
+        let mut walls: Vec<Range<usize>> = spans.iter().map(|span| span.range.clone()).collect();
+        if has(Anchor::Mark) {
+            walls.extend(MARK.find_iter(text).map(|found| found.range()));
+        }
+        for _ in 0..ROUNDS_MAX {
+            let found = self.secrets(text, &mut walls, &hits);
+            if found.is_empty() {
+                break;
+            }
+            walls.extend(found.iter().map(|span| span.range.clone()));
+            spans.extend(found);
+        }
+        spans
+    }
+
+    /// The secrets between the walls, which are put in order for it.
+    fn secrets(self, text: &str, walls: &mut [Range<usize>], hits: &[Hit]) -> Vec<Span> {
+        walls.sort_unstable_by_key(|wall| wall.start);
+        let mut spans = Vec::new();
+        let mut hits = hits.iter().peekable();
+        for piece in between(walls, text.len()) {
+            let mut search = Search::new(self, &text[piece.clone()], piece.start);
+            // Anchors are in the order of their ends, and none is in two pieces.
+            while let Some(hit) = hits.next_if(|hit| hit.range.end <= piece.end) {
+                if hit.range.start >= piece.start {
+                    search.look(hit.range.start - piece.start..hit.range.end - piece.start, hit.anchor);
+                }
+            }
+            spans.extend(search.spans);
+        }
+        spans
+    }
+}
+
+/// The search through one piece of a text.
+struct Search<'a> {
+    redaction: Redaction,
+    piece: &'a str,
+    /// Where the piece begins in the text.
+    offset: usize,
+    spans: Vec<Span>,
+    /// For each rule, and then for names, cookies and commands: anchors before this byte were looked at already.
+    looked_at: Vec<usize>,
+}
+
+impl<'a> Search<'a> {
+    fn new(redaction: Redaction, piece: &'a str, offset: usize) -> Self {
+        Self { redaction, piece, offset, spans: Vec::new(), looked_at: vec![0; MATCHERS.len() + 3] }
+    }
+
+    /// Looks at one anchor, unless something longer that was looked at covers it.
+    fn look(&mut self, at: Range<usize>, anchor: Anchor) {
+        let slot = match anchor {
+            Anchor::Rule(rule) => rule,
+            Anchor::Private | Anchor::Mark => return,
+            _ if !self.redaction.context => return,
+            Anchor::Name => MATCHERS.len(),
+            Anchor::Cookie => MATCHERS.len() + 1,
+            Anchor::Command => MATCHERS.len() + 2,
+        };
+        if at.start < self.looked_at[slot] {
+            return;
+        }
+        self.looked_at[slot] = match anchor {
+            Anchor::Rule(rule) => {
+                let (found, next) = MATCHERS[rule].secret(self.piece, at.start);
+                self.take(found, MATCHERS[rule].rule.kind, rule);
+                next
+            }
+            Anchor::Cookie => {
+                let (found, next) = cookie::secrets(self.piece, at);
+                self.take(found, "cookie", CONTEXT_RANK);
+                next
+            }
+            Anchor::Command => {
+                let (found, next) = command::secrets(self.piece, at);
+                self.take(found, "password", CONTEXT_RANK);
+                next
+            }
+            _ => {
+                let (found, next) = context::secret(self.piece, at);
+                if let Some((range, kind)) = found {
+                    self.take([range], kind, CONTEXT_RANK);
+                }
+                next
+            }
+        };
+    }
+
+    fn take(&mut self, found: impl IntoIterator<Item = Range<usize>>, kind: &'static str, rank: usize) {
+        let offset = self.offset;
+        let span = |range: Range<usize>| Span { range: offset + range.start..offset + range.end, kind, rank };
+        self.spans.extend(found.into_iter().map(span));
+    }
 }
 
 /// The pieces of a text of `len` bytes that no wall covers; the walls are in order of their start.
@@ -101,15 +232,14 @@ fn between(walls: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
 /// The outermost private blocks. A tag with words behind its name that are no attributes
 /// (`<private key>`) may be prose: it opens a block only if some closing tag follows.
 fn private_blocks(text: &str) -> Vec<Span> {
-    let Some(pattern) = PRIVATE_TAG.as_ref() else { return Vec::new() };
-    let tags: Vec<_> = pattern.find_iter(text).filter_map(|tag| Tag::read(&tag)).collect();
+    let tags: Vec<_> = PRIVATE_TAG.find_iter(text).filter_map(|tag| Tag::read(&tag)).collect();
     let last_close = tags.iter().rposition(|tag| tag.closes);
     let mut blocks = Vec::new();
     let (mut depth, mut start) = (0usize, 0);
     for (i, tag) in tags.iter().enumerate() {
         if tag.closes {
             if depth == 1 {
-                blocks.push(Span { range: start..tag.range.end, kind: "private" });
+                blocks.push(Span { range: start..tag.range.end, kind: "private", rank: 0 });
             }
             depth = depth.saturating_sub(1);
             continue;
@@ -123,7 +253,7 @@ fn private_blocks(text: &str) -> Vec<Span> {
         depth += 1;
     }
     if depth > 0 {
-        blocks.push(Span { range: start..text.len(), kind: "private" });
+        blocks.push(Span { range: start..text.len(), kind: "private", rank: 0 });
     }
     blocks
 }
@@ -150,7 +280,7 @@ fn replace(text: &str, mut spans: Vec<Span>) -> Redacted<'_> {
     if spans.is_empty() {
         return Redacted { text: Cow::Borrowed(text), count: 0 };
     }
-    spans.sort_by_key(|span| span.range.start);
+    spans.sort_by_key(|span| (span.range.start, span.rank));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {
         match merged.last_mut() {
@@ -171,421 +301,4 @@ fn replace(text: &str, mut spans: Vec<Span>) -> Redacted<'_> {
     }
     out.push_str(&text[at..]);
     Redacted { text: Cow::Owned(out), count: merged.len() }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Letters and digits that look random. Secrets are put together at run time, so that no
-    /// scanner finds one in this file.
-    fn letters(count: usize) -> String {
-        "a7Xq9Bz3Kd5Rm1Tf8Wc2Yh6Lg4Pv0Ns".chars().cycle().take(count).collect()
-    }
-
-    fn hex(count: usize) -> String {
-        "9f3a1c07b2e84d65".chars().cycle().take(count).collect()
-    }
-
-    fn capitals(count: usize) -> String {
-        "Q7ZK3MWX5RTB2NDY".chars().cycle().take(count).collect()
-    }
-
-    /// Prefixed tokens: kind and secret.
-    fn tokens() -> Vec<(&'static str, String)> {
-        let mut all = Vec::new();
-        let mut add = |kind, prefix: &str, rest: String| all.push((kind, format!("{prefix}{rest}")));
-        add("aws-key", "AKIA", capitals(16));
-        add("aws-key", "ASIA", capitals(16));
-        for prefix in ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] {
-            add("github-token", prefix, letters(36));
-        }
-        add("github-token", "github_pat_", letters(22) + "_" + letters(59).as_str());
-        add("gitlab-token", "glpat-", letters(20));
-        add("gitlab-token", "glrt-", letters(20));
-        for prefix in ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-"] {
-            add("slack-token", prefix, format!("1-{}-{}", "123456789012", letters(24)));
-        }
-        for prefix in ["sk_live_", "rk_live_", "sk_test_", "whsec_"] {
-            add("stripe-key", prefix, letters(24));
-        }
-        add("anthropic-key", "sk-ant-", "api03-".to_owned() + letters(90).as_str() + "-AA");
-        add("openai-key", "sk-", letters(48));
-        add("openai-key", "sk-proj-", letters(60) + "_-" + letters(20).as_str());
-        add("openai-key", "sk-svcacct-", letters(60));
-        add("google-key", "AIza", letters(35));
-        add("google-key", "ya29.", "a0".to_owned() + letters(60).as_str());
-        add("google-key", "GOCSPX-", letters(28));
-        add("npm-token", "npm_", letters(36));
-        add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + letters(100).as_str());
-        add("crates-token", "cio", letters(32));
-        add("huggingface-token", "hf_", letters(34));
-        add("twilio-key", "SK", hex(32));
-        add("sendgrid-key", "SG.", letters(22) + "." + letters(43).as_str());
-        add("digitalocean-token", "dop_v1_", hex(64));
-        add("databricks-token", "dapi", hex(32));
-        add("telegram-token", "1234567890", ":AA".to_owned() + letters(33).as_str());
-        add("shopify-token", "shpat_", hex(32));
-        add("vault-token", "hvs.", letters(24));
-        add("grafana-token", "glsa_", letters(32) + "_" + hex(8).as_str());
-        add("linear-key", "lin_api_", letters(40));
-        for prefix in [
-            "dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_", "nvapi-", "HRKU-",
-            "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_",
-            "sq0atp-",
-        ] {
-            add("api-key", prefix, letters(48));
-        }
-        add("terraform-token", "", format!("{}.atlasv1.{}", letters(14), letters(67)));
-        add("jwt", "eyJ", format!("{}.eyJ{}.{}", letters(17), letters(40), letters(43)));
-        all
-    }
-
-    fn pem(name: &str, lines: usize, end: &str) -> String {
-        let body = (letters(64) + "\n").repeat(lines);
-        format!("-----BEGIN {name}-----\n{body}{end}")
-    }
-
-    /// Secrets known by what stands beside them: kind, text before, secret, text behind.
-    fn beside() -> Vec<(&'static str, String, String, String)> {
-        let mut all = Vec::new();
-        let mut add = |kind, before: &str, secret: String, behind: &str| {
-            all.push((kind, before.to_owned(), secret, behind.to_owned()));
-        };
-        let aws = letters(19) + "/" + letters(20).as_str();
-        add("aws-key", "aws_secret_access_key = ", aws.clone(), "\n");
-        add("aws-key", "\"SecretAccessKey\": \"", aws.clone(), "\"");
-        add("aws-key", "AWS_SECRET_KEY=", aws, "");
-        add(
-            "slack-webhook",
-            "https://hooks.slack.com/services/",
-            format!("T0{}/B0{}/{}", letters(8), letters(8), letters(24)),
-            " x",
-        );
-        add(
-            "discord-webhook",
-            "https://discord.com/api/webhooks/",
-            format!("1234567890123456/{}", letters(60)),
-            "",
-        );
-        add("azure-key", "AccountName=a;AccountKey=", letters(86) + "==", ";EndpointSuffix=x");
-        for (before, secret, behind) in [
-            ("postgres://admin:", "hunter2", "@db.example.com:5432/app"),
-            ("redis://:", "p%40ss", "@localhost"),
-            ("mysql+pymysql://root:", "p@ss:w#rd", "@host/db"),
-            ("see https://user:", "пароль", "@host."),
-        ] {
-            add("url-password", before, secret.to_owned(), behind);
-        }
-        add("bearer", "Authorization: Bearer ", "abcdefgh".to_owned(), "\n");
-        add("bearer", "authorization:bearer  ", "mF_9.B5f-4.1JqM".to_owned(), "");
-        add("bearer", "{\"Authorization\": \"Bearer ", letters(30), "\"}");
-        add("bearer", "-H 'Authorization: token ", hex(40), "'");
-        add("bearer", "use bearer ", letters(24), ", then");
-        add("bearer", "BEARER ", hex(20), "");
-        add("basic", "Authorization: Basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", "\n");
-        add("basic", "Proxy-Authorization: basic ", "dXNlcjpw".to_owned() + "YXNz", "");
-        add("basic", "with basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", " as");
-        for name in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
-            add("private-key", "key:\n", pem(name, 3, &format!("-----END {name}-----")), "\nafter");
-        }
-        add("private-key", "", pem("EC PRIVATE KEY", 2, "abc4"), "\n\nProse goes on here.");
-        add(
-            "private-key",
-            "\"",
-            pem("PRIVATE KEY", 2, "").replace('\n', "\\n") + "-----END PRIVATE KEY-----",
-            "\\n\"",
-        );
-        let headed = pem("RSA PRIVATE KEY", 2, "").replacen('\n', "\nProc-Type: 4,ENCRYPTED\n\n", 1);
-        add("private-key", "", headed.trim_end().to_owned(), "");
-        add("private-key", "age: ", format!("AGE-SECRET-KEY-1{}", capitals(58)), "\n");
-        add("private", "a ", "<private>x y</private>".to_owned(), " b");
-        add("private", "a ", "<PRIVATE why=\"z\">x\n\ny</ Private >".to_owned(), " b");
-        add("private", "a ", "< private >x</private\n>".to_owned(), " b");
-        add("private", "", "<private>a<private>b</private>c</private>".to_owned(), " </private>");
-        add("private", "", "<private key>a</private>".to_owned(), "d");
-        add("private", "a ", "<private>unclosed <b> \n end".to_owned(), "");
-        add("private", "a ", "<private><private>x</private> y".to_owned(), "");
-        all
-    }
-
-    #[test]
-    fn secrets_become_marks() {
-        for (kind, before, secret, behind) in beside() {
-            let text = format!("{before}{secret}{behind}");
-            let redacted = redact(&text);
-            assert_eq!(redacted.text, format!("{before}[REDACTED:{kind}]{behind}"), "{text}");
-            assert_eq!(redacted.count, 1, "{text}");
-        }
-        for (kind, token) in tokens() {
-            for (before, behind) in
-                [("", ""), ("KEY=", "\n"), ("\"", "\","), ("是", "。"), ("`", "`."), ("(", ")"), ("x_", " y")]
-            {
-                let text = format!("{before}{token}{behind}");
-                assert_eq!(redact(&text).text, format!("{before}[REDACTED:{kind}]{behind}"));
-            }
-        }
-    }
-
-    #[test]
-    fn several_secrets_are_counted() {
-        let (key, secret) = (format!("AKIA{}", capitals(16)), letters(40));
-        let redacted = format!("{key}:{secret} <private>x</private> http://u:p@h");
-        let redacted = redact(&redacted);
-        assert_eq!(
-            redacted.text,
-            "[REDACTED:aws-key]:[REDACTED:aws-key] [REDACTED:private] http://u:[REDACTED:url-password]@h"
-        );
-        assert_eq!(redacted.count, 4);
-    }
-
-    #[test]
-    #[expect(clippy::too_many_lines, reason = "a table of cases")]
-    fn other_text_stays() {
-        let image = format!("data:image/png;base64,{}==", letters(400));
-        let public = pem("PUBLIC KEY", 3, "-----END PUBLIC KEY-----");
-        let certificate = pem("CERTIFICATE", 3, "-----END CERTIFICATE-----");
-        let shas = format!("{} {}", hex(40), hex(64));
-        for text in [
-            // private, private-key
-            "<privateer>",
-            "<private-key>x",
-            "a </private> b",
-            "<private/> b",
-            "private",
-            "&lt;private&gt;",
-            "Give <private key> here",
-            "-----BEGIN PRIVATE KEY-----",
-            "the -----BEGIN RSA PRIVATE KEY----- line",
-            "a PRIVATE KEY",
-            "AGE-SECRET-KEY-1",
-            &public,
-            &certificate, // aws-key
-            "AKIA",
-            "AKIAEXAMPLE",
-            "the AKIA and ASIA prefixes",
-            "XAKIAQ7ZK3MWX5RTB2NDY",
-            "aws_secret_access_key = ${SECRET}",
-            "secret access key is needed",
-            // github, gitlab, slack, stripe
-            "ghp_short",
-            "ghp_…",
-            "ghp_xxxx",
-            "github_pat_",
-            "github_pattern_matching",
-            "glpat-…",
-            "glpat-your-token",
-            "xoxb-your-bot-token-here",
-            "xoxb-",
-            "hooks.slack.com/services/",
-            "https://hooks.slack.com/services/T/B/X",
-            "sk_live_…",
-            "sk_test_your_key",
-            "risk_live_data",
-            "discord.com/api/webhooks/ID/TOKEN",
-            "/webhooks/github",
-            // openai, anthropic, google
-            "sk-…",
-            "sk-proj-…",
-            "sk-your-api-key",
-            "sk-ant-…",
-            "sk-ant-api03-short",
-            "task-runner1-for-everything-that-is-long",
-            "disk-a7Xq9Bz3Kd5Rm1Tf8Wc2Yh6Lg4Pv",
-            "sk-fading-circle-12-and-more",
-            "AIza…",
-            "AIzaShort",
-            "ya29.…",
-            "GOCSPX-…",
-            // registries and clouds
-            "npm_config_registry",
-            "npm_package_version",
-            "pypi-publish-workflow",
-            "pypi-server-with-a-very-long-name-in-2024-and-more-words",
-            "cioXY",
-            "cio",
-            "ciophilosophicallyandpsychologically",
-            "hf_hub_download",
-            "hf_…",
-            "SK",
-            "SKU-1234",
-            "SG.",
-            "MSG.a.b",
-            "SG.x.y",
-            "dop_v1_…",
-            "dop_v1_x",
-            "dapi",
-            "dapifunction",
-            "12:AA",
-            "12345678:AAB",
-            "AccountKey=",
-            "AccountKey=…;",
-            "shpat_…",
-            "shpat_12",
-            "hvs.…",
-            "hvs.short",
-            "glsa_…",
-            "glsa_short",
-            "lin_api_…",
-            "lin_api_key",
-            "gsk_…",
-            "nvapi-your-key-here",
-            "rnd_generate_a_long_name_for_2_of_them",
-            "pul-request-number-1234567890-of-this-repository",
-            "x.atlasv1.short",
-            "https://host/nfp_abcdefghijklmnopqrstuvwxyz",
-            "xai-org",
-            "r8_short",
-            "ntn_x",
-            // url-password
-            "user@host",
-            "git@github.com:owner/repo.git",
-            "http://host:8080/a@b",
-            "postgres://localhost/db",
-            "http://host:8080",
-            "https://user@host/x",
-            "ssh://git@host:22/x",
-            "postgres://u:${DB_PASSWORD}@h",
-            "postgres://u:$PW@h",
-            "http://u:***@h",
-            "{\"u\":\"http://localhost:3000\",\"e\":\"a@b.c\"}",
-            "http://localhost:3000?mail=a@b.c",
-            "http://u:{{pw}}@h",
-            "://:@", // bearer, basic, jwt
-            "bearer token authentication",
-            "Bearer of bad news",
-            "Authorization: Bearer <token>",
-            "Authorization: Bearer $TOKEN",
-            "Authorization: Bearer YOUR_API_KEY",
-            "Authorization: Bearer tokens.",
-            "bearer internationalization-and-more",
-            "the authorization header",
-            "basic understanding",
-            "Basic authentication",
-            "basic auth",
-            "BASIC 10",
-            "Authorization: Basic …",
-            "Basic dXNlcg==",
-            "eyJ",
-            "eyJhbGci",
-            "eyJhbGciOiJIUzI1NiJ9.short",
-            "eyJ.eyJ.x",
-            "a.b.c", // and what looks random
-            &shas,
-            &image,
-            "123e4567-e89b-12d3-a456-426614174000",
-            "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-            "fn main() { println!(\"{}\", a::b); }",
-            "[REDACTED:jwt]",
-            "",
-        ] {
-            let redacted = redact(text);
-            assert_eq!(redacted.text, text);
-            assert_eq!(redacted.count, 0);
-            assert!(matches!(redacted.text, Cow::Borrowed(_)));
-        }
-    }
-
-    /// Pieces that begin, end, break and join secrets.
-    fn pieces() -> impl Strategy<Value = String> {
-        let mut pieces: Vec<String> = [
-            "<private>",
-            "</private>",
-            "<private",
-            "<private key>",
-            "<private a=1>",
-            ">",
-            "/",
-            "@",
-            ":",
-            "://",
-            "://u:",
-            "@h",
-            " ",
-            "\n",
-            "_",
-            "-",
-            ".",
-            "=",
-            "é",
-            "[REDACTED:jwt]",
-            "[REDACTED:",
-            "]",
-            "eyJ",
-            "Bearer ",
-            "Basic ",
-            "Authorization: ",
-            "aws_secret_access_key=",
-            "-----BEGIN PRIVATE KEY-----",
-            "-----END PRIVATE KEY-----",
-            "AKIA",
-            "sk-",
-            "SG.",
-            "cio",
-            "dapi",
-            "SK",
-            "\\n",
-            "x",
-            "7",
-            "Q",
-            "\"",
-            "token",
-            "12345678:AA",
-            "https://hooks.slack.com/services/",
-            "AccountKey=",
-        ]
-        .map(str::to_owned)
-        .into();
-        pieces.extend([letters(20), letters(40), hex(32), capitals(16), letters(3)]);
-        pieces.extend(tokens().into_iter().map(|(_, token)| token));
-        pieces.extend(
-            beside()
-                .into_iter()
-                .map(|(_, before, secret, behind)| before + secret.as_str() + behind.as_str()),
-        );
-        prop::collection::vec(prop::sample::select(pieces), 0..14).prop_map(|pieces| pieces.concat())
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-        #[test]
-        fn redacting_twice_is_redacting_once(text in pieces()) {
-            let once = redact(&text);
-            let twice = redact(&once.text);
-            prop_assert_eq!(&twice.text, &once.text);
-            prop_assert_eq!(twice.count, 0);
-            prop_assert_eq!(once.count == 0, once.text == text.as_str());
-        }
-
-        #[test]
-        fn any_text_is_survived(text in ".*") {
-            let once = redact(&text);
-            prop_assert_eq!(redact(&once.text).count, 0);
-        }
-
-        #[test]
-        fn prose_is_borrowed(text in "[a-z ,.é是]{0,300}") {
-            prop_assert!(matches!(redact(&text).text, Cow::Borrowed(_)));
-        }
-
-        #[test]
-        fn no_planted_token_survives(
-            token in prop::sample::select(tokens()), before in "(.{0,40}[^A-Za-z0-9+/])?", behind in "([^A-Za-z0-9_].{0,40})?",
-        ) {
-            let text = format!("{before}{}{behind}", token.1);
-            prop_assert!(!redact(&text).text.contains(&token.1));
-        }
-
-        #[test]
-        fn no_planted_secret_survives(
-            planted in prop::sample::select(beside()), before in "(.{0,40}[ \n\"(])?", behind in "([ \n\",;].{0,40})?",
-        ) {
-            let (_, lead, secret, trail) = planted;
-            let text = format!("{before}{lead}{secret}{trail}{behind}");
-            prop_assert!(!redact(&text).text.contains(&secret));
-        }
-    }
 }

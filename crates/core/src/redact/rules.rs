@@ -1,70 +1,109 @@
 //! The secrets that are known by their form: one table.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
+
+use super::value::is_placeholder;
 
 /// One form of secret.
 pub(super) struct Rule {
     /// Stands in the mark that replaces the secret.
     pub kind: &'static str,
-    /// A literal, or alternatives of literals, that every such text contains: cheap to look for.
-    gate: &'static str,
-    /// What is searched; the group `secret` is what is replaced.
+    /// Literals of which every such text holds one, in any case. One search finds those of all rules.
+    pub anchors: &'static [&'static str],
+    /// What stands before the anchor, and where the pattern begins.
+    before: Before,
+    /// What begins there; the group `secret` is what is replaced.
     pattern: &'static str,
     /// Whether what was found is a secret rather than a placeholder or prose.
     guard: fn(&str) -> bool,
-    /// What it looks like, for people.
-    #[cfg_attr(not(test), allow(dead_code))]
+    /// What it looks like, for people; docs/redaction.md repeats it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the documentation is tested against it"))]
     form: &'static str,
+}
+
+/// What may stand before an anchor. Borders are those of ASCII: a token may follow a letter of another script.
+enum Before {
+    Anything,
+    /// No letter or digit.
+    NoWord,
+    /// No letter, digit, `+` or `/`, so that the anchor is not the middle of base64.
+    NoBase64,
+    /// The same. The pattern begins with a run of any length, so a failed try is not repeated inside that run.
+    NoBase64OncePerRun,
+    /// `least` to `most` bytes that belong to the secret. More than `most` are refused if these must be the `whole` run.
+    Run {
+        of: fn(u8) -> bool,
+        least: usize,
+        most: usize,
+        whole: bool,
+    },
+}
+
+impl Before {
+    /// Where the pattern begins, if what stands before the anchor at `at` fits.
+    fn start(&self, text: &str, at: usize) -> Option<usize> {
+        let last = text.as_bytes()[..at].last();
+        match self {
+            Self::Anything => Some(at),
+            Self::NoWord => (!last.is_some_and(u8::is_ascii_alphanumeric)).then_some(at),
+            Self::NoBase64 | Self::NoBase64OncePerRun => {
+                let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+                (!last.is_some_and(is_base64)).then_some(at)
+            }
+            Self::Run { of, least, most, whole } => {
+                let bytes = text.as_bytes()[..at].iter().rev();
+                let count = bytes.take(most + 1).take_while(|b| of(**b)).count();
+                (count >= *least && !(*whole && count > *most)).then(|| at - count.min(*most))
+            }
+        }
+    }
 }
 
 /// A rule ready for use.
 pub(super) struct Matcher {
     pub rule: &'static Rule,
-    gate: Regex,
     pattern: Regex,
 }
 
 impl Matcher {
-    /// Whether the text may hold such a secret.
-    pub fn may_match(&self, text: &str) -> bool {
-        self.gate.is_match(text)
-    }
-
-    /// The bytes of each secret in the text, in order. The search goes on behind the secret, not
-    /// behind the whole match, so that what follows one secret can lead in the next.
-    pub fn secrets<'a>(&'a self, text: &'a str) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            loop {
-                let found = self.pattern.captures_at(text, at)?.name("secret")?;
-                at = found.end();
-                if (self.rule.guard)(found.as_str()) {
-                    return Some(found.range());
-                }
-            }
-        })
+    /// The secret at an anchor of the rule, and where the next anchor of this rule may stand: behind what was
+    /// looked at, so that the work stays linear.
+    pub fn secret(&self, text: &str, anchor: usize) -> (Option<Range<usize>>, usize) {
+        let Some(start) = self.rule.before.start(text, anchor) else { return (None, anchor) };
+        let text_here = &text[start..];
+        // To tell that nothing is there is several times cheaper than to tell where.
+        let matches = self.pattern.is_match(text_here);
+        let found = if matches { self.pattern.captures(text_here) } else { None };
+        let found = found.and_then(|found| found.name("secret"));
+        let Some(found) = found else {
+            let once_per_run = matches!(self.rule.before, Before::NoBase64OncePerRun);
+            let run =
+                text.as_bytes()[anchor..].iter().take_while(|b| once_per_run && is_base64_url(**b)).count();
+            return (None, anchor + run);
+        };
+        let range = start + found.start()..start + found.end();
+        let end = range.end;
+        ((self.rule.guard)(found.as_str()).then_some(range), end)
     }
 }
 
 /// All rules, compiled at first use. The patterns are constants, and a test compiles every one.
 pub(super) static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
     let compiled = |rule: &'static Rule| {
-        let (gate, pattern) = (Regex::new(rule.gate).ok()?, Regex::new(rule.pattern).ok()?);
-        Some(Matcher { rule, gate, pattern })
+        let pattern = Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok()?;
+        Some(Matcher { rule, pattern })
     };
     RULES.iter().filter_map(compiled).collect()
 });
 
-/// Where two rules find the same text, the earlier one names it. Patterns begin with
-/// `(?:^|[^A-Za-z0-9])` where their first letters could be the middle of a word or of base64, and
-/// take every letter and digit that follows, so that nothing is left over that would match alone.
-/// Word borders are those of ASCII: a token may stand right behind a letter of another script.
+/// Where two rules find the same text, the earlier one names it.
 const RULES: &[Rule] = &[
     Rule {
         kind: "private-key",
-        gate: "PRIVATE KEY",
+        anchors: &["-----BEGIN "],
+        before: Before::Anything,
         pattern: concat!(
             r"(?<secret>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:",
             // Closed.
@@ -79,100 +118,113 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "private-key",
-        gate: "AGE-SECRET-KEY-1",
+        anchors: &["AGE-SECRET-KEY-1"],
+        before: Before::Anything,
         pattern: "(?<secret>AGE-SECRET-KEY-1[0-9A-Z]{40}[A-Za-z0-9]*)",
         guard: always,
         form: "AGE-SECRET-KEY-1 and 58 letters",
     },
     Rule {
         kind: "aws-key",
-        gate: "AKIA|ASIA",
-        pattern: r"(?:^|[^A-Za-z0-9+/])(?<secret>A[KS]IA[A-Z0-9]{16}[A-Za-z0-9]*)",
-        guard: always,
+        anchors: &["AKIA", "ASIA"],
+        before: Before::NoBase64,
+        pattern: r"(?<secret>A[KS]IA[A-Z0-9]{16}[A-Za-z0-9]*)",
+        guard: is_no_example,
         form: "AKIA or ASIA and 16 letters",
     },
     Rule {
         kind: "aws-key",
-        gate: "AKIA|ASIA",
+        anchors: &["AKIA", "ASIA"],
+        before: Before::Anything,
         pattern: concat!(
             r"A[KS]IA[A-Z0-9]{16}[^A-Za-z0-9+/]{1,8}",
             r"(?<secret>[A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)",
         ),
-        guard: always,
+        guard: is_no_example,
         form: "40 letters of base64 beside an access key id",
     },
     Rule {
         kind: "aws-key",
-        gate: "(?i:access[_ .-]?key|aws[_ .-]?secret)",
+        anchors: &["secret", "aws_secret", "aws-secret", "aws.secret", "aws secret", "awssecret"],
+        before: Before::Anything,
         pattern: concat!(
             r"(?i:secret[_ .-]?access[_ .-]?key|aws[_ .-]?secret(?:[_ .-]?key)?)",
             r#"["'`]?\s{0,4}(?:[:=]|:=|=>|\bis\b)?\s{0,4}["'`]?"#,
             r"(?<secret>[A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)",
         ),
-        guard: always,
+        guard: is_no_example,
         form: "aws_secret_access_key = 40 letters of base64",
     },
     Rule {
         kind: "github-token",
-        gate: "gh[pousr]_",
+        anchors: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
+        before: Before::Anything,
         pattern: "(?<secret>gh[pousr]_[A-Za-z0-9]{36,})",
         guard: always,
         form: "ghp_ (gho_, ghu_, ghs_, ghr_) and 36 letters",
     },
     Rule {
         kind: "github-token",
-        gate: "github_pat_",
+        anchors: &["github_pat_"],
+        before: Before::Anything,
         pattern: "(?<secret>github_pat_[A-Za-z0-9_]{40,})",
         guard: has_digit,
         form: "github_pat_ and 82 letters",
     },
     Rule {
         kind: "gitlab-token",
-        gate: "gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|oas)-",
+        anchors: &["glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "gloas-"],
+        before: Before::Anything,
         pattern: r"(?<secret>gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|oas)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
         guard: has_digit,
         form: "glpat- and 20 letters",
     },
     Rule {
         kind: "slack-token",
-        gate: "xox[abeoprs]-|xapp-",
+        anchors: &["xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
+        before: Before::Anything,
         pattern: "(?<secret>(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,})",
         guard: has_digit,
         form: "xoxb- (xoxa-, xoxp-, …, xapp-) and groups of letters",
     },
     Rule {
         kind: "slack-webhook",
-        gate: r"hooks\.slack\.com/",
+        anchors: &["hooks.slack.com/"],
+        before: Before::Anything,
         pattern: r"hooks\.slack\.com/(?:services|workflows|triggers)/(?<secret>[A-Za-z0-9/_+-]{20,})",
         guard: has_digit,
         form: "https://hooks.slack.com/services/ and a path",
     },
     Rule {
         kind: "discord-webhook",
-        gate: "/webhooks/",
+        anchors: &["discord.com/", "discordapp.com/"],
+        before: Before::Anything,
         pattern: r"discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/(?<secret>[0-9]{10,}/[A-Za-z0-9_-]{20,})",
         guard: always,
         form: "https://discord.com/api/webhooks/ and a number and a path",
     },
     Rule {
         kind: "stripe-key",
-        gate: "[sr]k_(?:live|test)_|whsec_",
+        anchors: &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
+        before: Before::Anything,
         pattern: "(?<secret>(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{16,})",
         guard: has_digit,
         form: "sk_live_ (rk_live_, sk_test_, whsec_) and 24 letters",
     },
     Rule {
         kind: "anthropic-key",
-        gate: "sk-ant-",
+        anchors: &["sk-ant-"],
+        before: Before::Anything,
         pattern: "(?<secret>sk-ant-[A-Za-z0-9_-]{20,})",
         guard: has_digit,
         form: "sk-ant-api03- and 95 letters",
     },
     Rule {
         kind: "openai-key",
-        gate: "sk-",
+        anchors: &["sk-"],
+        before: Before::NoWord,
         pattern: concat!(
-            r"(?:^|[^A-Za-z0-9])(?<secret>sk-",
+            r"(?<secret>sk-",
             r"(?:(?:proj|svcacct|admin|None|or-v1)-[A-Za-z0-9_-]{20,}|[A-Za-z0-9]{20,}[A-Za-z0-9_-]*))",
         ),
         guard: has_digit,
@@ -180,166 +232,244 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "google-key",
-        gate: "AIza",
-        pattern: "(?:^|[^A-Za-z0-9+/])(?<secret>AIza[A-Za-z0-9_-]{35,})",
+        anchors: &["AIza"],
+        before: Before::NoBase64,
+        pattern: "(?<secret>AIza[A-Za-z0-9_-]{35,})",
         guard: always,
         form: "AIza and 35 letters",
     },
     Rule {
         kind: "google-key",
-        gate: r"ya29\.|GOCSPX-",
+        anchors: &["ya29.", "GOCSPX-"],
+        before: Before::Anything,
         pattern: r"(?<secret>(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]+)*)",
         guard: has_digit,
         form: "ya29. (an OAuth token) or GOCSPX- (a client's secret)",
     },
     Rule {
         kind: "npm-token",
-        gate: "npm_",
+        anchors: &["npm_"],
+        before: Before::Anything,
         pattern: "(?<secret>npm_[A-Za-z0-9]{36,})",
         guard: always,
         form: "npm_ and 36 letters",
     },
     Rule {
         kind: "pypi-token",
-        gate: "pypi-",
+        anchors: &["pypi-"],
+        before: Before::Anything,
         pattern: "(?<secret>pypi-[A-Za-z0-9_-]{40,})",
         guard: has_digit_and_capital,
         form: "pypi- and 150 letters or more",
     },
     Rule {
         kind: "crates-token",
-        gate: "cio",
-        pattern: r"(?:^|[^A-Za-z0-9+/])(?<secret>cio[A-Za-z0-9]{32,})",
+        anchors: &["cio"],
+        before: Before::NoBase64,
+        pattern: r"(?<secret>cio[A-Za-z0-9]{32,})",
         guard: has_digit,
         form: "cio and 32 letters",
     },
     Rule {
         kind: "huggingface-token",
-        gate: "hf_|api_org_",
+        anchors: &["hf_", "api_org_"],
+        before: Before::Anything,
         pattern: "(?<secret>(?:hf|api_org)_[A-Za-z0-9]{30,})",
         guard: always,
         form: "hf_ and 34 letters",
     },
     Rule {
         kind: "twilio-key",
-        gate: "SK",
-        pattern: r"(?:^|[^A-Za-z0-9+/])(?<secret>SK[0-9a-f]{32}[A-Za-z0-9]*)",
+        anchors: &["SK"],
+        before: Before::NoBase64,
+        pattern: r"(?<secret>SK[0-9a-f]{32}[A-Za-z0-9]*)",
         guard: has_digit,
         form: "SK and 32 hexadecimal digits",
     },
     Rule {
         kind: "sendgrid-key",
-        gate: r"SG\.",
-        pattern: r"(?:^|[^A-Za-z0-9])(?<secret>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
+        anchors: &["SG."],
+        before: Before::NoWord,
+        pattern: r"(?<secret>SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})",
         guard: has_digit,
         form: "SG. and two parts of 22 and 43 letters",
     },
     Rule {
         kind: "digitalocean-token",
-        gate: "do[opr]_v1_",
+        anchors: &["dop_v1_", "doo_v1_", "dor_v1_"],
+        before: Before::Anything,
         pattern: "(?<secret>do[opr]_v1_[A-Fa-f0-9]{40}[A-Za-z0-9]*)",
         guard: always,
         form: "dop_v1_ and 64 hexadecimal digits",
     },
     Rule {
         kind: "databricks-token",
-        gate: "dapi",
-        pattern: r"(?:^|[^A-Za-z0-9+/])(?<secret>dapi[0-9a-f]{32}[A-Za-z0-9]*(?:-[0-9]+)?)",
+        anchors: &["dapi"],
+        before: Before::NoBase64,
+        pattern: r"(?<secret>dapi[0-9a-f]{32}[A-Za-z0-9]*(?:-[0-9]+)?)",
         guard: has_digit,
         form: "dapi and 32 hexadecimal digits",
     },
     Rule {
         kind: "telegram-token",
-        gate: ":AA",
+        anchors: &[":AA"],
+        before: Before::Run { of: is_digit, least: 8, most: 10, whole: false },
         pattern: "(?<secret>[0-9]{8,10}:AA[A-Za-z0-9_-]{32,})",
         guard: always,
         form: "the bot's number, a colon, AA and 33 letters",
     },
     Rule {
         kind: "azure-key",
-        gate: "(?i:AccountKey|SharedAccessKey)",
+        anchors: &["AccountKey", "SharedAccessKey"],
+        before: Before::Anything,
         pattern: r"(?i:AccountKey|SharedAccessKey)\s?=\s?(?<secret>[A-Za-z0-9+/]{40,}={0,2})",
         guard: always,
         form: "AccountKey= and 88 letters of base64",
     },
     Rule {
         kind: "shopify-token",
-        gate: "shp(?:at|ca|pa|ss)_",
+        anchors: &["shpat_", "shpca_", "shppa_", "shpss_"],
+        before: Before::Anything,
         pattern: "(?<secret>shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}[A-Za-z0-9]*)",
         guard: always,
         form: "shpat_ and 32 hexadecimal digits",
     },
     Rule {
         kind: "vault-token",
-        gate: r"hv[sbr]\.",
-        pattern: r"(?:^|[^A-Za-z0-9])(?<secret>hv[sbr]\.[A-Za-z0-9_-]{20,})",
+        anchors: &["hvs.", "hvb.", "hvr."],
+        before: Before::NoWord,
+        pattern: r"(?<secret>hv[sbr]\.[A-Za-z0-9_-]{20,})",
         guard: has_digit,
         form: "hvs. and 24 letters or more",
     },
     Rule {
         kind: "grafana-token",
-        gate: "gl(?:sa|c)_",
+        anchors: &["glsa_", "glc_"],
+        before: Before::Anything,
         pattern: "(?<secret>gl(?:sa|c)_[A-Za-z0-9_+/=]{32,})",
         guard: has_digit,
         form: "glsa_ and 41 letters",
     },
     Rule {
         kind: "linear-key",
-        gate: "lin_(?:api|oauth)_",
+        anchors: &["lin_api_", "lin_oauth_"],
+        before: Before::Anything,
         pattern: "(?<secret>lin_(?:api|oauth)_[A-Za-z0-9]{32,})",
         guard: always,
         form: "lin_api_ and 40 letters",
     },
     Rule {
+        kind: "sentry-token",
+        anchors: &["sntrys_", "sntryu_", "sntrya_", "sntryi_"],
+        before: Before::NoBase64,
+        pattern: "(?<secret>sntry[suai]_[A-Za-z0-9_+/=-]{24,})",
+        guard: has_digit,
+        form: "sntrys_ (sntryu_, …) and 64 letters or more",
+    },
+    Rule {
+        kind: "discord-token",
+        anchors: &["."],
+        before: Before::Run { of: is_base64_url, least: 23, most: 28, whole: true },
+        // The first part is the base64 of the bot's number.
+        pattern: r"(?<secret>[MNO][DTjz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,})",
+        guard: has_digit,
+        form: "three parts of 24, 6 and 27 letters or more, the first of which is a number in base64",
+    },
+    Rule {
+        kind: "mailgun-key",
+        anchors: &["key-"],
+        before: Before::NoWord,
+        pattern: "(?<secret>key-[0-9a-f]{32}[A-Za-z0-9]*)",
+        guard: has_digit,
+        form: "key- and 32 hexadecimal digits",
+    },
+    Rule {
+        kind: "mailgun-key",
+        anchors: &["-"],
+        before: Before::Run { of: is_hex_digit, least: 32, most: 32, whole: true },
+        pattern: r"(?<secret>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})(?:[^A-Za-z0-9-]|$)",
+        guard: has_digit,
+        form: "32, 8 and 8 hexadecimal digits",
+    },
+    Rule {
+        kind: "cloudflare-key",
+        anchors: &["v1.0-"],
+        before: Before::NoWord,
+        pattern: "(?<secret>v1\\.0-[0-9a-f]{24}-[0-9a-f]{100,}[A-Za-z0-9]*)",
+        guard: always,
+        form: "v1.0- and 24 and 146 hexadecimal digits (an origin CA key)",
+    },
+    Rule {
         kind: "api-key",
-        gate: "dckr_|gsk_|xai-|pplx-|r8_|sbp_|sntry|figd_|tskey-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_|tvly-|nvapi-|HRKU-|CCIPAT_|lsv2_",
+        anchors: &[
+            "dckr_pat_", "dckr_oat_", "gsk_", "xai-", "pplx-", "sbp_", "figd_", "tskey-", "rubygems_",
+            "NRAK-", "ATATT3", "PMAK-", "ntn_", "pscale_tkn_", "tvly-", "nvapi-", "HRKU-", "CCIPAT_",
+            "lsv2_",
+        ],
+        before: Before::NoBase64,
         pattern: concat!(
-            r"(?:^|[^A-Za-z0-9+/])(?<secret>(?:dckr_[po]at_|gsk_|xai-|pplx-|r8_|sbp_|sntry[su]_|figd_|",
+            r"(?<secret>(?:dckr_[po]at_|gsk_|xai-|pplx-|sbp_|figd_|",
             r"tskey-(?:api|auth|client)-|rubygems_|NRAK-|ATATT3|PMAK-|ntn_|pscale_tkn_|tvly-|nvapi-|HRKU-|CCIPAT_|",
             r"lsv2_(?:pt|sk)_)",
             r"[A-Za-z0-9_=-]{24,})",
         ),
         guard: has_digit,
-        form: "the prefixed keys of Docker, Groq, xAI, Perplexity, Replicate, Supabase, Sentry, Figma, …",
+        form: "the prefixed keys of Docker, Groq, xAI, Perplexity, Supabase, Figma, …",
     },
     Rule {
         kind: "api-key",
-        gate: r"ATBB|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|sq0(?:atp|csp)-",
+        anchors: &[
+            "ATBB", "r8_", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.",
+            "fm2_", "sq0atp-", "sq0csp-",
+        ],
+        before: Before::NoBase64,
         // Letters only at first: what goes on with `_` or `-` is more often a name.
         pattern: concat!(
-            r"(?:^|[^A-Za-z0-9+/])(?<secret>(?:ATBB|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|",
+            r"(?<secret>(?:ATBB|r8_|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|",
             r"sq0(?:atp|csp)-)[A-Za-z0-9]{20,}[A-Za-z0-9+/_=-]*)",
         ),
         guard: has_digit,
-        form: "the prefixed keys of Bitbucket, Netlify, Pulumi, PostHog, Render, Buildkite, Doppler, Fly, Square",
+        form: "the prefixed keys of Bitbucket, Replicate, Netlify, Pulumi, PostHog, Render, Buildkite, Doppler, Fly, Square",
     },
     Rule {
         kind: "terraform-token",
-        gate: r"\.atlasv1\.",
-        pattern: r"(?:^|[^A-Za-z0-9])(?<secret>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{32,})",
+        anchors: &[".atlasv1."],
+        before: Before::Run { of: is_letter_or_digit, least: 14, most: 14, whole: true },
+        pattern: r"(?<secret>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{32,})",
         guard: always,
         form: "14 letters, .atlasv1. and 67 letters",
     },
     Rule {
         kind: "url-password",
-        gate: "://",
+        anchors: &["://"],
+        before: Before::Anything,
         pattern: r#"://[^\s/:"'<>`]*:(?<secret>[^\s/"'<>`]+)@"#,
         guard: is_password,
         form: "scheme://user:password@host",
     },
     Rule {
-        kind: "jwt",
-        gate: "eyJ",
+        kind: "url-password",
+        anchors: &["://"],
+        before: Before::Anything,
         pattern: concat!(
-            r"(?:^|[^A-Za-z0-9+/])",
-            r"(?<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,3})",
+            r#"://[^\s/:@"'<>`\[]*:(?<secret>[^\s/:@"'<>`?\#]{0,64}[/"'<>][^\s@,;(){}|]{0,128})@"#,
+            r"(?:[A-Za-z0-9\[]|$)",
         ),
+        guard: is_odd_password,
+        form: "the same with `/`, quotes or angle brackets in the password",
+    },
+    Rule {
+        kind: "jwt",
+        anchors: &["eyJ"],
+        before: Before::NoBase64OncePerRun,
+        pattern: concat!(r"(?<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,3})",),
         guard: always,
         form: "three parts of base64url, the first of which is a JSON object",
     },
     Rule {
         kind: "bearer",
-        gate: "(?i:authorization)",
+        anchors: &["authorization"],
+        before: Before::Anything,
         pattern: concat!(
             r#"(?i:authorization)["'`]?\s{0,4}[:=,]\s{0,4}["'`]?(?i:bearer|token)\s{1,4}"#,
             r"(?<secret>[A-Za-z0-9._~+/=-]{4,})",
@@ -349,14 +479,16 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "bearer",
-        gate: "(?i:bearer)",
+        anchors: &["bearer"],
+        before: Before::Anything,
         pattern: r#"(?i:bearer)["'`]?[\s:=]{1,4}["'`]?(?<secret>[A-Za-z0-9._~+/=-]{20,})"#,
         guard: has_digit,
         form: "bearer and 20 letters of a token or more",
     },
     Rule {
         kind: "basic",
-        gate: "(?i:authorization)",
+        anchors: &["authorization"],
+        before: Before::Anything,
         pattern: concat!(
             r#"(?i:authorization)["'`]?\s{0,4}[:=,]\s{0,4}["'`]?(?i:basic)\s{1,4}"#,
             r"(?<secret>[A-Za-z0-9+/=_-]{4,})",
@@ -366,8 +498,9 @@ const RULES: &[Rule] = &[
     },
     Rule {
         kind: "basic",
-        gate: "(?i:basic)",
-        pattern: r"(?:^|[^A-Za-z0-9])(?i:basic)\s{1,4}(?<secret>[A-Za-z0-9+/]{6,}={0,2})",
+        anchors: &["basic"],
+        before: Before::NoWord,
+        pattern: r"(?i:basic)\s{1,4}(?<secret>[A-Za-z0-9+/]{6,}={0,2})",
         guard: is_user_and_password,
         form: "basic and the base64 of user:password",
     },
@@ -375,6 +508,27 @@ const RULES: &[Rule] = &[
 
 fn always(_: &str) -> bool {
     true
+}
+
+fn is_digit(b: u8) -> bool {
+    b.is_ascii_digit()
+}
+
+fn is_hex_digit(b: u8) -> bool {
+    matches!(b, b'0'..=b'9' | b'a'..=b'f')
+}
+
+fn is_letter_or_digit(b: u8) -> bool {
+    b.is_ascii_alphanumeric()
+}
+
+fn is_base64_url(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+/// Not one of the keys in AWS's documentation, which end with EXAMPLE or EXAMPLEKEY.
+fn is_no_example(text: &str) -> bool {
+    !text.contains("EXAMPLE")
 }
 
 fn has_digit(text: &str) -> bool {
@@ -385,24 +539,19 @@ fn has_digit_and_capital(text: &str) -> bool {
     has_digit(text) && text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// Not a variable (`$PW`, `${PW}`, `{{pw}}`, `%s`), a row of stars, or a port before other text
-/// that happens to hold an `@`.
+/// Neither a placeholder, nor a port before other text that happens to hold an `@`.
 fn is_password(text: &str) -> bool {
-    let blanked = text.chars().all(|c| matches!(c, '*' | '.' | '•' | '…' | 'x' | 'X'));
-    let name = text.strip_prefix('$').unwrap_or(text);
-    let braced = name.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    let variable = braced.is_some_and(|name| !name.is_empty() && !name.contains('@'))
-        || (name.len() < text.len() && !name.is_empty() && is_name(name))
-        || text == "%s";
     let behind_port = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_port = (1..=5).contains(&(text.len() - behind_port.len()))
         && behind_port.starts_with(['?', '#', ',', ';', ')', ']', '}', '|', '&']);
-    !(blanked || variable || is_port)
+    !(is_port || is_placeholder(text))
 }
 
-fn is_name(text: &str) -> bool {
-    !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+/// The same for a password with signs that usually end an address: what stands before the first of them is no port.
+fn is_odd_password(text: &str) -> bool {
+    let head = text.split(['/', '"', '\'', '<', '>']).next().unwrap_or_default();
+    let is_port = !head.is_empty() && head.bytes().all(|b| b.is_ascii_digit());
+    !is_port && !is_placeholder(head) && is_password(text)
 }
 
 /// Words that follow a scheme in prose and examples rather than in a header.
@@ -454,8 +603,10 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    const DOCS: &str = include_str!("../../docs/redaction.md");
+
     #[test]
-    fn every_rule_compiles_and_is_told() {
+    fn every_rule_compiles_and_is_documented() {
         assert_eq!(MATCHERS.len(), RULES.len());
         for matcher in MATCHERS.iter() {
             assert!(
@@ -463,7 +614,8 @@ mod tests {
                 "{}",
                 matcher.rule.kind
             );
-            assert!(!matcher.rule.form.is_empty());
+            let row = format!("| `{}` | {} |", matcher.rule.kind, matcher.rule.form);
+            assert!(DOCS.contains(&row), "docs/redaction.md lacks the row {row}");
         }
     }
 

@@ -1,0 +1,302 @@
+//! How well secrets are told from ordinary text: generated ones of each form, and real lines of this repository.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use super::redact;
+
+/// At least so many of 100 generated secrets of each form are taken.
+const TAKEN_OF_100_MIN: usize = 95;
+/// At most one of so many ordinary lines is touched.
+const LINES_FOR_ONE_TOUCHED: usize = 200;
+
+/// A small generator with a fixed seed, so that a failure can be seen again.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) >> 33).unwrap()
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.next() % of.len()]
+    }
+
+    fn letters(&mut self, of: &str, count: usize) -> String {
+        let of: Vec<char> = of.chars().collect();
+        (0..count).map(|_| of[self.next() % of.len()]).collect()
+    }
+
+    /// A password as people and generators make them.
+    fn password(&mut self) -> String {
+        let words = [
+            "hunter", "dragon", "Sommer", "winter", "monkey", "Berlin", "tiger", "Madrid", "purple", "coffee",
+        ];
+        let (a, b) = (self.one(&words).to_owned(), self.one(&words).to_owned());
+        let number = 10 + self.next() % 9990;
+        match self.next() % 6 {
+            0 => format!("{a}{number}"),
+            1 => format!("{a}{number}!"),
+            2 => format!("{a}-{b}-{}-{number}", self.one(&words)),
+            3 => format!("{}{}", a.replace(['o', 'e'], "3"), self.letters("!+*~", 1)) + &number.to_string(),
+            4 => {
+                let count = 10 + self.next() % 16;
+                self.letters("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", count)
+                    + &number.to_string()
+            }
+            _ => {
+                self.letters("abcdefghkmnpqrstuvwxyz", 6)
+                    + &self.letters("@!+*^~", 1)
+                    + &self.letters("abc234567", 7)
+                    + "9x"
+            }
+        }
+    }
+
+    /// A token as services make them.
+    fn token(&mut self) -> String {
+        let count = 20 + self.next() % 30;
+        match self.next() % 3 {
+            0 => self.letters("0123456789abcdef", 32),
+            1 => self.letters("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", count),
+            _ => {
+                self.letters("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", count) + "7"
+            }
+        }
+    }
+}
+
+const PASSWORDS: &[&str] = &[
+    "password", "db_password", "dbPassword", "Passwort", "kennwort", "mot_de_passe", "contraseña", "passwd",
+    "pwd", "passphrase", "smtpPassword",
+];
+const TOKENS: &[&str] = &[
+    "token", "access_token", "authToken", "api_key", "apiKey", "client_secret", "clientSecret", "secret",
+    "secret_key", "jeton", "refresh_token",
+];
+const VARIABLES: &[&str] =
+    &["DB_PASSWORD", "POSTGRES_PASSWORD", "SMTP_PASS", "MYSQL_PWD", "REDIS_PASSWORD_PROD"];
+const TOKEN_VARIABLES: &[&str] =
+    &["API_KEY", "SERVICE_TOKEN", "CLIENT_SECRET", "SECRET_KEY_BASE", "APP_AUTH_TOKEN"];
+
+/// The forms: how they are called, and a text in which `NAME` and `VALUE` stand for both.
+const FORMS: &[(&str, &str)] = &[
+    ("JSON", r#"{"user": "bob", "NAME": "VALUE", "port": 5432}"#),
+    ("JSON in a string", r#""body": "{\"user\": \"bob\", \"NAME\": \"VALUE\"}""#),
+    ("YAML", "database:\n  user: bob\n  NAME: VALUE\n  port: 5432\n"),
+    ("YAML with quotes", "database:\n  NAME: 'VALUE'\n"),
+    ("a list of YAML", "- NAME: VALUE\n"),
+    ("TOML", "[database]\nNAME = \"VALUE\"\nport = 5432\n"),
+    (".env", "PORT=1\nVARIABLE=VALUE\nDEBUG=1\n"),
+    (".env with quotes", "export VARIABLE=\"VALUE\"\n"),
+    ("environment of a command", "$ VARIABLE=VALUE ./run --fast"),
+    ("environment of docker", "docker run -e VARIABLE=VALUE -p 80:80 image"),
+    ("environment of a container", "  - name: VARIABLE\n    value: VALUE\n"),
+    ("INI", "[server]\nNAME=VALUE\nhost=h\n"),
+    ("INI with blanks", "; settings\nNAME = VALUE\n"),
+    ("properties", "spring.datasource.NAME=VALUE\n"),
+    ("flag", "run it as `app serve --NAME VALUE --verbose`"),
+    ("flag with =", "app serve --NAME=VALUE --verbose"),
+    ("header", "curl -H 'X-HEADER: VALUE' https://example.com"),
+    ("header of a request", "GET / HTTP/1.1\r\nHost: h\r\nX-HEADER: VALUE\r\nAccept: */*\r\n"),
+    ("Authorization", "Authorization: ApiKey VALUE\n"),
+    ("cookie", "Cookie: theme=dark; sid=VALUE; lang=de\n"),
+    ("Set-Cookie", "< Set-Cookie: session=VALUE; Path=/; HttpOnly\n"),
+    ("connection string", "Server=db;Database=app;User Id=bob;Password=VALUE;Encrypt=true"),
+    ("DSN", "host=db user=bob password=VALUE dbname=app"),
+    ("query", "jdbc:postgresql://db/app?user=bob&password=VALUE&ssl=true"),
+    ("netrc", "machine example.com login bob password VALUE\n"),
+    ("netrc of lines", "machine example.com\n  login bob\n  password VALUE\n"),
+    ("XML", "<user>bob</user><NAME>VALUE</NAME>"),
+    ("assignment", "const NAME = \"VALUE\";"),
+    ("typed assignment", "let NAME: &'static str = \"VALUE\";"),
+    ("argument", "connect(host=\"h\", NAME=\"VALUE\", port=1)"),
+    ("map", "  'NAME' => 'VALUE',"),
+    ("SQL", "CREATE USER bob WITH PASSWORD 'VALUE';"),
+    ("note", "Login: bob, NAME: VALUE, on the second server"),
+    ("curl", "curl -s -u bob:VALUE https://example.com/"),
+    ("mysql", "mysql -u root -pVALUE app"),
+    ("sshpass", "sshpass -p VALUE ssh bob@h"),
+    ("docker login", "docker login -u bob -p VALUE registry.example.com"),
+    ("redis-cli", "redis-cli -h h -a VALUE ping"),
+];
+
+#[test]
+fn of_each_form_nearly_all_generated_secrets_are_taken() {
+    let mut draw = Draw(7);
+    let mut missed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (form, text) in FORMS {
+        for kind in ["password", "token"] {
+            let is_password = kind == "password";
+            let takes_passwords =
+                !["cookie", "Set-Cookie", "Authorization", "header", "header of a request"].contains(form);
+            let takes_tokens = text.contains("NAME") || text.contains("VARIABLE") || !takes_passwords;
+            if if is_password { !takes_passwords } else { !takes_tokens } {
+                continue;
+            }
+            for _ in 0..100 {
+                let name = draw.one(if is_password { PASSWORDS } else { TOKENS });
+                let variable = draw.one(if is_password { VARIABLES } else { TOKEN_VARIABLES });
+                let header = draw.one(&["Api-Key", "Auth-Token", "Vault-Token", "Client-Secret"]);
+                let value = if is_password { draw.password() } else { draw.token() };
+                let text = text.replace("VARIABLE", variable).replace("NAME", name).replace("HEADER", header);
+                let text = text.replace("VALUE", &value);
+                let done = redact(&text);
+                if done.text.contains(&value) || done.count != 1 {
+                    missed.entry(format!("{form}, {kind}")).or_default().push(done.text.into_owned());
+                }
+            }
+        }
+    }
+    missed.retain(|_, missed| missed.len() > 100 - TAKEN_OF_100_MIN);
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn hardly_an_ordinary_line_is_touched() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut lines = Vec::new();
+    for folder in [
+        "src", "docs", "surql", "schema", "benches", "README.md", "ARCHITECTURE.md", "CHANGELOG.md",
+        "Cargo.lock",
+    ] {
+        collect(&root.join(folder), &mut lines);
+    }
+    assert!(lines.len() > 20_000, "{} lines are too few to judge by", lines.len());
+    let named = ["pass", "secret", "token", "key", "auth", "pwd"];
+    let (named, plain): (Vec<String>, Vec<String>) =
+        lines.into_iter().partition(|line| named.iter().any(|name| line.to_lowercase().contains(name)));
+    for lines in [named, plain] {
+        let touched: Vec<&String> = lines.iter().filter(|line| redact(line).count > 0).collect();
+        assert!(
+            touched.len() * LINES_FOR_ONE_TOUCHED <= lines.len(),
+            "{} of {}: {touched:#?}",
+            touched.len(),
+            lines.len()
+        );
+    }
+}
+
+/// The lines of a file or of all files in a folder, but for those that have secrets in them on purpose.
+fn collect(path: &Path, lines: &mut Vec<String>) {
+    if path.is_dir() {
+        let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths.iter().filter(|path| !path.ends_with("redact")).for_each(|path| collect(path, lines));
+    } else if let Ok(text) = fs::read_to_string(path) {
+        lines.extend(
+            text.lines()
+                .filter(|line| !line.trim().is_empty() && !line.contains("<private"))
+                .map(str::to_owned),
+        );
+    }
+}
+
+#[test]
+fn ordinary_lines_about_secrets_stay() {
+    for line in [
+        "password = get_password()",
+        "password: String,",
+        "    password: string",
+        "password: Option<SecretString>,",
+        "token = request.token",
+        "let token = self.tokens[0].clone();",
+        "the password is stored in the vault",
+        "The password is required and must be 8 characters long.",
+        "Password: required",
+        "password: changeme",
+        "password: <password>",
+        "password=${DB_PASSWORD}",
+        "DB_PASSWORD=$DB_PASS",
+        "DB_PASSWORD=${DB_PASSWORD:?choose one}",
+        "PASSWORD=$(pass show db)",
+        "api_key: {{ vault.api_key }}",
+        "api_key = os.environ[\"API_KEY\"]",
+        "api_key = os.getenv('SERVICE_API_KEY2')",
+        "\"token\": \"your-token-here\"",
+        "\"password\": \"Enter your password\"",
+        "\"password\": \"Passwort\"",
+        "password: ****",
+        "password: ********",
+        "secret: xxx",
+        "secretKeyRef:",
+        "  key: password",
+        "  name: db-secret",
+        "max_tokens = 4096",
+        "token_count: 1234567",
+        "next_page_token = \"a8f3k2m9x1b7\"",
+        "tokens: 1234, passed: 56",
+        "PASS: gdb.base/test12.exp",
+        "test result: ok. 12 passed; 0 failed",
+        "--password <PASSWORD>",
+        "  --password string    Password for the registry",
+        "  --token TOKEN        the token to use",
+        "use the --password option to give it",
+        "curl -u $USER:$PASS https://example.com",
+        "curl -u user:password https://example.com",
+        "mysql -u root -p app",
+        "docker run -p 8080:80 image",
+        "Cookie: theme=dark; lang=de",
+        "Cookies are sent with each request: name=value",
+        "primary_key = \"user_id_2\"",
+        "cache_key: user42profile",
+        "public_key: abc123def456",
+        "if password == \"\" {",
+        "if (token.type === 'string1') {",
+        "author = \"a8f3k2m9\"",
+        "session_id = 7f3a9c2b1e",
+        "password_file: /run/secrets/db1",
+        "password: /run/secrets/db1",
+        "passphrase: !vault |",
+        "API keys: see https://example.com/keys1",
+        "postgres://user:password@localhost/db",
+        "postgres://postgres:postgres@localhost:5432/test",
+        "https://user:<password>@host/path",
+        "AKIAIOSFODNN7EXAMPLE",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "from_extractor::<RequireAuth>()",
+        "// Single-pass: warn on mismatches, then add all tokens.",
+        "AUTH=CRAM-MD5",
+        "USER_PASSWD = \"%s:%s\" % (USER, PASSWD)",
+        "fn r8_covers_a_key_that_only_gets_bounds_from_being_extended() {",
+        "Access-Control-Allow-Credentials: true",
+        "sha256 token: see the table",
+        "git commit -m 'token: v1.2.3'",
+    ] {
+        let done = redact(line);
+        assert_eq!(done.text, line);
+    }
+}
+
+#[test]
+fn a_long_memory_takes_no_time() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut lines = Vec::new();
+    collect(&root.join("src"), &mut lines);
+    let text: String = lines.join("\n").chars().take(256 * 1024).collect();
+    redact("the first call compiles the patterns");
+    let time = |text: &str| {
+        let start = std::time::Instant::now();
+        redact(text);
+        start.elapsed()
+    };
+    let best = (0..20).map(|_| time(&text)).min().unwrap();
+    assert!(best.as_millis() < 5, "{best:?}");
+    // Texts that are made to take long do not.
+    for piece in [
+        "-eyJ",
+        "password=\"",
+        "token=",
+        "curl -u ",
+        "://u:x/",
+        "Cookie: ",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "<private",
+    ] {
+        let best = time(&piece.repeat(256 * 1024 / piece.len()));
+        assert!(best.as_millis() < 1000, "{piece}: {best:?}");
+    }
+}

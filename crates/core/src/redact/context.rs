@@ -1,0 +1,375 @@
+//! Secrets that only their surroundings name: the value behind `password:`, `--token`, `API_KEY=`.
+
+use std::ops::Range;
+
+use super::{
+    name::{self, NAME_BYTES_MAX},
+    value::{Form, is_secret},
+};
+
+/// The longest value, in bytes, that is looked at.
+const VALUE_BYTES_MAX: usize = 1024;
+/// Blanks between a name, its sign and its value, as in tables of settings.
+const BLANKS_MAX: usize = 32;
+/// The longest type between a name and its value, as in `password: &'static str = "…"`.
+const TYPE_BYTES_MAX: usize = 48;
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// The secret whose name has its anchor here, its kind, and where the next name may begin.
+pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>, &'static str)>, usize) {
+    let Some(name) = Name::around(text, &anchor) else { return (None, anchor.end) };
+    let end = name.range.end;
+    // Most names stand in prose and code without a value: that is seen at once.
+    let Some((value, form)) = name.value() else { return (None, end) };
+    let Some(named) = name::read(&text[name.range.clone()], &text[name.line_start()..name.range.start])
+    else {
+        return (None, end);
+    };
+    let credential = if name.is("authorization") { behind_scheme(text, value.clone()) } else { None };
+    let (value, form) = credential.map_or((value, form), |credential| (credential, Form::Data));
+    if value.is_empty() || !is_secret(named, &text[value.clone()], form) {
+        return (None, end);
+    }
+    let next = value.end;
+    (Some((value, named.kind())), next)
+}
+
+/// A name in a text.
+struct Name<'a> {
+    text: &'a str,
+    range: Range<usize>,
+    /// Dashes before it, as a flag of a command has.
+    dashes: usize,
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+impl<'a> Name<'a> {
+    /// The name with this anchor in it; `None` if it is too long for one.
+    fn around(text: &'a str, anchor: &Range<usize>) -> Option<Self> {
+        let head = &text[text.ceil_char_boundary(anchor.start.saturating_sub(NAME_BYTES_MAX))..anchor.start];
+        let tail = &text[anchor.end..text.floor_char_boundary(anchor.end + NAME_BYTES_MAX)];
+        let before = head.len() - head.trim_end_matches(is_part).len();
+        let behind = tail.len() - tail.trim_start_matches(is_part).len();
+        if before + behind > NAME_BYTES_MAX {
+            return None;
+        }
+        let mut range = anchor.start - before..anchor.end + behind;
+        let given = &text[range.clone()];
+        let dashes = given.len() - given.trim_start_matches('-').len();
+        range.start += dashes;
+        range.end -= given.len() - given.trim_end_matches('-').len();
+        // The `n` of an escaped line end is no part of it.
+        if text[..range.start].ends_with('\\') && text[range.clone()].starts_with(['n', 't', 'r']) {
+            range.start += 1;
+        }
+        (range.start < range.end).then_some(Self { text, range, dashes })
+    }
+
+    fn is(&self, name: &str) -> bool {
+        let given = &self.text[self.range.clone()];
+        given.len() >= name.len()
+            && given[given.floor_char_boundary(given.len() - name.len())..].eq_ignore_ascii_case(name)
+    }
+
+    fn before(&self) -> &'a str {
+        &self.text[..self.range.start - self.dashes.min(self.range.start)]
+    }
+
+    /// Where the line of the name begins, as far back as is looked at.
+    fn line_start(&self) -> usize {
+        let from = self.text.ceil_char_boundary(self.range.start.saturating_sub(2 * NAME_BYTES_MAX));
+        self.text[from..self.range.start].rfind(['\n', '\r']).map_or(from, |at| from + at + 1)
+    }
+
+    /// The value that belongs to the name.
+    fn value(&self) -> Option<(Range<usize>, Form)> {
+        // `${PASSWORD:?not set}` is the variable and what a shell says about it.
+        if self.before().ends_with("${") {
+            return None;
+        }
+        let mut cursor = Cursor { text: self.text, at: self.range.end };
+        let closed = cursor.quote().is_some();
+        if closed {
+            cursor.eat("]");
+        } else if cursor.eat(">") {
+            let value = cursor.run(&['<', '\n']);
+            let is_element = self.before().ends_with('<') && self.text[value.end..].starts_with("</");
+            return is_element.then_some((value, Form::Data));
+        } else if cursor.eat("(") {
+            let sets = self.before().ends_with('.')
+                || ["set", "with"].iter().any(|verb| self.text[self.range.clone()].starts_with(verb));
+            return if sets { cursor.quoted().map(|value| (value, Form::Quoted)) } else { None };
+        }
+        let begin = cursor.at;
+        cursor.blanks();
+        let gap = cursor.at - begin;
+        if cursor.rest().starts_with("::") || cursor.rest().starts_with("://") {
+            return None;
+        }
+        if ["===", "=="].iter().any(|sign| cursor.eat(sign)) {
+            cursor.blanks();
+            return cursor.quoted().map(|value| (value, Form::Quoted));
+        }
+        let signs = [":=", "=>", "?=", "=", ":"];
+        let Some(sign) = signs.into_iter().find(|sign| cursor.eat(sign)) else {
+            return self.value_without_sign(cursor, closed, gap);
+        };
+        let tight = !cursor.blanks() && gap == 0;
+        if let Some(value) = cursor.quoted() {
+            return Some((value, Form::Quoted));
+        }
+        if sign == ":"
+            && let Some(value) = cursor.behind_type()
+        {
+            return Some((value, Form::Quoted));
+        }
+        Some(self.bare(&cursor, sign, tight))
+    }
+
+    /// `--password x`, `login u password x`, `WITH PASSWORD 'x'`, `password is x`, `name: PASSWORD, value: x`.
+    fn value_without_sign(
+        &self,
+        mut cursor: Cursor<'a>,
+        closed: bool,
+        gap: usize,
+    ) -> Option<(Range<usize>, Form)> {
+        if let Some(value) = self.value_of_pair(&mut cursor) {
+            return Some((value, Form::Quoted));
+        }
+        if closed || gap == 0 {
+            return None;
+        }
+        let line = &self.text[self.line_start()..self.range.start];
+        // More blanks than one are those of a table of flags.
+        if self.dashes > 0
+            && gap == 1
+            && (line.len() == self.dashes || self.before().ends_with([' ', '\t', '[', '(', '"', '\'', '`']))
+        {
+            let value = cursor
+                .quoted()
+                .unwrap_or_else(|| cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', ';', '|', ')', ']']));
+            let is_flag = self.text[value.clone()].starts_with('-');
+            return (!is_flag).then_some((value, Form::Data));
+        }
+        if self.is_login() {
+            return Some((cursor.run(&[' ', '\t', '\n', '\r']), Form::Data));
+        }
+        let verb = line.split_whitespace().next_back().unwrap_or_default();
+        if cursor.rest().starts_with('\'')
+            && ["WITH", "ENCRYPTED", "SET", "BY", "USER"].iter().any(|word| verb.eq_ignore_ascii_case(word))
+        {
+            return cursor.quoted().map(|value| (value, Form::Quoted));
+        }
+        for word in ["is ", "ist ", "est ", "es ", "lautet ", "was "] {
+            if cursor.eat(word) {
+                let quoted = cursor.quoted().map(|value| (value, Form::Told));
+                let told = |cursor: &Cursor<'_>| {
+                    (cursor.run(&[' ', '\t', '\n', '\r', ',', ';', ')', '"', '\'']), Form::Told)
+                };
+                let (value, form) = quoted.unwrap_or_else(|| told(&cursor));
+                let words = self.text[value.clone()].trim_end_matches(['.', '!', '?', ':']);
+                return Some((value.start..value.start + words.len(), form));
+            }
+        }
+        None
+    }
+
+    /// `name: DB_PASSWORD` and, behind it or on the next line, `value: x`, as containers are described.
+    fn value_of_pair(&self, cursor: &mut Cursor<'a>) -> Option<Range<usize>> {
+        let before = self.before().trim_end_matches(QUOTES).trim_end_matches('\\');
+        let before = before.trim_end_matches([' ', ':', '=']).trim_end_matches(QUOTES).trim_end_matches('\\');
+        if !(before.ends_with("name") || before.ends_with("key")) {
+            return None;
+        }
+        let rest = cursor.rest();
+        let gap = rest.len() - rest.trim_start_matches([',', ' ', '\t', '\n', '\r', '"']).len();
+        if gap > 2 * BLANKS_MAX || !rest[gap..].starts_with("value") {
+            return None;
+        }
+        let mut behind = Cursor { text: self.text, at: cursor.at + gap + "value".len() };
+        behind.quote();
+        behind.blanks();
+        if !(behind.eat(":") || behind.eat("=")) {
+            return None;
+        }
+        behind.blanks();
+        Some(behind.quoted().unwrap_or_else(|| behind.run(&[' ', '\t', '\n', '\r', '"', '\'', ',', '}'])))
+    }
+
+    /// Whether this is the password of a `.netrc`: `machine h login u password p`, on one line or several.
+    fn is_login(&self) -> bool {
+        let from = self.text.ceil_char_boundary(self.range.start.saturating_sub(2 * NAME_BYTES_MAX));
+        let mut words = self.text[from..self.range.start].split_whitespace().rev();
+        self.text[self.range.clone()] == *"password"
+            && words.nth(1).is_some_and(|word| matches!(word, "login" | "machine"))
+    }
+
+    /// A value without quotes behind a sign.
+    fn bare(&self, cursor: &Cursor<'a>, sign: &str, tight: bool) -> (Range<usize>, Form) {
+        let name = &self.text[self.range.clone()];
+        let before = self.before();
+        let assigned = tight && sign == "=";
+        let ends = [' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', ';', ',', ')', '}', ']', '&', '|'];
+        if assigned && before.ends_with(['?', '&']) {
+            return (
+                cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', '&', '#', ')', ']', ';']),
+                Form::Data,
+            );
+        }
+        if assigned && (before.ends_with(';') || self.follows_assignment()) {
+            return (cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`', ';']), Form::Data);
+        }
+        let line = cursor.run(&[' ', '\t', '\n', '\r']);
+        let behind = self.text[line.end..].trim_start_matches([' ', '\t']);
+        let ends_line = behind.is_empty() || behind.starts_with(['\n', '\r', '#']);
+        let is_line = self.starts_line() && ends_line;
+        let is_variable = assigned && !name.contains(char::is_lowercase);
+        let is_flag = assigned && self.dashes > 0;
+        let is_header = sign == ":" && name.contains('-');
+        if is_variable || is_flag || is_header {
+            let run = if is_line || is_flag {
+                cursor.run(&[' ', '\t', '\n', '\r', '"', '\'', '`'])
+            } else {
+                cursor.run(&ends)
+            };
+            return (run, Form::Data);
+        }
+        let whole = &self.text[line.clone()];
+        let bare = whole.trim_end_matches(QUOTES);
+        if is_line && !bare.ends_with([',', ';']) && !bare.contains(QUOTES) {
+            return (line.start..line.start + bare.len(), Form::Line);
+        }
+        let run = cursor.run(&ends);
+        let value = self.text[run.clone()].trim_end_matches('.');
+        // `request(…)`, `list[0]`: what follows says that this is no value.
+        let run = run.start..run.start + value.len();
+        if self.text[run.end..].starts_with(['(', '[', '{', '<']) {
+            return (run.start..run.start, Form::Inline);
+        }
+        let in_brackets = self.text[self.line_start()..self.range.start].contains(['(', '{']);
+        (run, if in_brackets { Form::Inline } else { Form::Told })
+    }
+
+    /// Whether `key=value` stands directly before, as in `host=h user=u password=p`.
+    fn follows_assignment(&self) -> bool {
+        let line = &self.text[self.line_start()..self.range.start];
+        let word =
+            line.strip_suffix(' ').and_then(|line| line.rsplit([' ', '\t']).next()).unwrap_or_default();
+        word.contains('=') && !word.ends_with([',', '(', '{', '=']) && !word.contains('(')
+    }
+
+    /// Whether nothing but blanks, signs of lists and comments, and other parts of the name stand before it.
+    fn starts_line(&self) -> bool {
+        let line = &self.text[self.line_start()..self.range.start];
+        let line = line.trim_end_matches(|c: char| {
+            is_part(c) || matches!(c, '.' | '[' | ']' | '"' | '\'' | '\\' | '$' | '@')
+        });
+        let line = line.trim_start_matches(|c: char| {
+            c.is_whitespace() || matches!(c, '-' | '#' | '*' | '>' | '+' | '/' | '|')
+        });
+        line.is_empty()
+            || matches!(line.trim_end(), "export" | "set" | "ENV" | "ARG" | "env" | "setenv" | "export const")
+    }
+}
+
+/// What stands behind the scheme of an `Authorization` header, where one is named.
+fn behind_scheme(text: &str, value: Range<usize>) -> Option<Range<usize>> {
+    let limit = text.floor_char_boundary(value.start + VALUE_BYTES_MAX);
+    let line = text[value.start..limit].split(['\n', '\r', '"', '\'', '`']).next()?;
+    let (scheme, credential) = line.split_once(' ')?;
+    let is_scheme = scheme.len() <= 24 && scheme.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
+    let credential = credential.split([' ', '\t', ',', ';', '\\']).next()?;
+    let start = value.start + scheme.len() + 1;
+    is_scheme.then(|| start..start + credential.len())
+}
+
+/// A place in a text that moves on.
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn eat(&mut self, sign: &str) -> bool {
+        let is_here = self.rest().starts_with(sign);
+        self.at += if is_here { sign.len() } else { 0 };
+        is_here
+    }
+
+    /// Skips blanks of the line; whether there were any.
+    fn blanks(&mut self) -> bool {
+        let count = self.rest().bytes().take(BLANKS_MAX).take_while(|b| matches!(b, b' ' | b'\t')).count();
+        self.at += count;
+        count > 0
+    }
+
+    /// Skips a quote, escaped or not, and returns it as it stands there.
+    fn quote(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let slashes = rest.bytes().take(4).take_while(|b| *b == b'\\').count();
+        if !rest[slashes..].starts_with(QUOTES) {
+            return None;
+        }
+        self.at += slashes + 1;
+        Some(&rest[..=slashes])
+    }
+
+    /// What is between the quotes that begin here, of one line; letters such as `r` or `f` may stand before them.
+    fn quoted(&self) -> Option<Range<usize>> {
+        let mut cursor = Cursor { text: self.text, at: self.at };
+        let rest = cursor.rest();
+        let is_sign =
+            |b: &u8| matches!(b, b'r' | b'b' | b'f' | b'u' | b'R' | b'B' | b'F' | b'U' | b'@' | b'$');
+        cursor.at += rest.bytes().take(2).take_while(is_sign).count();
+        let quote = cursor.quote()?;
+        let start = cursor.at;
+        let inner = &self.text[start..self.text.floor_char_boundary(start + VALUE_BYTES_MAX)];
+        let mut escaped = false;
+        for (i, c) in inner.char_indices() {
+            let closes = inner[i..].starts_with(quote) && (quote.len() > 1 || !escaped);
+            if closes {
+                return Some(start..start + i);
+            }
+            if c == '\n' || c == '\r' {
+                return None;
+            }
+            escaped = c == '\\' && !escaped;
+        }
+        None
+    }
+
+    /// What is between quotes behind a type and `=`.
+    fn behind_type(&self) -> Option<Range<usize>> {
+        let rest = &self.rest()[..self.rest().floor_char_boundary(TYPE_BYTES_MAX)];
+        let sign = rest.find('=')?;
+        let kind = &rest[..sign];
+        let is_type = kind.chars().all(|c| {
+            c.is_ascii_alphanumeric()
+                || matches!(c, '_' | '&' | '\'' | '<' | '>' | '[' | ']' | '.' | '?' | ' ' | '|' | ':')
+        });
+        let mut behind = Cursor { text: self.text, at: self.at + sign + 1 };
+        behind.blanks();
+        if is_type { behind.quoted() } else { None }
+    }
+
+    /// The bytes up to one of these signs, or to an escaped line end or quote.
+    fn run(&self, ends: &[char]) -> Range<usize> {
+        let rest = &self.text[self.at..self.text.floor_char_boundary(self.at + VALUE_BYTES_MAX)];
+        let mut chars = rest.char_indices().peekable();
+        while let Some((i, c)) = chars.next() {
+            let escape = c == '\\'
+                && chars.peek().is_some_and(|(_, next)| matches!(next, 'n' | 'r' | 't' | '"' | '\''));
+            if escape || ends.contains(&c) {
+                return self.at..self.at + i;
+            }
+        }
+        self.at..self.at + rest.len()
+    }
+}

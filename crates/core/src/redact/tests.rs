@@ -1,0 +1,472 @@
+//! What is taken out, what stays, and that doing it again changes nothing.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Letters and digits that look random. Secrets are put together at run time, so that no
+/// scanner finds one in this file.
+fn letters(count: usize) -> String {
+    "a7Xq9Bz3Kd5Rm1Tf8Wc2Yh6Lg4Pv0Ns".chars().cycle().take(count).collect()
+}
+
+fn hex(count: usize) -> String {
+    "9f3a1c07b2e84d65".chars().cycle().take(count).collect()
+}
+
+fn capitals(count: usize) -> String {
+    "Q7ZK3MWX5RTB2NDY".chars().cycle().take(count).collect()
+}
+
+/// Prefixed tokens: kind and secret.
+fn tokens() -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    let mut add = |kind, prefix: &str, rest: String| all.push((kind, format!("{prefix}{rest}")));
+    add("aws-key", "AKIA", capitals(16));
+    add("aws-key", "ASIA", capitals(16));
+    for prefix in ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"] {
+        add("github-token", prefix, letters(36));
+    }
+    add("github-token", "github_pat_", letters(22) + "_" + letters(59).as_str());
+    add("gitlab-token", "glpat-", letters(20));
+    add("gitlab-token", "glrt-", letters(20));
+    for prefix in ["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xapp-"] {
+        add("slack-token", prefix, format!("1-{}-{}", "123456789012", letters(24)));
+    }
+    for prefix in ["sk_live_", "rk_live_", "sk_test_", "whsec_"] {
+        add("stripe-key", prefix, letters(24));
+    }
+    add("anthropic-key", "sk-ant-", "api03-".to_owned() + letters(90).as_str() + "-AA");
+    add("openai-key", "sk-", letters(48));
+    add("openai-key", "sk-proj-", letters(60) + "_-" + letters(20).as_str());
+    add("openai-key", "sk-svcacct-", letters(60));
+    add("google-key", "AIza", letters(35));
+    add("google-key", "ya29.", "a0".to_owned() + letters(60).as_str());
+    add("google-key", "GOCSPX-", letters(28));
+    add("npm-token", "npm_", letters(36));
+    add("pypi-token", "pypi-", "AgEIcHlwaS5vcmc".to_owned() + letters(100).as_str());
+    add("crates-token", "cio", letters(32));
+    add("huggingface-token", "hf_", letters(34));
+    add("twilio-key", "SK", hex(32));
+    add("sendgrid-key", "SG.", letters(22) + "." + letters(43).as_str());
+    add("digitalocean-token", "dop_v1_", hex(64));
+    add("databricks-token", "dapi", hex(32));
+    add("telegram-token", "1234567890", ":AA".to_owned() + letters(33).as_str());
+    add("shopify-token", "shpat_", hex(32));
+    add("vault-token", "hvs.", letters(24));
+    add("grafana-token", "glsa_", letters(32) + "_" + hex(8).as_str());
+    add("linear-key", "lin_api_", letters(40));
+    for prefix in [
+        "dckr_pat_", "gsk_", "xai-", "pplx-", "figd_", "rubygems_", "NRAK-", "ntn_", "nvapi-", "HRKU-",
+        "CCIPAT_", "lsv2_pt_", "ATBB", "nfp_", "pul-", "phx_", "rnd_", "bkua_", "dp.pt.", "fm2_", "sq0atp-",
+    ] {
+        add("api-key", prefix, letters(48));
+    }
+    add("sentry-token", "sntrys_", letters(60) + "+/_=" + letters(20).as_str());
+    add("sentry-token", "sntryu_", hex(64));
+    add("mailgun-key", "key-", hex(32));
+    add("cloudflare-key", "v1.0-", hex(24) + "-" + hex(146).as_str());
+    add("terraform-token", "", format!("{}.atlasv1.{}", letters(14), letters(67)));
+    add("jwt", "eyJ", format!("{}.eyJ{}.{}", letters(17), letters(40), letters(43)));
+    all
+}
+
+fn pem(name: &str, lines: usize, end: &str) -> String {
+    let body = (letters(64) + "\n").repeat(lines);
+    format!("-----BEGIN {name}-----\n{body}{end}")
+}
+
+/// Secrets known by what stands beside them: kind, text before, secret, text behind.
+fn beside() -> Vec<(&'static str, String, String, String)> {
+    let mut all = Vec::new();
+    let mut add = |kind, before: &str, secret: String, behind: &str| {
+        all.push((kind, before.to_owned(), secret, behind.to_owned()));
+    };
+    let aws = letters(19) + "/" + letters(20).as_str();
+    add("aws-key", "aws_secret_access_key = ", aws.clone(), "\n");
+    add("aws-key", "\"SecretAccessKey\": \"", aws.clone(), "\"");
+    add("aws-key", "AWS_SECRET_KEY=", aws, "");
+    add(
+        "slack-webhook",
+        "https://hooks.slack.com/services/",
+        format!("T0{}/B0{}/{}", letters(8), letters(8), letters(24)),
+        " x",
+    );
+    add(
+        "discord-webhook",
+        "https://discord.com/api/webhooks/",
+        format!("1234567890123456/{}", letters(60)),
+        "",
+    );
+    add("azure-key", "AccountName=a;AccountKey=", letters(86) + "==", ";EndpointSuffix=x");
+    add("discord-token", "token ", format!("MTA{}.{}.{}", letters(21), letters(6), letters(38)), "\n");
+    add("mailgun-key", "(", format!("{}-{}-{}", hex(32), hex(8), hex(8)), ")");
+    add("url-password", &format!("https://{}:", hex(32)), letters(30), "@o1.ingest.sentry.io/2");
+    add("password", "curl -u bob:", "hunter2".to_owned(), " https://h");
+    add("password", "curl --user 'bob:", "p:w 9".to_owned(), "' https://h");
+    add("password", "`curl -s \\\n -ubob:", "hunter2".to_owned(), "`");
+    add("password", "password: \"", "a\\\"b c9".to_owned(), "\",");
+    add("token", "{\\\"token\\\": \\\"", letters(20), "\\\"}");
+    add("cookie", "Cookie: a=b; sid=", letters(20), "; c=d");
+    for (before, secret, behind) in [
+        ("postgres://admin:", "hunter2", "@db.example.com:5432/app"),
+        ("redis://:", "p%40ss", "@localhost"),
+        ("mysql+pymysql://root:", "p@ss:w#rd", "@host/db"),
+        ("see https://user:", "пароль", "@host."),
+        ("postgres://u:", "pa/ss", "@h/db"),
+        ("postgres://u:", "pa\"ss<1>", "@h/db"),
+    ] {
+        add("url-password", before, secret.to_owned(), behind);
+    }
+    add("bearer", "Authorization: Bearer ", "abcdefgh".to_owned(), "\n");
+    add("bearer", "authorization:bearer  ", "mF_9.B5f-4.1JqM".to_owned(), "");
+    add("bearer", "{\"Authorization\": \"Bearer ", letters(30), "\"}");
+    add("bearer", "-H 'Authorization: token ", hex(40), "'");
+    add("bearer", "use bearer ", letters(24), ", then");
+    add("bearer", "BEARER ", hex(20), "");
+    add("basic", "Authorization: Basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", "\n");
+    add("basic", "Proxy-Authorization: basic ", "dXNlcjpw".to_owned() + "YXNz", "");
+    add("basic", "with basic ", "QWxhZGRpbjpv".to_owned() + "cGVuIHNlc2FtZQ==", " as");
+    for name in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
+        add("private-key", "key:\n", pem(name, 3, &format!("-----END {name}-----")), "\nafter");
+    }
+    add("private-key", "", pem("EC PRIVATE KEY", 2, "abc4"), "\n\nProse goes on here.");
+    add(
+        "private-key",
+        "\"",
+        pem("PRIVATE KEY", 2, "").replace('\n', "\\n") + "-----END PRIVATE KEY-----",
+        "\\n\"",
+    );
+    let headed = pem("RSA PRIVATE KEY", 2, "").replacen('\n', "\nProc-Type: 4,ENCRYPTED\n\n", 1);
+    add("private-key", "", headed.trim_end().to_owned(), "");
+    add("private-key", "age: ", format!("AGE-SECRET-KEY-1{}", capitals(58)), "\n");
+    add("private", "a ", "<private>x y</private>".to_owned(), " b");
+    add("private", "a ", "<PRIVATE why=\"z\">x\n\ny</ Private >".to_owned(), " b");
+    add("private", "a ", "< private >x</private\n>".to_owned(), " b");
+    add("private", "", "<private>a<private>b</private>c</private>".to_owned(), " </private>");
+    add("private", "", "<private key>a</private>".to_owned(), "d");
+    add("private", "a ", "<private>unclosed <b> \n end".to_owned(), "");
+    add("private", "a ", "<private><private>x</private> y".to_owned(), "");
+    all
+}
+
+#[test]
+fn secrets_become_marks() {
+    for (kind, before, secret, behind) in beside() {
+        let text = format!("{before}{secret}{behind}");
+        let redacted = redact(&text);
+        assert_eq!(redacted.text, format!("{before}[REDACTED:{kind}]{behind}"), "{text}");
+        assert_eq!(redacted.count, 1, "{text}");
+    }
+    for (kind, token) in tokens() {
+        for (before, behind) in
+            [("", ""), ("KEY=", "\n"), ("\"", "\","), ("是", "。"), ("`", "`."), ("(", ")"), ("x_", " y")]
+        {
+            let text = format!("{before}{token}{behind}");
+            assert_eq!(redact(&text).text, format!("{before}[REDACTED:{kind}]{behind}"));
+        }
+    }
+}
+
+#[test]
+fn several_secrets_are_counted() {
+    let (key, secret) = (format!("AKIA{}", capitals(16)), letters(40));
+    let redacted = format!("{key}:{secret} <private>x</private> http://u:p@h");
+    let redacted = redact(&redacted);
+    assert_eq!(
+        redacted.text,
+        "[REDACTED:aws-key]:[REDACTED:aws-key] [REDACTED:private] http://u:[REDACTED:url-password]@h"
+    );
+    assert_eq!(redacted.count, 4);
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn other_text_stays() {
+    let image = format!("data:image/png;base64,{}==", letters(400));
+    let public = pem("PUBLIC KEY", 3, "-----END PUBLIC KEY-----");
+    let certificate = pem("CERTIFICATE", 3, "-----END CERTIFICATE-----");
+    let shas = format!("{} {}", hex(40), hex(64));
+    for text in [
+        // private, private-key
+        "<privateer>",
+        "<private-key>x",
+        "a </private> b",
+        "<private/> b",
+        "private",
+        "&lt;private&gt;",
+        "Give <private key> here",
+        "-----BEGIN PRIVATE KEY-----",
+        "the -----BEGIN RSA PRIVATE KEY----- line",
+        "a PRIVATE KEY",
+        "AGE-SECRET-KEY-1",
+        &public,
+        &certificate, // aws-key
+        "AKIA",
+        "AKIAEXAMPLE",
+        "the AKIA and ASIA prefixes",
+        "XAKIAQ7ZK3MWX5RTB2NDY",
+        "aws_secret_access_key = ${SECRET}",
+        "secret access key is needed",
+        // github, gitlab, slack, stripe
+        "ghp_short",
+        "ghp_…",
+        "ghp_xxxx",
+        "github_pat_",
+        "github_pattern_matching",
+        "glpat-…",
+        "glpat-your-token",
+        "xoxb-your-bot-token-here",
+        "xoxb-",
+        "hooks.slack.com/services/",
+        "https://hooks.slack.com/services/T/B/X",
+        "sk_live_…",
+        "sk_test_your_key",
+        "risk_live_data",
+        "discord.com/api/webhooks/ID/TOKEN",
+        "/webhooks/github",
+        // openai, anthropic, google
+        "sk-…",
+        "sk-proj-…",
+        "sk-your-api-key",
+        "sk-ant-…",
+        "sk-ant-api03-short",
+        "task-runner1-for-everything-that-is-long",
+        "disk-a7Xq9Bz3Kd5Rm1Tf8Wc2Yh6Lg4Pv",
+        "sk-fading-circle-12-and-more",
+        "AIza…",
+        "AIzaShort",
+        "ya29.…",
+        "GOCSPX-…",
+        // registries and clouds
+        "npm_config_registry",
+        "npm_package_version",
+        "pypi-publish-workflow",
+        "pypi-server-with-a-very-long-name-in-2024-and-more-words",
+        "cioXY",
+        "cio",
+        "ciophilosophicallyandpsychologically",
+        "hf_hub_download",
+        "hf_…",
+        "SK",
+        "SKU-1234",
+        "SG.",
+        "MSG.a.b",
+        "SG.x.y",
+        "dop_v1_…",
+        "dop_v1_x",
+        "dapi",
+        "dapifunction",
+        "12:AA",
+        "12345678:AAB",
+        "AccountKey=",
+        "AccountKey=…;",
+        "shpat_…",
+        "shpat_12",
+        "hvs.…",
+        "hvs.short",
+        "glsa_…",
+        "glsa_short",
+        "lin_api_…",
+        "lin_api_key",
+        "gsk_…",
+        "nvapi-your-key-here",
+        "rnd_generate_a_long_name_for_2_of_them",
+        "pul-request-number-1234567890-of-this-repository",
+        "x.atlasv1.short",
+        "https://host/nfp_abcdefghijklmnopqrstuvwxyz",
+        "xai-org",
+        "r8_short",
+        "ntn_x",
+        // url-password
+        "user@host",
+        "git@github.com:owner/repo.git",
+        "http://host:8080/a@b",
+        "postgres://localhost/db",
+        "http://host:8080",
+        "https://user@host/x",
+        "ssh://git@host:22/x",
+        "postgres://u:${DB_PASSWORD}@h",
+        "postgres://u:$PW@h",
+        "http://u:***@h",
+        "{\"u\":\"http://localhost:3000\",\"e\":\"a@b.c\"}",
+        "http://localhost:3000?mail=a@b.c",
+        "http://u:{{pw}}@h",
+        "://:@", // bearer, basic, jwt
+        "bearer token authentication",
+        "Bearer of bad news",
+        "Authorization: Bearer <token>",
+        "Authorization: Bearer $TOKEN",
+        "Authorization: Bearer YOUR_API_KEY",
+        "Authorization: Bearer tokens.",
+        "bearer internationalization-and-more",
+        "the authorization header",
+        "basic understanding",
+        "Basic authentication",
+        "basic auth",
+        "BASIC 10",
+        "Authorization: Basic …",
+        "Basic dXNlcg==",
+        "eyJ",
+        "eyJhbGci",
+        "eyJhbGciOiJIUzI1NiJ9.short",
+        "eyJ.eyJ.x",
+        "a.b.c", // and what looks random
+        &shas,
+        &image,
+        "123e4567-e89b-12d3-a456-426614174000",
+        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "fn main() { println!(\"{}\", a::b); }",
+        "[REDACTED:jwt]",
+        "",
+    ] {
+        let redacted = redact(text);
+        assert_eq!(redacted.text, text);
+        assert_eq!(redacted.count, 0);
+        assert!(matches!(redacted.text, Cow::Borrowed(_)));
+    }
+}
+
+#[test]
+fn what_is_not_shown_hides_nothing() {
+    for sign in ["\u{200b}", "\u{ad}", "\u{2060}\u{feff}", "\u{fe0f}"] {
+        for (kind, token) in tokens() {
+            let hidden = format!("{}{sign}{}", &token[..8], &token[8..]);
+            let text = format!("a{sign} {sign}{hidden}{sign} b{sign}");
+            let want = format!("a{sign} {sign}[REDACTED:{kind}]{sign} b{sign}");
+            assert_eq!(redact(&text).text, want, "{token}");
+        }
+        let text = format!("pass{sign}word = \"hun{sign}ter2\"");
+        assert_eq!(redact(&text).text, format!("pass{sign}word = \"[REDACTED:password]\""));
+        let emoji = format!("👩{sign}👧 é{sign}");
+        assert!(matches!(redact(&emoji).text, Cow::Borrowed(_)));
+    }
+}
+
+#[test]
+fn surroundings_count_only_where_they_are_asked_for() {
+    let text = format!("password: hunter2, ghp_{} and <private>x</private>", letters(36));
+    let known = Redaction { context: false }.redact(&text);
+    assert_eq!(known.text, "password: hunter2, [REDACTED:github-token] and [REDACTED:private]");
+    assert_eq!(known.count, 2);
+    assert_eq!(redact(&text).count, 3);
+}
+
+/// Pieces that begin, end, break and join secrets.
+fn pieces() -> impl Strategy<Value = String> {
+    let mut pieces: Vec<String> = [
+        "<private>",
+        "</private>",
+        "<private",
+        "<private key>",
+        "<private a=1>",
+        ">",
+        "/",
+        "@",
+        ":",
+        "://",
+        "://u:",
+        "@h",
+        " ",
+        "\n",
+        "_",
+        "-",
+        ".",
+        "=",
+        "é",
+        "[REDACTED:jwt]",
+        "[REDACTED:",
+        "]",
+        "eyJ",
+        "Bearer ",
+        "Basic ",
+        "Authorization: ",
+        "aws_secret_access_key=",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "AKIA",
+        "sk-",
+        "SG.",
+        "cio",
+        "dapi",
+        "SK",
+        "\\n",
+        "x",
+        "7",
+        "Q",
+        "\"",
+        "token",
+        "12345678:AA",
+        "https://hooks.slack.com/services/",
+        "AccountKey=",
+        "password",
+        "password: ",
+        "DB_PASS=",
+        "--token ",
+        "API_KEY",
+        "hunter2",
+        "curl -u a:",
+        "mysql -p",
+        "Cookie: ",
+        "sid=",
+        "; ",
+        "{",
+        ",",
+        "(",
+        "'",
+        "\\",
+        "<",
+        "name: SECRET\n value: ",
+        "login u password ",
+        "\u{200b}",
+    ]
+    .map(str::to_owned)
+    .into();
+    pieces.extend([letters(20), letters(40), hex(32), capitals(16), letters(3)]);
+    pieces.extend(tokens().into_iter().map(|(_, token)| token));
+    pieces.extend(
+        beside().into_iter().map(|(_, before, secret, behind)| before + secret.as_str() + behind.as_str()),
+    );
+    prop::collection::vec(prop::sample::select(pieces), 0..14).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn redacting_twice_is_redacting_once(text in pieces()) {
+        let once = redact(&text);
+        let twice = redact(&once.text);
+        prop_assert_eq!(&twice.text, &once.text);
+        prop_assert_eq!(twice.count, 0);
+        prop_assert_eq!(once.count == 0, once.text == text.as_str());
+    }
+
+    #[test]
+    fn any_text_is_survived(text in ".*") {
+        let once = redact(&text);
+        prop_assert_eq!(redact(&once.text).count, 0);
+    }
+
+    #[test]
+    fn prose_is_borrowed(text in "[a-z ,.é是]{0,300}") {
+        prop_assert!(matches!(redact(&text).text, Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn no_planted_token_survives(
+        token in prop::sample::select(tokens()), before in "(.{0,40}[^A-Za-z0-9+/])?", behind in "([^A-Za-z0-9_].{0,40})?",
+    ) {
+        let text = format!("{before}{}{behind}", token.1);
+        prop_assert!(!redact(&text).text.contains(&token.1));
+    }
+
+    #[test]
+    fn no_planted_secret_survives(
+        planted in prop::sample::select(beside()), before in "(.{0,40}[ \n\"(])?", behind in "([ \n\",;].{0,40})?",
+    ) {
+        let (_, lead, secret, trail) = planted;
+        let text = format!("{before}{lead}{secret}{trail}{behind}");
+        prop_assert!(!redact(&text).text.contains(&secret));
+    }
+}

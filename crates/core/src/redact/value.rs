@@ -1,0 +1,337 @@
+//! Whether a value that stands behind a secret's name is one: not a placeholder, not code, not prose.
+
+use super::name::Named;
+
+/// How a value stands behind its name, which says how much of it can be meant literally.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Where only data can stand: a flag, a header, a variable of the environment, a connection string.
+    Data,
+    /// Between quotes: data, or the words of a program.
+    Quoted,
+    /// The rest of a line that begins with the name: a settings file, or an assignment.
+    Line,
+    /// Anywhere else, as in the arguments of a call.
+    Inline,
+    /// In a sentence or a line of a log.
+    Told,
+}
+
+const PASSWORD_CHARS_MIN: usize = 4;
+const BARE_PASSWORD_CHARS_MIN: usize = 6;
+const WORD_PASSWORD_CHARS_MIN: usize = 8;
+const TOKEN_CHARS_MIN: usize = 8;
+/// Letters alone are taken for a token only where there are enough of them to look drawn at random.
+const LETTERS_CHARS_MIN: usize = 16;
+
+/// Whether `value`, which stands behind a name of this kind in this form, is a secret.
+pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
+    let bare = matches!(form, Form::Line | Form::Inline | Form::Told);
+    let is_call = value.ends_with(')') && value.contains('(') && value.starts_with(char::is_alphabetic);
+    let is_program = if bare { is_code(value, form) } else { form == Form::Data && is_call };
+    if is_program || is_placeholder(value) || is_reference(value) {
+        return false;
+    }
+    match named {
+        Named::Password if bare => is_bare_password(value, form),
+        Named::Password => value.chars().count() >= PASSWORD_CHARS_MIN && !is_prose(value),
+        Named::Secret if form == Form::Quoted || form == Form::Data => {
+            is_random(value) || is_one_long_word(value)
+        }
+        Named::Short if bare => {
+            is_mixed(value)
+                && value.len() >= BARE_PASSWORD_CHARS_MIN
+                && !value.contains(['/', '.'])
+                && !is_wordy(value)
+        }
+        Named::Short => value.chars().count() >= PASSWORD_CHARS_MIN && is_mixed(value),
+        Named::Secret | Named::Token | Named::Key => is_random(value),
+    }
+}
+
+fn is_bare_password(value: &str, form: Form) -> bool {
+    let chars = value.chars().count();
+    if value.bytes().all(|b| b.is_ascii_digit()) {
+        return form != Form::Told && chars >= PASSWORD_CHARS_MIN;
+    }
+    if value.chars().all(char::is_alphabetic) {
+        return form == Form::Line && chars >= WORD_PASSWORD_CHARS_MIN && !is_prose(value);
+    }
+    let has_letter = value.contains(char::is_alphabetic);
+    let has_digit = value.contains(|c: char| c.is_ascii_digit());
+    // `not-set` is prose, `correct-horse-battery-staple` is none.
+    let is_chain = value.split('-').count() >= 4;
+    let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Told;
+    chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
+}
+
+/// What stands in the place of a secret in examples and templates.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let value = value.trim();
+    is_template(value) || is_blanked(value) || is_example(value)
+}
+
+/// `$PW`, `${PW}`, `$(pass show x)`, `%PW%`, `%s`, `{{ pw }}`, `{pw}`, `#{pw}`, `<password>`, `[password]`, `@PW@`.
+fn is_template(value: &str) -> bool {
+    let wrapped =
+        |open: char, close: char| value.len() > 1 && value.starts_with(open) && value.ends_with(close);
+    if wrapped('<', '>') || wrapped('[', ']') || wrapped('{', '}') || wrapped('%', '%') || wrapped('@', '@') {
+        return true;
+    }
+    if ["${", "$(", "{{", "#{", "<%", "%(", "%s"].iter().any(|sign| value.contains(sign)) {
+        return true;
+    }
+    let is_conversion =
+        value.starts_with('%') && (2..=3).contains(&value.len()) && value.ends_with(['s', 'd', 'v', 'q']);
+    is_conversion || value.strip_prefix('$').is_some_and(|name| name.starts_with("env:") || is_variable(name))
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && (name.len() == 1 || !name.starts_with(|c: char| c.is_ascii_digit()))
+        && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+}
+
+/// `****`, `xxxx`, `...`, `----`, `0000`, `•••`: one sign again and again.
+fn is_blanked(value: &str) -> bool {
+    let blank = |c: char| matches!(c, '*' | '.' | '•' | '…' | 'x' | 'X' | '-' | '_' | '?' | '#' | '█' | '●');
+    let mut chars = value.chars();
+    let first = chars.next();
+    let same = value.chars().count() >= 3 && chars.all(|c| Some(c) == first);
+    same || value.chars().all(blank) || value.contains("***") || value.contains("...") || value.contains('…')
+}
+
+/// One of these makes any value an example.
+const EXAMPLE_PARTS: &[&str] = &[
+    "changeme", "change_me", "change-me", "changeit", "yourpass", "yourtoken", "yoursecret", "yourkey",
+    "your_", "your-", "placeholder", "example", "redacted", "xxxx", "not-real", "notreal", "dummy",
+    "replace",
+];
+
+/// A value of nothing but these, and a digit at most, is an example.
+const EXAMPLE_WORDS: &[&str] = &[
+    "a", "abc", "access", "account", "admin", "an", "any", "api", "app", "apikey", "auth", "bar", "basic",
+    "baz", "bearer", "bot", "change", "client", "code", "credential", "credentials", "csrf", "custom",
+    "database", "db", "default", "demo", "dev", "empty", "enter", "env", "fake", "false", "field", "file",
+    "foo", "from", "github", "goes", "guest", "hash", "hashed", "her", "here", "hidden", "id", "input",
+    "insert", "invalid", "jeton", "jwt", "kennwort", "key", "local", "login", "long", "masked", "me", "mine",
+    "mock", "my", "name", "new", "nil", "no", "none", "null", "of", "oauth", "old", "omitted", "or", "pass",
+    "passphrase", "passwd", "passwort", "password", "port", "postgres", "private", "prompt", "public", "pw",
+    "pwd", "qux", "random", "real", "refresh", "removed", "root", "salt", "sample", "secret", "secrets",
+    "senha", "session", "set", "some", "sso", "stdin", "string", "super", "temp", "test", "testing", "text",
+    "the", "this", "to", "todo", "token", "tokens", "top", "true", "undefined", "user", "value", "your",
+];
+
+fn is_example(value: &str) -> bool {
+    let lower = value.to_lowercase();
+    if EXAMPLE_PARTS.iter().any(|part| lower.contains(part)) {
+        return true;
+    }
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let known = |word: &str| {
+        let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        word.len() - letters.len() <= 1 && (letters.is_empty() || EXAMPLE_WORDS.contains(&letters))
+    };
+    let signs = value.contains(['!', '$', '%', '^', '&', '#', '@']);
+    !signs
+        && words.clone().next().is_some()
+        && words.into_iter().all(|word| known(word) || is_two_known(word))
+}
+
+/// `secretkey`, `mypassword`, `testtoken`: two of the words as one.
+fn is_two_known(word: &str) -> bool {
+    let known = |part: &str| EXAMPLE_WORDS.contains(&part);
+    word.is_ascii() && word.len() <= 24 && (2..word.len()).any(|at| known(&word[..at]) && known(&word[at..]))
+}
+
+/// Something that says where the secret is: an address, a path, a tag of YAML.
+fn is_reference(value: &str) -> bool {
+    let scheme = value
+        .find("://")
+        .is_some_and(|at| value[..at].bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+'));
+    let path = ["/", "./", "../", "~/", "file:", "env:", "vault:", "arn:", "secretref:", "ssm:", "enc["];
+    let lower = value.get(..10).unwrap_or(value).to_ascii_lowercase();
+    let is_path = path.iter().any(|start| lower.starts_with(start)) && value.len() > 1;
+    let is_tag = value
+        .strip_prefix('!')
+        .is_some_and(|tag| tag.len() > 2 && tag.bytes().all(|b| b.is_ascii_alphabetic()));
+    scheme || is_path || is_tag
+}
+
+/// An expression: `get_password()`, `request.token`, `&str`, `Option<String>`, `self.key[0]`, `token2`.
+fn is_code(value: &str, form: Form) -> bool {
+    if value.contains(['(', '[', '{', '<', '|', '=', '\\', '`'])
+        || value.contains("::")
+        || value.contains("->")
+    {
+        return true;
+    }
+    let value = value.trim_start_matches(['&', '*', '-', '!']);
+    let value = value.strip_prefix('$').unwrap_or(value);
+    let parts: Vec<&str> = value.split(['.', '?', ':']).filter(|part| !part.is_empty()).collect();
+    let identifier = |part: &&str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    };
+    if parts.len() != 1 {
+        return parts.iter().all(identifier);
+    }
+    // A variable may end with a number; a whole line is rather a setting.
+    form == Form::Inline && identifier(&value) && is_wordy(value)
+}
+
+/// Words, numbers of a few digits and what joins them, as names of variables and files have.
+fn is_wordy(value: &str) -> bool {
+    let word = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = part.len() - letters.len();
+        match letters.len() {
+            0 => digits <= 4,
+            1 => digits <= 2,
+            _ => digits <= 3 && letters.chars().all(char::is_alphabetic) && has_humps(letters),
+        }
+    };
+    value.split(['_', '-', '.', '/', ':', ' ', '@']).all(word)
+}
+
+/// Whether capitals stand only where words begin: `accessToken`, `HTTPServer`, but not `aBcDEfgH`.
+fn has_humps(letters: &str) -> bool {
+    let bytes = letters.as_bytes();
+    let turns =
+        bytes.windows(2).filter(|two| two[0].is_ascii_lowercase() != two[1].is_ascii_lowercase()).count();
+    turns * 3 <= letters.len().max(3)
+}
+
+/// Letters and digits.
+fn is_mixed(value: &str) -> bool {
+    value.contains(|c: char| c.is_ascii_digit()) && value.contains(char::is_alphabetic)
+}
+
+/// Long enough, without blanks, and of signs that look drawn rather than written.
+fn is_random(value: &str) -> bool {
+    if value.chars().count() < TOKEN_CHARS_MIN || value.contains(char::is_whitespace) || is_version(value) {
+        return false;
+    }
+    if value.contains(|c: char| c.is_ascii_digit()) {
+        return is_mixed(value) && !is_wordy(value);
+    }
+    value.len() >= LETTERS_CHARS_MIN
+        && value.split(['_', '-', '.', '/', '+', '=']).any(|part| part.len() > 3 && !has_humps(part))
+}
+
+/// `1.2.3-rc4`, `2024-05-01T10:00:00Z`, `v10.0.1`, `10.0.0.1:8080`.
+fn is_version(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    letters <= 3 && digits + letters < value.len() && value.len() < 40
+}
+
+/// `keyboardcat`: what somebody typed for a secret of an application.
+fn is_one_long_word(value: &str) -> bool {
+    value.len() >= 10 && value.bytes().all(|b| b.is_ascii_lowercase()) && !is_prose(value)
+}
+
+/// Words that say something about a secret, or are the type or the state of one.
+const PROSE_WORDS: &[&str] = &[
+    "absent", "account", "array", "asked", "at", "available", "be", "blank", "bool", "boolean", "buffer",
+    "bytes", "cannot", "char", "characters", "contains", "data", "deny", "disabled", "does", "also",
+    "argument", "email", "enable", "enabled", "encrypted", "error", "expired", "explicit", "fail", "failed",
+    "failure", "final", "flag", "for", "forgot", "forgotten", "function", "generate", "given", "has", "if",
+    "ignore", "in", "instead", "parameter", "then", "when", "incorrect", "int", "is", "it", "keep",
+    "keyring", "length", "less", "like", "mandatory", "manual", "matches", "may", "mismatch", "missing",
+    "must", "needed", "not", "number", "object", "okay", "on", "only", "optional", "option", "params",
+    "please", "present", "props", "received", "required", "reset", "same", "security", "self", "sent",
+    "should", "skip", "state", "str", "strong", "success", "system", "that", "type", "unknown", "unset",
+    "username", "valid", "variable", "weak", "will", "with", "wrong",
+];
+
+const PROSE_ENDINGS: &[&str] =
+    &["ed", "ing", "tion", "tions", "able", "ment", "ible", "ally", "edly", "ness", "ful", "ication"];
+
+/// A sentence, a label or a word about a secret, rather than one.
+fn is_prose(value: &str) -> bool {
+    let known = |word: &str| {
+        let one = word.strip_suffix('s').unwrap_or(word);
+        [word, one].iter().any(|word| PROSE_WORDS.contains(word) || EXAMPLE_WORDS.contains(word))
+    };
+    let lower = value.trim_matches(['.', ':', '?', '!', ',', ' ']).to_lowercase();
+    let words: Vec<&str> = lower.split([' ', '-', '_', '.']).filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        [] => true,
+        [word] if word.chars().all(char::is_alphabetic) => {
+            known(word)
+                || PROSE_ENDINGS.iter().any(|end| word.len() > end.len() + 3 && word.ends_with(end))
+                || ["password", "passwort", "kennwort", "passwd", "secret", "token"]
+                    .iter()
+                    .any(|name| word.contains(name))
+        }
+        [_] => false,
+        [first, ..] => {
+            let spaced = value.trim().contains(' ');
+            let told = words.iter().filter(|word| known(word)).count();
+            if spaced {
+                told > 0 || value.ends_with(['.', ':', '?', '!'])
+            } else {
+                told * 2 > words.len() || *first == "not"
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_told_from_secrets() {
+        for value in [
+            "changeme", "CHANGE_ME", "xxx", "xxxxxxxx", "<password>", "<your token>", "${DB_PASSWORD}",
+            "$PW", "$1", "$(pass show db)", "{{ password }}", "{password}", "%s", "%(pw)s", "%PW%", "****",
+            "...", "your-password", "YOUR_API_KEY", "password", "secret", "mypassword", "my-secret-token",
+            "test_token_1", "[password]", "example-key", "AKIAIOSFODNN7EXAMPLE", "#{pw}", "000000", "",
+        ] {
+            assert!(is_placeholder(value), "{value}");
+        }
+        for value in
+            ["hunter2", "Tr0ub4dor&3", "swordfish", "p@ss", "$2y$10$abc", "пароль", "p%40ss", "a7Xq9Bz3"]
+        {
+            assert!(!is_placeholder(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_form_says_what_is_meant_literally() {
+        for (named, form, value) in [
+            (Named::Password, Form::Data, "swordfish"),
+            (Named::Password, Form::Quoted, "correct horse battery staple"),
+            (Named::Password, Form::Line, "hunter2"),
+            (Named::Password, Form::Line, "swordfish"),
+            (Named::Password, Form::Inline, "Tr0ub4dor&3"),
+            (Named::Password, Form::Told, "hunter2"),
+            (Named::Secret, Form::Quoted, "keyboardcat"),
+            (Named::Token, Form::Line, "a8f3k2m9x1"),
+            (Named::Key, Form::Data, "550e8400-e29b-41d4-a716-446655440000"),
+        ] {
+            assert!(is_secret(named, value, form), "{value}");
+        }
+        for (named, form, value) in [
+            (Named::Password, Form::Line, "String"),
+            (Named::Password, Form::Line, "required"),
+            (Named::Password, Form::Line, "get_password()"),
+            (Named::Password, Form::Line, "config.auth.password"),
+            (Named::Password, Form::Inline, "password2"),
+            (Named::Password, Form::Inline, "swordfish"),
+            (Named::Password, Form::Quoted, "Enter your password"),
+            (Named::Password, Form::Quoted, "Passwort"),
+            (Named::Password, Form::Told, "stored"),
+            (Named::Password, Form::Data, "/run/secrets/db"),
+            (Named::Token, Form::Line, "request.token"),
+            (Named::Token, Form::Quoted, "session-token-2"),
+            (Named::Token, Form::Quoted, "https://a.b/c1"),
+            (Named::Token, Form::Line, "expired"),
+            (Named::Key, Form::Data, "2024-05-01T10:00:00Z"),
+        ] {
+            assert!(!is_secret(named, value, form), "{value}");
+        }
+    }
+}
