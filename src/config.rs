@@ -13,6 +13,7 @@ pub use remote::{RemoteConfig, asked_database};
 use serde::Deserialize;
 
 use crate::home::user_home;
+use cerebro_core::redact::Redaction;
 use cerebro_core::text;
 use cerebro_models::embed;
 use cerebro_models::llm;
@@ -38,6 +39,8 @@ pub struct Config {
     pub remote: RemoteConfig,
     /// `[embeddings]`: who turns text into vectors.
     pub embeddings: embed::Settings,
+    /// `[redaction]`: which secrets are looked for.
+    pub redaction: Redaction,
     /// `[relations]`: who says how memories stand to each other.
     pub relations: llm::Settings,
 }
@@ -81,6 +84,7 @@ impl Default for Config {
             backup: BackupConfig::default(),
             remote: RemoteConfig::default(),
             embeddings: embed::Settings::default(),
+            redaction: Redaction::default(),
             relations: llm::Settings::default(),
         }
     }
@@ -196,7 +200,11 @@ mod tests {
                 .unwrap();
         assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
         assert_eq!(config.embeddings.provider.name(), "openai");
+        let config: Config = toml::from_str("[redaction]\ncontext = false").unwrap();
+        assert!(!config.redaction.context && Config::default().redaction.context);
         for bad in [
+            "[redaction]\ncontext = 1",
+            "[redaction]\ncontent = true",
             "idle_exit = 5",
             "idle_exit = \"5\"",
             "idle_exit = \"-1s\"",

@@ -72,7 +72,7 @@ impl Output {
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         if self.terminal {
-            self.write(&format!("{}{end}", text::clean(text)))
+            self.write(&format!("{}{end}", text::strip_control_chars(text)))
         } else {
             self.write(&format!("{text}{end}"))
         }
@@ -103,19 +103,19 @@ impl Output {
     /// Says something beside the result, on standard error. With JSON the result says it all.
     pub fn note(&self, words: &str) {
         if !self.json {
-            say(&format!("{}\n", text::clean(words)));
+            say(&format!("{}\n", text::strip_control_chars(words)));
         }
     }
 
     /// Says that something was not as meant, on standard error, whatever form the result has.
     pub fn warn(&self, words: &str) {
-        say(&format!("warning: {}\n", text::clean(words)));
+        say(&format!("warning: {}\n", text::strip_control_chars(words)));
     }
 
     /// Says why the command failed, on standard error.
     pub fn error(&self, error: &Error) {
         if let Some(lines) = error.lines() {
-            say(&text::clean(&lines));
+            say(&text::strip_control_chars(&lines));
         }
     }
 
@@ -128,7 +128,7 @@ impl Output {
             return Err(Error::usage(format!("{question} There is no terminal to answer on"))
                 .hint("add `--yes` if that is meant"));
         }
-        say(&format!("{} [y/N] ", text::clean(question)));
+        say(&format!("{} [y/N] ", text::strip_control_chars(question)));
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).map_err(|error| Error::stream("standard input", &error))?;
         Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -163,7 +163,7 @@ fn fact_lines(facts: &[(&str, String)], terminal: bool) -> String {
     let told = || facts.iter().filter(|(_, value)| !value.is_empty());
     let width = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let line = |(name, value): &(&str, String)| {
-        let value = text::one_line(&text::clean(value));
+        let value = text::one_line(&text::strip_control_chars(value));
         if terminal {
             format!("{:<1$}  {value}\n", format!("{name}:"), width + 1)
         } else {

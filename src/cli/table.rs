@@ -106,7 +106,7 @@ fn cell(value: &str, layout: Layout, zone: &TimeZone) -> Drawn {
 
 /// The text on one line, without characters that could steer a terminal.
 fn one_line(value: &str) -> String {
-    text::one_line(&text::clean(value))
+    text::one_line(&text::strip_control_chars(value))
 }
 
 /// A value as people read it: nothing for null and `false`, lists with commas.

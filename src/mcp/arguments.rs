@@ -35,7 +35,7 @@ fn redact_value(value: &mut Value) -> usize {
     match value {
         Value::String(text) => {
             // First, for a secret with one of them in it is not known as one.
-            let cleaned = text::clean(text);
+            let cleaned = text::strip_control_chars(text);
             let redacted = redact::redact(&cleaned);
             let count = redacted.count;
             if count > 0 || cleaned.len() < text.len() {
@@ -52,7 +52,8 @@ fn redact_value(value: &mut Value) -> usize {
 
 /// Redacts a list as the lines of one text, where what is private begins in one item and ends in another.
 fn redact_across(items: &mut Vec<Value>) -> Option<usize> {
-    let texts = items.iter().map(|item| item.as_str().map(text::clean)).collect::<Option<Vec<_>>>()?;
+    let texts =
+        items.iter().map(|item| item.as_str().map(text::strip_control_chars)).collect::<Option<Vec<_>>>()?;
     let whole = texts.join("\n");
     let redacted = redact::redact(&whole);
     let one_by_one: Vec<_> = texts.iter().map(|text| redact::redact(text).text).collect();
@@ -104,6 +105,13 @@ impl Arguments {
     /// Takes the arguments of a person's operation, whose lines are no text of its own.
     pub fn verbatim(map: Map<String, Value>) -> Self {
         Self { map, read: BTreeSet::new(), redacted: 0 }
+    }
+
+    /// Takes secrets out of a name among arguments that came verbatim.
+    pub fn redact_name(&mut self, name: &str) {
+        if let Some(Value::String(text)) = self.map.get_mut(name) {
+            *text = redact::redact_name(text);
+        }
     }
 
     /// All of them, read or not.

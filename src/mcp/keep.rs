@@ -109,6 +109,10 @@ pub(super) async fn known(call: &mut Call) -> Answer {
 /// Takes in a note that was written or changed by hand.
 pub(super) async fn note(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
+    // The texts of a note are redacted by the use case; its names are parsed here.
+    for name in ["project", "type"] {
+        arguments.redact_name(name);
+    }
     let dry_run = arguments.flag(&["dry_run"])?;
     let id = match arguments.text("id")? {
         Some(id) => {

@@ -153,7 +153,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, redacted: bool) -> String 
         };
         Some(format!("{name}={}", text::cut_chars(&value, VALUE_CHARS_MAX)))
     });
-    let line = text::clean(&shown.collect::<Vec<_>>().join("  ")).into_owned();
+    let line = text::strip_control_chars(&shown.collect::<Vec<_>>().join("  ")).into_owned();
     text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()
 }
 
@@ -163,7 +163,7 @@ fn outcome(result: &CallToolResult) -> String {
     let fact = |name: &str| facts.and_then(|facts| facts.get(name));
     let text = |name: &str| fact(name).and_then(Value::as_str);
     if let Some(error) = text("error") {
-        let line = text::one_line(&text::clean(error));
+        let line = text::one_line(&text::strip_control_chars(error));
         return text::cut_chars(&line, OUTCOME_CHARS_MAX).into_owned();
     }
     if let Some(outcome) = text("outcome") {

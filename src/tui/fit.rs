@@ -19,7 +19,7 @@ fn turns(c: char) -> bool {
 
 /// Text of several lines that can be shown: no control characters, tabs as blanks.
 pub fn clean(given: &str) -> String {
-    let kept = text::clean(given);
+    let kept = text::strip_control_chars(given);
     kept.chars().filter(|c| !turns(*c)).collect::<String>().replace('\t', "    ")
 }
 

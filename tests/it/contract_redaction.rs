@@ -43,6 +43,11 @@ fn secrets() -> Vec<(&'static str, String, String)> {
             "Authorization: Basic YWxhZGRpbjpvcGVuc2VzYW1lMTIzNDU=".into(),
             "YWxhZGRpbjpvcGVuc2VzYW1lMTIzNDU".into(),
         ),
+        ("a password by its name", "db:\n  password: Tr0ub4dor-and-5\n".into(), "Tr0ub4dor-and-5".into()),
+        ("a variable", format!("export SERVICE_TOKEN={}", letters(28)), letters(28)),
+        ("curl", "curl -u bob:Tr0ub4dor-and-6 https://example.org".into(), "Tr0ub4dor-and-6".into()),
+        ("a slash in a url", "postgres://u:pa/ss-word9@h/db".into(), "pa/ss-word9".into()),
+        ("split by what is not shown", format!("ghp_{}\u{200b}{}", letters(9), letters(29)), letters(29)),
         ("jwt", format!("eyJhbGciOiJIUzI1NiJ9.{jwt_body}"), jwt_body),
     ]
 }
@@ -159,6 +164,9 @@ fn what_only_looks_secret_stays() {
         "https://example.org:8080/path?next=a:b and git@github.com:owner/repo.git",
         "sk-learn, hf_hub_download, npm_config_cache and AKIA are names",
         "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "the password is stored in the vault; password = get_password(); password: String",
+        "DB_PASSWORD=${DB_PASSWORD} and token = request.token, api_key: your-key, --password <PASSWORD>",
+        "postgres://user:password@localhost and AKIAIOSFODNN7EXAMPLE are examples",
     ] {
         let saved = agent.ok("mem_save", json!({"title": text, "content": text}));
         assert!(saved["redacted"].is_null(), "{text}: {saved:?}");
@@ -177,4 +185,15 @@ fn saving_a_secret_again_is_a_repetition() {
     let other =
         agent.ok("mem_save", json!({"title": "Login", "content": "<private>two</private> is the word"}));
     assert_eq!(other["id"], first["id"], "equal after redaction: {other:?}");
+}
+
+#[test]
+fn surroundings_are_not_looked_at_where_the_settings_say_so() {
+    let home = Home::with_config("[redaction]\ncontext = false\n");
+    let mut agent = home.agent();
+    let token = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d");
+    let content = format!("password: hunter2 and {token}");
+    let saved = agent.ok("mem_save", json!({"title": "Login", "content": content}));
+    assert_eq!(saved["redacted"], 1, "{saved:?}");
+    assert_eq!(agent.get(saved.str("id"))["content"], "password: hunter2 and [REDACTED:github-token]");
 }

@@ -180,6 +180,22 @@ fn an_import_is_redacted_like_any_write() {
     assert!(!text.contains(&secret) && text.contains("[REDACTED:"), "{text}");
 }
 
+/// They are in their normal form already, as names of an export are.
+#[test]
+fn names_of_an_import_hold_no_secret() {
+    let home = Home::new();
+    home.pump().project("placeholder").start().save("Foreign", "Of another program.");
+    let text = home.export_text();
+    assert!(text.contains("\"project\":\"placeholder\""), "{text}");
+    let file = home.work().join("foreign.jsonl");
+    let named = text.replace("\"project\":\"placeholder\"", "\"project\":\"postgres://u:hunter2@h/db\"");
+    fs::write(&file, named).unwrap();
+    let other = Home::new();
+    other.run(&["import", file.to_str().unwrap()]).success();
+    let text = other.export_text();
+    assert!(!text.contains("hunter2") && text.contains("[redacted:url-password]"), "{text}");
+}
+
 /// What it makes of a name may look like a secret, which the name did not.
 #[test]
 fn the_programs_own_names_come_through() {

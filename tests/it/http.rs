@@ -332,6 +332,18 @@ fn http_and_socket_share_one_memory() {
 }
 
 #[test]
+fn the_project_of_a_header_holds_no_secret() {
+    let home = Home::new();
+    let served = Served::open(&home, &[]);
+    let secret = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d");
+    let header = format!("X-Cerebro-Project: {secret}");
+    let save = json!({ "title": "Named oddly", "content": "By a header." });
+    let saved = served.call_alone("mem_save", save, &[&header]);
+    assert_eq!(saved["project"], "[redacted:github-token]", "{saved}");
+    assert!(!home.export_text().to_lowercase().contains(&secret.to_lowercase()));
+}
+
+#[test]
 fn sessions_are_known_and_end() {
     let home = Home::new();
     let served = Served::open(&home, &[]);

@@ -196,6 +196,19 @@ fn new_notes_become_memories_once() {
 }
 
 #[test]
+fn the_names_of_a_note_hold_no_secret() {
+    let home = Home::new();
+    let dir = home.folder("vault");
+    fs::create_dir_all(&dir).unwrap();
+    let note = "---\nproject: postgres://u:hunter2@h/db\n---\nIt is fast.\n";
+    fs::write(dir.join("Why the skua.md"), note).unwrap();
+    let (_, told) = import(&home, &dir, &[]);
+    assert_eq!(told["created"], 1, "{told}");
+    let text = home.export_text();
+    assert!(!text.contains("hunter2") && text.contains("It is fast."), "{text}");
+}
+
+#[test]
 fn a_script_is_taken_by_the_database_itself() {
     let home = furnished();
     let file = home.work().join("all.surql");

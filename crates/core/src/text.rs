@@ -19,7 +19,7 @@ pub fn hex(digest: &[u8]) -> String {
 }
 
 /// Drops NUL and every other control character (C0, DEL, C1) but newline and tab.
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub fn strip_control_chars(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(unwanted) {
         return Cow::Borrowed(text);
@@ -318,8 +318,8 @@ mod tests {
 
     #[test]
     fn control_characters_go_but_newline_and_tab() {
-        assert_eq!(clean("a\0b\u{1}\r\n\tc\u{7f}\u{9b}é"), "ab\n\tcé");
-        assert!(matches!(clean("plain\n\t…"), Cow::Borrowed(_)));
+        assert_eq!(strip_control_chars("a\0b\u{1}\r\n\tc\u{7f}\u{9b}é"), "ab\n\tcé");
+        assert!(matches!(strip_control_chars("plain\n\t…"), Cow::Borrowed(_)));
         assert_eq!(one_line(" a \n\t b\u{a0}c "), "a b c");
     }
 
@@ -466,8 +466,8 @@ mod tests {
             prop_assert_eq!(slug(&name), name);
             let folded = fold(&text);
             prop_assert_eq!(fold(&folded), folded);
-            let cleaned = clean(&text).into_owned();
-            prop_assert_eq!(clean(&cleaned), cleaned.as_str());
+            let cleaned = strip_control_chars(&text).into_owned();
+            prop_assert_eq!(strip_control_chars(&cleaned), cleaned.as_str());
         }
 
         #[test]

@@ -6,7 +6,7 @@ use cerebro_core::domain::limits::{
     TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
 };
 use cerebro_core::hygiene;
-use cerebro_core::redact::clean;
+use cerebro_core::redact::redact_secrets;
 use cerebro_core::text;
 
 /// A title: one line, 1 to 300 characters.
@@ -14,8 +14,8 @@ use cerebro_core::text;
 /// # Errors
 /// [`ServiceError::Invalid`]
 pub(super) fn title(value: &str) -> Result<String, ServiceError> {
-    bounded("title", value, &text::one_line(&text::clean(value)))?;
-    let title = text::one_line(&clean(value));
+    bounded("title", value, &text::one_line(&text::strip_control_chars(value)))?;
+    let title = text::one_line(&redact_secrets(value));
     Ok(text::cut_chars(&title, TITLE_CHARS_MAX).into_owned())
 }
 
@@ -33,7 +33,7 @@ pub(super) fn content(value: &str) -> Result<String, ServiceError> {
     if value.len() > CONTENT_BYTES_MAX {
         return Err(too_long(value.len()));
     }
-    let content = clean(value);
+    let content = redact_secrets(value);
     // What stands for a secret may be longer than the secret.
     if content.len() > CONTENT_BYTES_MAX {
         return Err(too_long(content.len()));
@@ -55,7 +55,7 @@ pub(super) fn query(value: &str) -> Result<String, ServiceError> {
             format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
         return Err(ServiceError::invalid("query", value, problem));
     }
-    let query = text::one_line(&clean(value));
+    let query = text::one_line(&redact_secrets(value));
     if query.is_empty() {
         return Err(ServiceError::invalid("query", value, "it is empty; give words to search for"));
     }
@@ -69,7 +69,7 @@ pub(super) fn query(value: &str) -> Result<String, ServiceError> {
 pub(super) fn tags(values: &[String]) -> Result<Vec<String>, ServiceError> {
     let mut tags: Vec<String> = Vec::new();
     for value in values {
-        let tag = text::one_line(&clean(value));
+        let tag = text::one_line(&redact_secrets(value));
         if tag.chars().count() > TAG_CHARS_MAX {
             let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
             return Err(ServiceError::invalid("tags", value, problem));
@@ -93,7 +93,7 @@ pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
     if value.trim().is_empty() {
         return Ok(None);
     }
-    let key = clean(value);
+    let key = redact_secrets(value);
     match hygiene::normalise(&key) {
         Ok(key) => Ok(Some(key)),
         Err(error) => {
@@ -106,13 +106,13 @@ pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
 
 /// The name of an agent: one short line, cut where it is too long.
 pub fn agent(name: &str) -> String {
-    let line = text::one_line(&clean(name));
+    let line = text::one_line(&redact_secrets(name));
     text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
 }
 
 /// The folder of a session: as it came where it is a path of one line, else made one, and cut.
 pub fn directory(path: &str) -> String {
-    let path = clean(path);
+    let path = redact_secrets(path);
     if is_directory(&path) {
         return path;
     }

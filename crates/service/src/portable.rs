@@ -12,7 +12,7 @@ use cerebro_core::domain::{
     EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
     SessionId, Timestamp,
 };
-use cerebro_core::redact::clean;
+use cerebro_core::redact::{redact_name, redact_secrets};
 use cerebro_store::{Changes, Edge, Happened, Table, Write};
 
 /// The version of the format.
@@ -629,7 +629,7 @@ impl From<&Edge> for EdgeLine {
 }
 
 fn session_id(text: &str) -> Result<SessionId, String> {
-    let text = clean(text);
+    let text = redact_secrets(text);
     SessionId::parse(&text).map_err(|error| format!("session `{text}`: {error}"))
 }
 
@@ -641,7 +641,7 @@ fn project(text: &str) -> Result<Project, String> {
     if text.is_empty() {
         return Ok(Project::none());
     }
-    named(text, Project::parse).ok_or_else(|| format!("`{}` is no project name", clean(text)))
+    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
 }
 
 /// The number of a revision. Beyond the bound there would be no room for later ones.
@@ -657,13 +657,7 @@ fn scope(text: &str) -> Result<Scope, String> {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    named(text, Kind::parse).ok_or_else(|| format!("`{}` is no type", clean(text)))
-}
-
-/// A name in its normal form, or what is left of another one without secrets: a name was cleaned before it was made
-/// normal, and what it is since may look like a secret without being one.
-fn named<T: ToString>(text: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
-    parse(text).filter(|name| name.to_string() == text).or_else(|| parse(&clean(text)))
+    Kind::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no type", redact_secrets(text)))
 }
 
 fn content(text: &str) -> Result<String, String> {

@@ -21,6 +21,7 @@ use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
 };
+use cerebro_core::redact;
 use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.
@@ -92,6 +93,7 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     if is_starter {
         return daemon::spawn::orphan(&home, &config.variables()).map_err(Error::user);
     }
+    redact::configure(config.redaction);
     daemon::spawn::with_settings().map_err(Error::user)?;
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();

@@ -8,6 +8,7 @@ use crate::cli::request::Daemon;
 use crate::config::Config;
 use crate::mcp::Server;
 use crate::pump::{self, PumpError, PumpOptions};
+use cerebro_core::redact;
 
 /// Serve an agent over stdio: the command to give to MCP clients
 ///
@@ -33,6 +34,7 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
     let ended = if args.standalone {
         let config = Config::read(&home.config_file())?;
         let settings = config.settings_in(&home)?;
+        redact::configure(config.redaction);
         let own = home.clone();
         let embedding = config.embedding(&home);
         pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await

@@ -23,6 +23,7 @@ use cerebro_core::domain::{
     Project,
     limits::{ECHO_CHARS_MAX, LINE_BYTES_MAX},
 };
+use cerebro_core::redact;
 use cerebro_core::text;
 
 /// Names the project of calls that do not name one themselves.
@@ -168,7 +169,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
-    let name = String::from_utf8_lossy(value.as_bytes());
+    // Before it is made small, or a secret in it would not be known any more.
+    let name = redact::redact_secrets(&String::from_utf8_lossy(value.as_bytes()));
     Project::parse(&name).ok_or_else(|| {
         let words =
             format!("{PROJECT_HEADER}: `{}` is no project name", text::cut_chars(&name, ECHO_CHARS_MAX));

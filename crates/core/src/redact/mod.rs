@@ -7,21 +7,22 @@
 //! is seen across a mark: redacting again finds nothing new. All work is linear in the text.
 
 mod anchors;
-#[cfg(test)]
-mod bars;
 mod command;
 mod context;
 mod cookie;
 mod hidden;
 mod name;
 mod rules;
-#[cfg(test)]
-mod tests;
 mod value;
 
-use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
 
 use regex::Regex;
+use serde::Deserialize;
 
 use anchors::{Anchor, Hit};
 use hidden::Visible;
@@ -39,9 +40,10 @@ pub struct Redacted<'a> {
 }
 
 /// Which secrets are looked for beside private blocks and tokens of known forms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Redaction {
-    /// Values that only their surroundings name, such as `password: hunter2`.
+    /// `context = true`: values that only their surroundings name, such as `password: hunter2`.
     pub context: bool,
 }
 
@@ -74,17 +76,41 @@ static MARK: LazyLock<Regex> =
 static PRIVATE_TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)<\s*/?\s*private(?:\s[^<>]*|/)?>").expect("the pattern is a constant"));
 
-/// Replaces every `<private>` block and every secret by `[REDACTED:kind]`, whatever the settings.
+/// What the settings ask for. It belongs to the process, so that no way in can forget it.
+static CONFIGURED: OnceLock<Redaction> = OnceLock::new();
+
+/// Sets for the whole process what is looked for. Only the first call counts: a daemon makes it before it serves.
+pub fn configure(redaction: Redaction) {
+    CONFIGURED.get_or_init(|| redaction);
+}
+
+/// Replaces every `<private>` block and every secret that is looked for by `[REDACTED:kind]`.
 ///
 /// A block may have attributes, may hold other blocks, and reaches to the end of the text when it is
 /// not closed. Redacting twice is the same as redacting once.
 pub fn redact(text: &str) -> Redacted<'_> {
-    Redaction::default().redact(text)
+    CONFIGURED.get().copied().unwrap_or_default().redact(text)
 }
 
 /// A text without control characters, then without secrets: one that has them in it is not known as a secret.
-pub fn clean(value: &str) -> String {
-    redact(&text::clean(value)).text.into_owned()
+pub fn redact_secrets(value: &str) -> String {
+    redact(&text::strip_control_chars(value)).text.into_owned()
+}
+
+/// A name without secrets, as [`redact_secrets`], but one of plain words stays: in small letters a name such as
+/// `XApp-Manager2024`, which was looked at before it was made normal, looks like a token.
+pub fn redact_name(name: &str) -> String {
+    let is_word = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        part.len() <= 4 || (part.len() - letters.len() <= 4 && letters.chars().all(char::is_lowercase))
+    };
+    if name.split(['-', '_', '.', '/']).all(is_word)
+        && !name.contains(char::is_uppercase)
+        && !name.contains([':', '=', '@'])
+    {
+        return name.to_owned();
+    }
+    redact_secrets(name)
 }
 
 impl Redaction {
@@ -302,3 +328,6 @@ fn replace(text: &str, mut spans: Vec<Span>) -> Redacted<'_> {
     out.push_str(&text[at..]);
     Redacted { text: Cow::Owned(out), count: merged.len() }
 }
+
+#[cfg(test)]
+mod tests;

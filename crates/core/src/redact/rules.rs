@@ -462,7 +462,7 @@ const RULES: &[Rule] = &[
         kind: "jwt",
         anchors: &["eyJ"],
         before: Before::NoBase64OncePerRun,
-        pattern: concat!(r"(?<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,3})",),
+        pattern: r"(?<secret>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{4,}){1,3})",
         guard: always,
         form: "three parts of base64url, the first of which is a JSON object",
     },

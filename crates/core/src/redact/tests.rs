@@ -1,5 +1,7 @@
 //! What is taken out, what stays, and that doing it again changes nothing.
 
+mod bars;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -353,6 +355,7 @@ fn surroundings_count_only_where_they_are_asked_for() {
 }
 
 /// Pieces that begin, end, break and join secrets.
+#[expect(clippy::too_many_lines, reason = "a table of pieces")]
 fn pieces() -> impl Strategy<Value = String> {
     let mut pieces: Vec<String> = [
         "<private>",

@@ -172,7 +172,7 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
         }
     }
     for one in told.entities {
-        let name = redact::redact(&text::one_line(&text::clean(&one.name))).text.into_owned();
+        let name = redact::redact(&text::one_line(&text::strip_control_chars(&one.name))).text.into_owned();
         let known = ENTITY_KINDS.contains(&one.kind.as_str());
         if known && !name.is_empty() && name.chars().count() <= ENTITY_CHARS_MAX {
             claims.entities.push(Entity { name, kind: one.kind });
@@ -194,7 +194,7 @@ impl Claims {
         if self.relations.iter().any(|known| known.kind == kind && known.to == *to) {
             return;
         }
-        let reason = redact::redact(&text::one_line(&text::clean(reason))).text.into_owned();
+        let reason = redact::redact(&text::one_line(&text::strip_control_chars(reason))).text.into_owned();
         let reason = text::cut_chars(&reason, REASON_CHARS_MAX).into_owned();
         let evidence = (!reason.is_empty()).then_some(reason);
         self.relations.push(Relation { to: *to, kind, weight, evidence });

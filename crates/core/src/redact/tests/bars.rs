@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::redact;
+use crate::redact::redact;
 
 /// At least so many of 100 generated secrets of each form are taken.
 const TAKEN_OF_100_MIN: usize = 95;
@@ -41,17 +41,19 @@ impl Draw {
             0 => format!("{a}{number}"),
             1 => format!("{a}{number}!"),
             2 => format!("{a}-{b}-{}-{number}", self.one(&words)),
-            3 => format!("{}{}", a.replace(['o', 'e'], "3"), self.letters("!+*~", 1)) + &number.to_string(),
+            3 => {
+                let (word, sign) = (a.replace(['o', 'e'], "3"), self.letters("!+*~", 1));
+                format!("{word}{sign}{number}")
+            }
             4 => {
                 let count = 10 + self.next() % 16;
-                self.letters("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", count)
-                    + &number.to_string()
+                let letters =
+                    self.letters("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789", count);
+                format!("{letters}{number}")
             }
             _ => {
-                self.letters("abcdefghkmnpqrstuvwxyz", 6)
-                    + &self.letters("@!+*^~", 1)
-                    + &self.letters("abc234567", 7)
-                    + "9x"
+                let (head, sign) = (self.letters("abcdefghkmnpqrstuvwxyz", 6), self.letters("@!+*^~", 1));
+                format!("{head}{sign}{}9x", self.letters("abc234567", 7))
             }
         }
     }
@@ -196,6 +198,7 @@ fn collect(path: &Path, lines: &mut Vec<String>) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn ordinary_lines_about_secrets_stay() {
     for line in [
         "password = get_password()",
