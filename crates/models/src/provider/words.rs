@@ -19,12 +19,12 @@ pub fn message(body: &[u8]) -> String {
 
 /// A provider's words, cut, on one line, and without the key or any of the texts that were sent to it.
 pub fn quoted(said: &str, sent: &[String], key: Option<&str>) -> String {
-    let mut line = text::one_line(&text::clean(said));
+    let mut line = text::one_line(&text::strip_control_chars(said));
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         line = line.replace(key, "[key]");
     }
     let repeats = |text: &String| {
-        let signs: Vec<char> = text::one_line(&text::clean(text)).chars().collect();
+        let signs: Vec<char> = text::one_line(&text::strip_control_chars(text)).chars().collect();
         let mut pieces = signs.windows(ECHO_CHARS.min(signs.len()).max(1)).step_by(ECHO_CHARS / 2);
         pieces.any(|piece| line.contains(&piece.iter().collect::<String>()))
     };
