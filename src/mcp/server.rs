@@ -370,7 +370,9 @@ struct ConnectionState {
 /// The project of a client: the one that its user named, or that of its folder.
 async fn project_of(hello: &Hello) -> Project {
     let named = [&hello.project, &hello.folder_project].into_iter().flatten();
-    if let Some(project) = named.map(|name| redact::redact_secrets(name)).find_map(|name| Project::parse(&name)) {
+    if let Some(project) =
+        named.map(|name| redact::redact_secrets(name)).find_map(|name| Project::parse(&name))
+    {
         return project;
     }
     // A client of an earlier version leaves the look to the daemon.

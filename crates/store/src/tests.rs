@@ -198,7 +198,7 @@ fn a_restored_store_has_another_id() {
         let mut dump = store.dump().await.unwrap();
         let sending = tokio::spawn(async move {
             let mut all = Vec::new();
-            while let Some(piece) = dump.next().await.unwrap() {
+            while let Some(piece) = dump.piece().await.unwrap() {
                 all.push(piece);
             }
             tokio::task::spawn_blocking(move || all.into_iter().all(|piece| pieces.send(piece))).await

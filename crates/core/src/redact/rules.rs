@@ -603,7 +603,7 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const DOCS: &str = include_str!("../../docs/redaction.md");
+    const DOCS: &str = include_str!("../../../../docs/redaction.md");
 
     #[test]
     fn every_rule_compiles_and_is_documented() {
