@@ -88,10 +88,10 @@ pub(super) fn viewer() -> Session {
     Session::for_level(Level::Database(NAMESPACE.to_owned(), DATABASE.to_owned()), Role::Viewer)
 }
 
-/// A session that may change rows and definitions of the database, but no users and accesses, and nothing beyond it: a script
-/// of somebody else runs with it.
+/// A session that may change rows and definitions in the namespace, but no users and accesses: a script of somebody
+/// else runs with it. It cannot be confined to the database, because a dump begins by defining that.
 pub(super) fn editor() -> Session {
-    Session::for_level(Level::Database(NAMESPACE.to_owned(), DATABASE.to_owned()), Role::Editor)
+    Session::for_level(Level::Namespace(NAMESPACE.to_owned()), Role::Editor).with_db(DATABASE)
 }
 
 /// Signs the program's own handle in, with all rights.
