@@ -254,6 +254,10 @@ fn lines_that_are_there_twice_are_taken_once() {
 fn imported(lines: &[Value]) -> (Home, Finished) {
     let home = Home::new();
     let file = home.work().join("lines.jsonl");
+    let mut lines = lines.to_vec();
+    if lines.first().is_none_or(|line| line["kind"] != "header") {
+        lines.insert(0, home.export().swap_remove(0));
+    }
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(&file, text).unwrap();
     let done = home.run(&["import", file.to_str().unwrap()]);
@@ -307,10 +311,10 @@ fn a_revision_without_room_for_later_ones_is_refused() {
 #[test]
 fn what_redaction_makes_longer_than_the_bound_is_refused_so_that_every_export_can_be_imported() {
     let home = Home::new();
-    let long = "https://u:pass@h ".repeat(256 * 1024 / 17);
+    let long = "https://u:k9X2@h ".repeat(256 * 1024 / 17);
     let said = home.agent().refused("mem_save", json!({"title": "Long", "content": long}));
     assert!(said.contains("content") && said.contains("256"), "{said}");
-    let part = "https://u:pass@h ".repeat(1_000);
+    let part = "https://u:k9X2@h ".repeat(1_000);
     home.agent().ok("mem_save", json!({"title": "Part", "content": part}));
     let (other, done) = imported(&home.export());
     assert_eq!(done.code(), 0, "{done:?}");
