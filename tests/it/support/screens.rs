@@ -185,6 +185,7 @@ fn normal(shown: &str) -> String {
         (r"\d+\.\d [kMG]B *", "SIZE "),
         (r"process \d+", "process PID"),
         (r"up \d+ (s|min)", "up TIME"),
+        (r"schema \d+", "schema N"),
         (r"\d\d:\d\d:\d\d", "TT:TT:TT"),
         (r" +\d+ ms", " N ms"),
     ];
