@@ -285,7 +285,7 @@ async fn import(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("lines", None, problem).into());
     }
     let dry_run = call.arguments.flag(&["dry_run"])?;
-    let imported = call.service.import(&call.caller, lines, dry_run).await?;
+    let imported = call.service.import(&lines, dry_run).await?;
     let skipped = imported.skipped.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
     Ok(Reply::saying(format!("{} taken in, {} here already", imported.created, imported.unchanged))
         .fact("created", imported.created)

@@ -1,7 +1,7 @@
 //! Sessions: start, end, summary, and which session a call belongs to.
 
-use cerebro_core::domain::{Project, SessionId};
-use cerebro_service::{Caller, Embedding, Service, Settings};
+use cerebro_core::domain::SessionId;
+use cerebro_service::{Embedding, Service, Settings};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Agent, Home, Value, assert_keys, json};
@@ -296,7 +296,6 @@ async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
     let service = Service::open(&store, &index, Settings::default(), Embedding::none()).await.unwrap();
-    let caller = Caller { project: Project::parse("demo").unwrap(), agent: "test".to_owned(), person: true };
     let ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
     let line = |id: &str, seen: Timestamp| {
         json!({
@@ -308,7 +307,7 @@ async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
     };
     let header = json!({"kind": "header", "format": "cerebro", "version": 1}).to_string();
     let lines = vec![header, line("gone", ago(31)), line("seen", ago(29)), line("there", ago(31))];
-    let imported = service.import(&caller, lines, false).await.unwrap();
+    let imported = service.import(&lines, false).await.unwrap();
     assert_eq!(imported.created, 3, "{:?}", imported.skipped);
     service.connected(&SessionId::parse("there").unwrap());
 

@@ -1,10 +1,9 @@
 //! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
-use std::sync::Arc;
-
 use super::{Caller, Service, ServiceError, fields, session::summary_key};
 use cerebro_core::domain::{EventKind, Scope, SessionId, limits::HOOK_MESSAGE_CHARS_MAX};
 use cerebro_core::text;
+use cerebro_store::{Decision, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -24,34 +23,7 @@ impl Service {
         message: &str,
     ) -> Result<bool, ServiceError> {
         let message = fields::content(&text::cut_chars(message.trim(), HOOK_MESSAGE_CHARS_MAX))?;
-        let job = Arc::new((self.clone(), caller.clone(), id.clone(), message));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, id, message) = &*job;
-                    service.ensure_session(write, id, &caller.project, caller).await?;
-                    let known = write.changes.sessions.iter().find(|session| session.id == *id).cloned();
-                    let session = match known {
-                        Some(session) => Some(session),
-                        None => write.store().session(id).await?,
-                    };
-                    let Some(mut session) = session else { return Ok::<_, ServiceError>(false) };
-                    let better = write
-                        .store()
-                        .topic_holder(&session.project, Scope::Project, &summary_key(id))
-                        .await?;
-                    if better.is_some() || session.summary.as_deref() == Some(message) {
-                        return Ok(false);
-                    }
-                    session.summary = Some(message.clone());
-                    session.seen_at = write.at();
-                    write.tell_session(EventKind::SessionSummarised, &session);
-                    write.changes.sessions.push(session);
-                    Ok(true)
-                })
-            })
-            .await
+        self.store().transact(&NoteLastMessage { service: self, caller, id, message: &message }).await
     }
 
     /// Keeps the summary that the agent's program made when it compacted a conversation, unless the agent
@@ -66,26 +38,64 @@ impl Service {
         summary: &str,
     ) -> Result<bool, ServiceError> {
         let summary = fields::content(summary)?;
-        let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, id, summary) = &*job;
-                    let project = match write.store().session(id).await? {
-                        Some(session) => session.project,
-                        None => caller.project.clone(),
-                    };
-                    let standing =
-                        write.store().topic_holder(&project, Scope::Project, &summary_key(id)).await?;
-                    if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
-                        return Ok::<_, ServiceError>(false);
-                    }
-                    let tags = vec![COMPACTION.to_owned()];
-                    service.put_summary(write, caller, id, summary, tags).await?;
-                    Ok(true)
-                })
-            })
-            .await
+        self.store().transact(&NoteCompaction { service: self, caller, id, summary: &summary }).await
+    }
+}
+
+struct NoteLastMessage<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    id: &'a SessionId,
+    message: &'a str,
+}
+
+impl Decision for NoteLastMessage<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Self { service, caller, id, message } = *self;
+        service.ensure_session(write, id, &caller.project, caller).await?;
+        let known = write.changes.sessions.iter().find(|session| session.id == *id).cloned();
+        let session = match known {
+            Some(session) => Some(session),
+            None => write.store().session(id).await?,
+        };
+        let Some(mut session) = session else { return Ok(false) };
+        let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
+        if better.is_some() || session.summary.as_deref() == Some(message) {
+            return Ok(false);
+        }
+        session.summary = Some(message.to_owned());
+        session.seen_at = write.at();
+        write.tell_session(EventKind::SessionSummarised, &session);
+        write.changes.sessions.push(session);
+        Ok(true)
+    }
+}
+
+struct NoteCompaction<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    id: &'a SessionId,
+    summary: &'a str,
+}
+
+impl Decision for NoteCompaction<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Self { service, caller, id, summary } = *self;
+        let project = match write.store().session(id).await? {
+            Some(session) => session.project,
+            None => caller.project.clone(),
+        };
+        let standing = write.store().topic_holder(&project, Scope::Project, &summary_key(id)).await?;
+        if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
+            return Ok(false);
+        }
+        service.put_summary(write, caller, id, summary, vec![COMPACTION.to_owned()]).await?;
+        Ok(true)
     }
 }

@@ -3,17 +3,15 @@
 //! The format is documented in `docs/export.md`. The event log is not part of it: it tells what happened
 //! in one store, the import among it.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Service, ServiceError, fields};
 use cerebro_core::domain::{
     EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
     SessionId, Timestamp,
 };
 use cerebro_core::redact::{redact_name, redact_secrets};
-use cerebro_store::{Changes, Edge, Happened, Table, Write};
+use cerebro_store::{Decision, Edge, Happened, Table, Write};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -218,32 +216,31 @@ impl Service {
     ///
     /// # Errors
     /// A failing store; a line that cannot be taken is named in the answer instead.
-    pub async fn import(
-        &self,
-        caller: &Caller,
-        lines: Vec<String>,
-        dry_run: bool,
-    ) -> Result<Imported, ServiceError> {
-        let job = Arc::new((self.clone(), caller.clone(), lines));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let mut imported = Imported::default();
-                    for (number, line) in job.2.iter().enumerate() {
-                        match take_line(write, line).await? {
-                            Taken::Created => imported.created += 1,
-                            Taken::Unchanged => imported.unchanged += 1,
-                            Taken::Skipped(why) => imported.skipped.push((number, why)),
-                        }
-                    }
-                    if dry_run {
-                        write.changes = Changes::default();
-                    }
-                    Ok(imported)
-                })
-            })
-            .await
+    pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
+        let import = Import { lines };
+        if dry_run { self.store().dry_run(&import).await } else { self.store().transact(&import).await }
+    }
+}
+
+/// A batch of lines of an export, all or nothing.
+struct Import<'a> {
+    lines: &'a [String],
+}
+
+impl Decision for Import<'_> {
+    type Output = Imported;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
+        let mut imported = Imported::default();
+        for (number, line) in self.lines.iter().enumerate() {
+            match take_line(write, line).await? {
+                Taken::Created => imported.created += 1,
+                Taken::Unchanged => imported.unchanged += 1,
+                Taken::Skipped(why) => imported.skipped.push((number, why)),
+            }
+        }
+        Ok(imported)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Looking over all that is stored: lists, the log, and merging two projects.
 
-use std::sync::Arc;
-
 use super::{Service, ServiceError, lock};
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Project, Scope, Timestamp};
-use cerebro_store::{Happened, Write};
+use cerebro_store::{Decision, Happened, Write};
 
 /// How many rows are moved in one transaction.
 const BATCH: usize = 200;
@@ -66,14 +64,7 @@ impl Service {
         }
         let mut merged = Merged::default();
         loop {
-            let job = Arc::new((from.clone(), into.clone()));
-            let batch = self
-                .store()
-                .transact(move |write| {
-                    let job = Arc::clone(&job);
-                    Box::pin(async move { merge_batch(write, &job.0, &job.1).await })
-                })
-                .await?;
+            let batch = self.store().transact(&MergeBatch { from, into }).await?;
             if batch == Merged::default() {
                 break;
             }
@@ -90,6 +81,21 @@ impl Service {
         known.remove(from);
         known.insert(into.clone());
         Ok(merged)
+    }
+}
+
+/// Moves up to [`BATCH`] rows of each kind.
+struct MergeBatch<'a> {
+    from: &'a Project,
+    into: &'a Project,
+}
+
+impl Decision for MergeBatch<'_> {
+    type Output = Merged;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Merged, ServiceError> {
+        merge_batch(write, self.from, self.into).await
     }
 }
 

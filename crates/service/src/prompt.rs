@@ -1,9 +1,8 @@
 //! Keeping what the user asked for.
 
-use std::sync::Arc;
-
 use super::{Caller, Service, ServiceError, fields};
 use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_store::{Decision, Happened, Write};
 
 /// The answer to saving a prompt.
 #[derive(Debug, Clone)]
@@ -31,40 +30,8 @@ impl Service {
         let content = fields::content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let elsewhere = self.leads_elsewhere(Some(&project), caller).await?;
-        let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
-        let (prompt, created) = self
-            .store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, session, project, content) = &*job;
-                    let window =
-                        jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
-                    let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-                    if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
-                        return Ok::<_, ServiceError>((prompt, false));
-                    }
-                    service.ensure_session(write, session, &caller.project, caller).await?;
-                    let prompt = Prompt {
-                        id: PromptId::random(),
-                        session: session.clone(),
-                        project: project.clone(),
-                        agent: caller.agent.clone(),
-                        content: content.clone(),
-                        created_at: write.at(),
-                        last_seen_at: write.at(),
-                    };
-                    write.changes.prompts.push(prompt.clone());
-                    write.changes.events.push(cerebro_store::Happened {
-                        kind: EventKind::PromptSaved,
-                        memory: None,
-                        session: Some(session.clone()),
-                        project: Some(project.clone()),
-                    });
-                    Ok((prompt, true))
-                })
-            })
-            .await?;
+        let decision = SavePrompt { service: self, caller, session, project: &project, content: &content };
+        let (prompt, created) = self.store().transact(&decision).await?;
         let new_project =
             if created && elsewhere { self.meet_project(&prompt.project, caller).await? } else { None };
         Ok(PromptSaved { prompt, created, new_project })
@@ -76,5 +43,46 @@ impl Service {
     /// A failing store.
     pub async fn prompts(&self, project: &Project, limit: usize) -> Result<Vec<Prompt>, ServiceError> {
         Ok(self.store().latest_prompts(project, Timestamp::MAX, limit).await?)
+    }
+}
+
+struct SavePrompt<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    session: &'a SessionId,
+    project: &'a Project,
+    content: &'a str,
+}
+
+impl Decision for SavePrompt<'_> {
+    /// The prompt, and whether it is new.
+    type Output = (Prompt, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Prompt, bool), ServiceError> {
+        let Self { service, caller, session, project, content } = *self;
+        let window = jiff::SignedDuration::try_from(service.settings().dedup_window).unwrap_or_default();
+        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        if let Some(prompt) = write.store().same_prompt(session, content, since).await? {
+            return Ok((prompt, false));
+        }
+        service.ensure_session(write, session, &caller.project, caller).await?;
+        let prompt = Prompt {
+            id: PromptId::random(),
+            session: session.clone(),
+            project: project.clone(),
+            agent: caller.agent.clone(),
+            content: content.to_owned(),
+            created_at: write.at(),
+            last_seen_at: write.at(),
+        };
+        write.changes.prompts.push(prompt.clone());
+        write.changes.events.push(Happened {
+            kind: EventKind::PromptSaved,
+            memory: None,
+            session: Some(session.clone()),
+            project: Some(project.clone()),
+        });
+        Ok((prompt, true))
     }
 }

@@ -1,14 +1,12 @@
 //! Saving a memory: look, decide, write, in one transaction.
 
-use std::sync::Arc;
-
 use super::{Caller, Service, ServiceError, fields};
 use cerebro_core::domain::{
     EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
-use cerebro_core::hygiene::{self, Decision, Draft, Shingles, Standing};
-use cerebro_store::Write;
+use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
+use cerebro_store::{Decision, Write};
 
 /// Most recent twins that a decision looks at.
 const TWINS_MAX: usize = 16;
@@ -126,30 +124,16 @@ impl Service {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = draft(caller, &project, request)?;
         let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
-        let draft = Arc::new(draft);
-        let named = Arc::clone(&draft);
         // Thought of while the disk is waited for.
-        let suggesting = async move { named.topic_key.is_none().then(|| suggest(&named)) };
-        let (written, suggested_topic_key) = tokio::join!(self.write_draft(caller, draft), suggesting);
+        let suggesting = async { draft.topic_key.is_none().then(|| suggest(&draft)) };
+        let decision = SaveDraft { service: self, caller, draft: &draft };
+        let (written, suggested_topic_key) = tokio::join!(self.store().transact(&decision), suggesting);
         let Written { memory, outcome, replaced, near } = written?;
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
-    }
-
-    async fn write_draft(&self, caller: &Caller, draft: Arc<Draft>) -> Result<Written, ServiceError> {
-        let job = Arc::new((self.clone(), caller.clone(), draft));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, draft) = &*job;
-                    service.put_draft(write, caller, draft, &caller.project).await
-                })
-            })
-            .await
     }
 
     /// Decides and writes a draft; a session that it begins is one of `home`.
@@ -180,8 +164,10 @@ impl Service {
         let written = |memory, outcome, replaced| Ok(Written { memory, outcome, replaced, near });
         let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
         match hygiene::decide(draft, &standing) {
-            Decision::Unchanged { id } => written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None),
-            Decision::Repeat { id } => {
+            hygiene::Decision::Unchanged { id } => {
+                written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None)
+            }
+            hygiene::Decision::Repeat { id } => {
                 let mut memory = found(holder, twins, &id)?;
                 memory.duplicate_count = memory.duplicate_count.saturating_add(1);
                 memory.last_seen_at = write.at();
@@ -189,7 +175,7 @@ impl Service {
                 write.changes.memories.push(memory.clone());
                 written(memory, SaveOutcome::Duplicate, None)
             }
-            Decision::Revise { id } => {
+            hygiene::Decision::Revise { id } => {
                 let old = found(holder, twins, &id)?;
                 self.ensure_session(write, &draft.session, home, caller).await?;
                 let replaced =
@@ -204,7 +190,7 @@ impl Service {
                 });
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
-            Decision::Create => {
+            hygiene::Decision::Create => {
                 self.ensure_session(write, &draft.session, home, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
@@ -281,6 +267,22 @@ impl Service {
             at: other.updated_at,
         };
         Ok(near.into_iter().map(similar).collect())
+    }
+}
+
+struct SaveDraft<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    draft: &'a Draft,
+}
+
+impl Decision for SaveDraft<'_> {
+    type Output = Written;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Written, ServiceError> {
+        let Self { service, caller, draft } = *self;
+        service.put_draft(write, caller, draft, &caller.project).await
     }
 }
 

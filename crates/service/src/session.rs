@@ -1,7 +1,5 @@
 //! Sessions: start, end, summary, and the ones that calls bring into being.
 
-use std::sync::Arc;
-
 use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
 use cerebro_core::domain::{
     EndReason, EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
@@ -9,7 +7,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::hygiene::Draft;
 use cerebro_core::text;
-use cerebro_store::Write;
+use cerebro_store::{Decision, Write};
 
 /// Most sessions that are kept in mind as live; beyond it they are looked up.
 const LIVE_MAX: usize = 10_000;
@@ -62,14 +60,7 @@ impl Service {
         request: StartRequest,
     ) -> Result<Started, ServiceError> {
         let elsewhere = self.leads_elsewhere(request.project.as_ref(), caller).await?;
-        let job = Arc::new((caller.clone(), request));
-        let (session, resumed) = self
-            .store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move { start(write, &job.0, &job.1).await })
-            })
-            .await?;
+        let (session, resumed) = self.store().transact(&StartSession { caller, request: &request }).await?;
         self.remember_live(&session.id);
         let new_project = if elsewhere { self.meet_project(&session.project, caller).await? } else { None };
         Ok(Started { session, resumed, new_project })
@@ -87,29 +78,7 @@ impl Service {
         reason: EndReason,
     ) -> Result<Session, ServiceError> {
         lock(&self.0.live).remove(id);
-        let job = Arc::new((caller.cloned(), id.clone()));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (caller, id) = &*job;
-                    let mut session = match (write.store().session(id).await?, caller) {
-                        (Some(session), _) => session,
-                        (None, Some(caller)) => {
-                            fresh(write, id, &caller.project, &caller.agent, None).await?
-                        }
-                        (None, None) => return Err(ServiceError::NoSession(id.to_string())),
-                    };
-                    if session.ended_at.is_none() {
-                        session.ended_at = Some(write.at());
-                        session.end_reason = Some(reason);
-                        write.tell_session(EventKind::SessionEnded, &session);
-                        write.changes.sessions.push(session.clone());
-                    }
-                    Ok(session)
-                })
-            })
-            .await
+        self.store().transact(&EndSession { caller, id, reason }).await
     }
 
     /// Stores a summary on the session and as its one memory of type `session_summary`.
@@ -123,16 +92,7 @@ impl Service {
         summary: &str,
     ) -> Result<Summarised, ServiceError> {
         let summary = fields::content(summary)?;
-        let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, id, summary) = &*job;
-                    service.put_summary(write, caller, id, summary, Vec::new()).await
-                })
-            })
-            .await
+        self.store().transact(&Summarise { service: self, caller, id, summary: &summary }).await
     }
 
     /// Puts a summary on the session and into its one memory, within a write's transaction.
@@ -323,6 +283,66 @@ pub(super) async fn carry_summary(
         write.changes.sessions.push(session);
     }
     Ok(())
+}
+
+struct StartSession<'a> {
+    caller: &'a Caller,
+    request: &'a StartRequest,
+}
+
+impl Decision for StartSession<'_> {
+    /// The session, and whether it had ended before.
+    type Output = (Session, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Session, bool), ServiceError> {
+        start(write, self.caller, self.request).await
+    }
+}
+
+struct EndSession<'a> {
+    /// Who ends it, and so begins one that is unknown.
+    caller: Option<&'a Caller>,
+    id: &'a SessionId,
+    reason: EndReason,
+}
+
+impl Decision for EndSession<'_> {
+    type Output = Session;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Session, ServiceError> {
+        let Self { caller, id, reason } = *self;
+        let mut session = match (write.store().session(id).await?, caller) {
+            (Some(session), _) => session,
+            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent, None).await?,
+            (None, None) => return Err(ServiceError::NoSession(id.to_string())),
+        };
+        if session.ended_at.is_none() {
+            session.ended_at = Some(write.at());
+            session.end_reason = Some(reason);
+            write.tell_session(EventKind::SessionEnded, &session);
+            write.changes.sessions.push(session.clone());
+        }
+        Ok(session)
+    }
+}
+
+struct Summarise<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    id: &'a SessionId,
+    summary: &'a str,
+}
+
+impl Decision for Summarise<'_> {
+    type Output = Summarised;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Summarised, ServiceError> {
+        let Self { service, caller, id, summary } = *self;
+        service.put_summary(write, caller, id, summary, Vec::new()).await
+    }
 }
 
 async fn start(

@@ -1,10 +1,8 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
-use std::sync::Arc;
-
 use super::{Caller, Service, ServiceError, fields, session::carry_summary};
 use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId};
-use cerebro_store::Write;
+use cerebro_store::{Decision, Write};
 
 /// Which fields an update changes; `None` leaves one as it is.
 #[derive(Debug, Clone, Default)]
@@ -163,28 +161,7 @@ impl Service {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<(Memory, bool), ServiceError> {
-        let job = Arc::new((self.clone(), caller.clone(), session.clone(), *id, edit));
-        self.store()
-            .transact(move |write| {
-                let job = Arc::clone(&job);
-                Box::pin(async move {
-                    let (service, caller, session, id, edit) = &*job;
-                    let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(*id))?;
-                    let before = memory.clone();
-                    let (memory, changed) = match edit {
-                        Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
-                        Edit::Delete => delete(write, session, memory),
-                        Edit::Purge => purge(write, session, memory),
-                        Edit::Restore => restore(write, session, memory).await?,
-                        Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
-                    };
-                    if changed {
-                        carry_summary(write, &before, &memory).await?;
-                    }
-                    Ok::<_, ServiceError>((memory, changed))
-                })
-            })
-            .await
+        self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await
     }
 
     async fn patch(
@@ -217,6 +194,37 @@ impl Service {
             memory.session = Some(session.clone());
         });
         Ok((memory, true))
+    }
+}
+
+struct EditMemory<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    session: &'a SessionId,
+    id: &'a MemoryId,
+    edit: Edit,
+}
+
+impl Decision for EditMemory<'_> {
+    /// The memory as it is now, and whether that is a change.
+    type Output = (Memory, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Memory, bool), ServiceError> {
+        let Self { service, caller, session, id, edit } = self;
+        let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(**id))?;
+        let before = memory.clone();
+        let (memory, changed) = match edit {
+            Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
+            Edit::Delete => delete(write, session, memory),
+            Edit::Purge => purge(write, session, memory),
+            Edit::Restore => restore(write, session, memory).await?,
+            Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
+        };
+        if changed {
+            carry_summary(write, &before, &memory).await?;
+        }
+        Ok((memory, changed))
     }
 }
 

@@ -45,7 +45,7 @@ pub use relation::{Provenance, StoredRelation};
 use surrealdb::types::Variables;
 pub use topic::Topic;
 pub use vector::{ModelState, StoredModel, StoredVector};
-pub use write::{Changes, Committed, Happened, Step, Write};
+pub use write::{Committed, Decision, Happened, Write};
 
 use cerebro_core::domain::Timestamp;
 

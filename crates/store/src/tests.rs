@@ -4,7 +4,7 @@ use std::{future::Future, path::Path, time::Duration};
 
 use surrealdb::types::Variables;
 
-use super::{Answer, Engine, EngineError, Query, Store, StoreError, migrate};
+use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
 use cerebro_core::domain::{
     EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
 };
@@ -56,17 +56,30 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     }
 }
 
+/// A decision without a look at what is there.
+struct Blindly<F>(F);
+
+impl<F: Fn(&mut Write<'_>) + Sync> Decision for Blindly<F> {
+    type Output = ();
+    type Error = StoreError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), StoreError> {
+        (self.0)(write);
+        Ok(())
+    }
+}
+
+/// Makes changes in one transaction.
+pub(super) async fn change(store: &Store, changes: impl Fn(&mut Write<'_>) + Sync) -> Result<(), StoreError> {
+    store.transact(&Blindly(changes)).await
+}
+
 pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
-    store
-        .transact(move |write| {
-            let memory = memory.clone();
-            Box::pin(async move {
-                write.tell(EventKind::MemoryCreated, &memory, None);
-                write.changes.memories.push(memory);
-                Ok(())
-            })
-        })
-        .await
+    change(store, |write| {
+        write.tell(EventKind::MemoryCreated, &memory, None);
+        write.changes.memories.push(memory.clone());
+    })
+    .await
 }
 
 #[test]
@@ -83,6 +96,26 @@ fn a_memory_comes_back_as_it_was_put_also_after_a_reopen() {
         store.close().await.unwrap();
         let store = open(dir.path()).await;
         assert_eq!(store.memory(&want.id).await.unwrap(), Some(want));
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_dry_run_decides_and_leaves_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let memory = memory(None);
+        let decision = Blindly(|write: &mut Write<'_>| {
+            write.tell(EventKind::MemoryCreated, &memory, None);
+            write.changes.memories.push(memory.clone());
+        });
+        store.dry_run(&decision).await.unwrap();
+        assert_eq!(store.memory(&memory.id).await.unwrap(), None);
+        assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
+        store.transact(&decision).await.unwrap();
+        assert_eq!(store.memory(&memory.id).await.unwrap().map(|memory| memory.version), Some(1));
+        assert_eq!(store.last_event().await.unwrap().0, 1, "the dry run took no number");
         store.close().await.unwrap();
     });
 }
@@ -128,18 +161,13 @@ pub(super) fn session(id: &str) -> Session {
 
 /// Puts sessions in one transaction.
 async fn put_sessions(store: &Store, sessions: Vec<Session>) -> Result<(), StoreError> {
-    store
-        .transact(move |write| {
-            let sessions = sessions.clone();
-            Box::pin(async move {
-                for session in sessions {
-                    write.tell_session(EventKind::SessionStarted, &session);
-                    write.changes.sessions.push(session);
-                }
-                Ok(())
-            })
-        })
-        .await
+    change(store, |write| {
+        for session in &sessions {
+            write.tell_session(EventKind::SessionStarted, session);
+            write.changes.sessions.push(session.clone());
+        }
+    })
+    .await
 }
 
 #[test]
@@ -232,18 +260,14 @@ fn an_edge_needs_both_ends() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
         let store = open(dir.path()).await;
-        let refused: Result<(), StoreError> = store
-            .transact(|write| {
-                Box::pin(async move {
-                    let memory = memory(None);
-                    let at = write.at();
-                    write.changes.created_in.push((memory.id, SessionId::parse("nowhere").unwrap(), at));
-                    write.tell(EventKind::MemoryCreated, &memory, None);
-                    write.changes.memories.push(memory);
-                    Ok(())
-                })
-            })
-            .await;
+        let refused = change(&store, |write| {
+            let memory = memory(None);
+            let at = write.at();
+            write.changes.created_in.push((memory.id, SessionId::parse("nowhere").unwrap(), at));
+            write.tell(EventKind::MemoryCreated, &memory, None);
+            write.changes.memories.push(memory);
+        })
+        .await;
         assert!(matches!(refused, Err(StoreError::Engine(EngineError::Query { .. }))), "{refused:?}");
         assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
     });

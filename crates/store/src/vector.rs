@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::{
         JobKind,
-        tests::{memory, open, run},
+        tests::{change, memory, open, run},
     };
     use cerebro_core::domain::{EventKind, Memory, Timestamp};
 
@@ -360,25 +360,19 @@ mod tests {
 
     /// Puts memories with jobs, or takes them away, in one commit.
     async fn write(store: &Store, memories: Vec<Memory>) {
-        let written: Result<(), StoreError> = store
-            .transact(move |write| {
-                let memories = memories.clone();
-                Box::pin(async move {
-                    for memory in memories {
-                        if memory.is_live() {
-                            write.tell(EventKind::MemoryUpdated, &memory, None);
-                            write.changes.jobs.push((memory.id, memory.revision));
-                        } else {
-                            write.tell(EventKind::MemoryDeleted, &memory, None);
-                            write.changes.void_jobs.push(memory.id);
-                        }
-                        write.changes.memories.push(memory);
-                    }
-                    Ok(())
-                })
-            })
-            .await;
-        written.unwrap();
+        let written = change(store, |write| {
+            for memory in &memories {
+                if memory.is_live() {
+                    write.tell(EventKind::MemoryUpdated, memory, None);
+                    write.changes.jobs.push((memory.id, memory.revision));
+                } else {
+                    write.tell(EventKind::MemoryDeleted, memory, None);
+                    write.changes.void_jobs.push(memory.id);
+                }
+                write.changes.memories.push(memory.clone());
+            }
+        });
+        written.await.unwrap();
     }
 
     /// Does what is queued.

@@ -1,6 +1,6 @@
 //! Writing: one transaction at a time, in order, with its events.
 
-use std::{future::Future, pin::Pin};
+use std::future::Future;
 
 use surrealdb::types::{RecordId, SurrealValue, Value, Variables};
 use tokio::sync::MutexGuard;
@@ -96,33 +96,50 @@ pub struct Write<'store> {
     pub changes: Changes,
 }
 
-/// A boxed step of [`Store::transact`].
-pub type Step<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+/// A use case's transaction: it reads what it must know, decides, and leaves what changes in the [`Write`].
+///
+/// It may be asked more than once, each time about another state: so it changes nothing but the `Write`.
+pub trait Decision: Sync {
+    /// What the caller gets to know once the changes are on disk.
+    type Output: Send;
+    /// Why it was decided not to change anything.
+    type Error: From<StoreError> + Send;
+
+    /// Decides on the state that `write` shows.
+    fn decide(&self, write: &mut Write<'_>)
+    -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
+}
 
 impl Store {
-    /// Runs a decision and commits what it left in [`Write::changes`]; makes it anew, a bounded number of
-    /// times, when the state that it read is no longer the present one.
+    /// Makes a decision and commits what it changes. When the state that it read is no longer the present
+    /// one, it is made again, a bounded number of times.
     ///
     /// Dropping the future between the two leaves nothing behind; while the commit is under way its
     /// outcome is open, so callers that may be cancelled run this in a task of its own.
     ///
     /// # Errors
     /// What the decision returned, or [`StoreError`].
-    pub async fn transact<T, E, F>(&self, decide: F) -> Result<T, E>
-    where
-        E: From<StoreError>,
-        F: for<'w> Fn(&'w mut Write<'_>) -> Step<'w, T, E>,
-    {
+    pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
         let mut attempts = Attempts::default();
         loop {
             let mut write = self.begin().await?;
-            let output = decide(&mut write).await?;
+            // Boxed, so that the callers' futures stay small.
+            let output = Box::pin(decision.decide(&mut write)).await?;
             match write.commit().await {
                 Ok(()) => return Ok(output),
                 Err(error) if error.is_retryable() => attempts.again().await?,
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Makes a decision on the present state and changes nothing.
+    ///
+    /// # Errors
+    /// What the decision returned, or [`StoreError`].
+    pub async fn dry_run<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
+        let mut write = self.begin().await?;
+        Box::pin(decision.decide(&mut write)).await
     }
 
     async fn begin(&self) -> Result<Write<'_>, StoreError> {

@@ -5,24 +5,17 @@ use std::time::Duration;
 use super::*;
 use crate::{
     ModelState,
-    tests::{memory, open, put, run},
+    tests::{change, memory, open, put, run},
 };
 use cerebro_core::domain::{EventKind, Memory};
 
 async fn save(store: &Store, memory: &Memory) {
-    let memory = memory.clone();
-    let saved: Result<(), StoreError> = store
-        .transact(move |write| {
-            let memory = memory.clone();
-            Box::pin(async move {
-                write.tell(EventKind::MemoryCreated, &memory, None);
-                write.changes.jobs.push((memory.id, memory.revision));
-                write.changes.memories.push(memory);
-                Ok(())
-            })
-        })
-        .await;
-    saved.unwrap();
+    let saved = change(store, |write| {
+        write.tell(EventKind::MemoryCreated, memory, None);
+        write.changes.jobs.push((memory.id, memory.revision));
+        write.changes.memories.push(memory.clone());
+    });
+    saved.await.unwrap();
 }
 
 fn later(seconds: u64) -> Timestamp {
@@ -208,37 +201,22 @@ fn vectors_go_and_move_with_their_memories() {
         }
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
         let other = Project::parse("other").unwrap();
-        let (id, to) = (stays.id, other.clone());
-        let mut moved = Memory { version: 1, ..stays.clone() };
-        moved.project = other.clone();
-        let done: Result<(), StoreError> = store
-            .transact(move |write| {
-                let (id, to, moved) = (id, to.clone(), moved.clone());
-                Box::pin(async move {
-                    write.tell(EventKind::ProjectMerged, &moved, None);
-                    write.changes.memories.push(moved);
-                    write.changes.moved.push((id, to));
-                    Ok(())
-                })
-            })
-            .await;
-        done.unwrap();
+        let moved = Memory { version: 1, project: other.clone(), ..stays.clone() };
+        let done = change(&store, |write| {
+            write.tell(EventKind::ProjectMerged, &moved, None);
+            write.changes.memories.push(moved.clone());
+            write.changes.moved.push((moved.id, moved.project.clone()));
+        });
+        done.await.unwrap();
         assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;
         goes.deleted_at = Some(Timestamp::now());
-        let gone = goes.clone();
-        let done: Result<(), StoreError> = store
-            .transact(move |write| {
-                let gone = gone.clone();
-                Box::pin(async move {
-                    write.tell(EventKind::MemoryDeleted, &gone, None);
-                    write.changes.void_jobs.push(gone.id);
-                    write.changes.memories.push(gone);
-                    Ok(())
-                })
-            })
-            .await;
-        done.unwrap();
+        let done = change(&store, |write| {
+            write.tell(EventKind::MemoryDeleted, &goes, None);
+            write.changes.void_jobs.push(goes.id);
+            write.changes.memories.push(goes.clone());
+        });
+        done.await.unwrap();
         assert!(places(&store, &model, &goes.project).await.is_empty());
         let near = store.nearest_vectors(&model, None, &[1.0; 3]).await.unwrap();
         assert_eq!(near.len(), 1, "the graph forgets too");
