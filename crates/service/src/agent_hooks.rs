@@ -1,7 +1,7 @@
 //! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
 use super::{Caller, Service, ServiceError, fields, session::summary_key};
-use cerebro_core::domain::{EventKind, Scope, SessionId, limits::HOOK_MESSAGE_CHARS_MAX};
+use cerebro_core::domain::{Scope, SessionId, limits::HOOK_MESSAGE_CHARS_MAX};
 use cerebro_core::text;
 use cerebro_store::{Decision, Write};
 
@@ -56,20 +56,14 @@ impl Decision for NoteLastMessage<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let Self { service, caller, id, message } = *self;
         service.ensure_session(write, id, &caller.project, caller).await?;
-        let known = write.changes.sessions.iter().find(|session| session.id == *id).cloned();
-        let session = match known {
-            Some(session) => Some(session),
-            None => write.store().session(id).await?,
-        };
-        let Some(mut session) = session else { return Ok(false) };
+        let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
         if better.is_some() || session.summary.as_deref() == Some(message) {
             return Ok(false);
         }
         session.summary = Some(message.to_owned());
         session.seen_at = write.at();
-        write.tell_session(EventKind::SessionSummarised, &session);
-        write.changes.sessions.push(session);
+        write.summarise_session(&session);
         Ok(true)
     }
 }

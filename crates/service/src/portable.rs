@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Service, ServiceError, fields};
 use cerebro_core::domain::{
-    EndReason, EventKind, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session,
-    SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId,
+    Timestamp,
 };
 use cerebro_core::redact::{redact_name, redact_secrets};
-use cerebro_store::{Decision, Edge, Happened, Table, Write};
+use cerebro_store::{Decision, Edge, Table, Write};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -289,11 +289,10 @@ async fn session(write: &mut Write<'_>, line: SessionLine) -> Taking {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
     };
-    if write.has_session(&session.id).await? {
+    if write.session(&session.id).await?.is_some() {
         return Ok(Ok(Taken::Unchanged));
     }
-    write.tell_session(EventKind::SessionImported, &session);
-    write.changes.sessions.push(session);
+    write.import_session(&session);
     Ok(Ok(Taken::Created))
 }
 
@@ -309,28 +308,12 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
     }
     if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
-        && let Some(holder) = write.store().topic_holder(&memory.project, memory.scope, key).await?
+        && let Some(holder) = write.topic_holder(&memory.project, memory.scope, key).await?
     {
-        return Ok(Err(held(&memory, key, &holder)));
+        return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
     }
-    let rival = |other: &&Memory| {
-        (&other.project, other.scope, &other.topic_key) == (&memory.project, memory.scope, &memory.topic_key)
-    };
-    if let (true, Some(key)) = (memory.is_live(), &memory.topic_key)
-        && let Some(holder) = write.changes.memories.iter().filter(|other| other.is_live()).find(rival)
-    {
-        return Ok(Err(held(&memory, key, holder)));
-    }
-    write.tell(EventKind::MemoryImported, &memory, None);
-    if memory.is_live() {
-        write.changes.jobs.push((memory.id, memory.revision));
-    }
-    write.changes.memories.push(memory);
+    write.import_memory(&memory);
     Ok(Ok(Taken::Created))
-}
-
-fn held(memory: &Memory, key: &str, holder: &Memory) -> String {
-    format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)
 }
 
 async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
@@ -341,17 +324,13 @@ async fn revision(write: &mut Write<'_>, line: RevisionLine) -> Taking {
     let Some(owner) = write.memory(&revision.memory).await? else {
         return Ok(Err(format!("memory `{}` of the revision is not here", revision.memory)));
     };
-    let here = |other: &Revision| (other.memory, other.revision) == (revision.memory, revision.revision);
-    if write.changes.revisions.iter().any(here)
-        || write.store().revision(&revision.memory, revision.revision).await?.is_some()
-    {
+    if write.has_revision(&revision.memory, revision.revision).await? {
         return Ok(Ok(Taken::Unchanged));
     }
     if revision.revision >= owner.revision || owner.purged {
         return Ok(Err(format!("memory `{}` has no place for revision {}", owner.id, revision.revision)));
     }
-    write.tell(EventKind::MemoryImported, &owner, None);
-    write.changes.revisions.push(revision);
+    write.import_revision(&owner, revision);
     Ok(Ok(Taken::Created))
 }
 
@@ -360,24 +339,17 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
         Ok(prompt) => prompt,
         Err(why) => return Ok(Err(why)),
     };
-    let here = write.changes.prompts.iter().any(|other| other.id == prompt.id);
-    if here || write.store().prompt(&prompt.id).await?.is_some() {
+    if write.has_prompt(&prompt.id).await? {
         return Ok(Ok(Taken::Unchanged));
     }
-    write.changes.events.push(Happened {
-        kind: EventKind::PromptImported,
-        memory: None,
-        session: Some(prompt.session.clone()),
-        project: Some(prompt.project.clone()),
-    });
-    write.changes.prompts.push(prompt);
+    write.import_prompt(&prompt);
     Ok(Ok(Taken::Created))
 }
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
     let Ok(to) = session_id(&line.to) else { return Ok(Err(bad_end())) };
-    if !write.has_session(&to).await? {
+    if write.session(&to).await?.is_none() {
         return Ok(Err(format!("session `{to}` of an edge is not here")));
     }
     if line.name == Table::CreatedIn.name() {
@@ -385,31 +357,21 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
         let Some(memory) = write.memory(&from).await? else {
             return Ok(Err(format!("memory `{from}` of an edge is not here")));
         };
-        let here =
-            write.changes.created_in.iter().any(|(memory, session, _)| (*memory, session) == (from, &to));
-        if here || write.store().written_at(&from, &to).await?.is_some() {
+        if write.is_written_in(&from, &to).await? {
             return Ok(Ok(Taken::Unchanged));
         }
-        write.tell(EventKind::MemoryImported, &memory, Some(&to));
-        write.changes.created_in.push((from, to, line.at));
+        write.import_writing(&memory, to, line.at);
         return Ok(Ok(Taken::Created));
     }
     if line.name == Table::Follows.name() {
         let Ok(from) = session_id(&line.from) else { return Ok(Err(bad_end())) };
-        if !write.has_session(&from).await? {
+        if write.session(&from).await?.is_none() {
             return Ok(Err(format!("session `{from}` of an edge is not here")));
         }
-        let here = write.changes.follows.iter().any(|(earlier, later, _)| (earlier, later) == (&from, &to));
-        if here || write.store().follows(&from, &to).await? {
+        if write.follows(&from, &to).await? {
             return Ok(Ok(Taken::Unchanged));
         }
-        write.changes.events.push(Happened {
-            kind: EventKind::SessionImported,
-            memory: None,
-            session: Some(from.clone()),
-            project: None,
-        });
-        write.changes.follows.push((from, to, line.at));
+        write.import_following(from, to, line.at);
         return Ok(Ok(Taken::Created));
     }
     Ok(Err(format!("edge `{}` is not known here", line.name)))

@@ -1,8 +1,8 @@
 //! Looking over all that is stored: lists, the log, and merging two projects.
 
 use super::{Service, ServiceError, lock};
-use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Project, Scope, Timestamp};
-use cerebro_store::{Decision, Happened, Write};
+use cerebro_core::domain::{Event, Memory, MemoryId, Project, Scope, Timestamp};
+use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
 const BATCH: usize = 200;
@@ -113,28 +113,17 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
             merged.kept.push((memory.id, holder.id));
             memory.topic_key = None;
         }
-        if memory.is_live() {
-            write.changes.moved.push((memory.id, memory.project.clone()));
-        }
-        write.tell(EventKind::ProjectMerged, &memory, None);
-        write.changes.memories.push(memory);
+        write.merge_memory(&memory);
         merged.memories += 1;
     }
     for mut session in write.store().latest_sessions(Some(from), Timestamp::MAX, BATCH).await? {
         session.project.clone_from(into);
-        write.tell_session(EventKind::ProjectMerged, &session);
-        write.changes.sessions.push(session);
+        write.merge_session(&session);
         merged.sessions += 1;
     }
     for mut prompt in write.store().latest_prompts(from, Timestamp::MAX, BATCH).await? {
         prompt.project.clone_from(into);
-        write.changes.events.push(Happened {
-            kind: EventKind::ProjectMerged,
-            memory: None,
-            session: Some(prompt.session.clone()),
-            project: Some(into.clone()),
-        });
-        write.changes.prompts.push(prompt);
+        write.merge_prompt(&prompt);
         merged.prompts += 1;
     }
     Ok(merged)

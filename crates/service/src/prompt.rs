@@ -1,8 +1,8 @@
 //! Keeping what the user asked for.
 
 use super::{Caller, Service, ServiceError, fields};
-use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
-use cerebro_store::{Decision, Happened, Write};
+use cerebro_core::domain::{Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_store::{Decision, Write};
 
 /// The answer to saving a prompt.
 #[derive(Debug, Clone)]
@@ -76,13 +76,7 @@ impl Decision for SavePrompt<'_> {
             created_at: write.at(),
             last_seen_at: write.at(),
         };
-        write.changes.prompts.push(prompt.clone());
-        write.changes.events.push(Happened {
-            kind: EventKind::PromptSaved,
-            memory: None,
-            session: Some(session.clone()),
-            project: Some(project.clone()),
-        });
+        write.save_prompt(&prompt);
         Ok((prompt, true))
     }
 }

@@ -1,8 +1,10 @@
 //! Saving a memory: look, decide, write, in one transaction.
 
+use std::num::NonZeroU32;
+
 use super::{Caller, Service, ServiceError, fields};
 use cerebro_core::domain::{
-    EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
+    Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
@@ -171,8 +173,7 @@ impl Service {
                 let mut memory = found(holder, twins, &id)?;
                 memory.duplicate_count = memory.duplicate_count.saturating_add(1);
                 memory.last_seen_at = write.at();
-                write.tell(EventKind::MemoryRepeated, &memory, Some(&draft.session));
-                write.changes.memories.push(memory.clone());
+                write.repeat_memory(&memory, &draft.session);
                 written(memory, SaveOutcome::Duplicate, None)
             }
             hygiene::Decision::Revise { id } => {
@@ -209,15 +210,7 @@ impl Service {
         memory.revision = old.revision.saturating_add(1);
         memory.updated_at = write.at();
         memory.last_seen_at = write.at();
-        let keep = self.settings().revisions_keep;
-        if keep > 0 && old.revision > keep {
-            write.changes.trimmed.push((old.id, old.revision - keep));
-        }
-        write.changes.revisions.push(revision_of(old));
-        write.tell(EventKind::MemoryUpdated, &memory, memory.session.as_ref());
-        link(write, &memory);
-        write.changes.jobs.push((memory.id, memory.revision));
-        write.changes.memories.push(memory.clone());
+        write.revise_memory(old, &memory, NonZeroU32::new(self.settings().revisions_keep));
         memory
     }
 
@@ -330,37 +323,10 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
         purged: false,
         version: 0,
     };
-    write.tell(EventKind::MemoryCreated, &memory, memory.session.as_ref());
-    link(write, &memory);
-    write.changes.jobs.push((memory.id, memory.revision));
-    write.changes.memories.push(memory.clone());
+    write.create_memory(&memory);
     memory
-}
-
-fn link(write: &mut Write<'_>, memory: &Memory) {
-    if let Some(session) = &memory.session {
-        let at = write.at();
-        write.changes.created_in.push((memory.id, session.clone(), at));
-    }
 }
 
 fn found(holder: Option<Memory>, twins: Vec<Memory>, id: &MemoryId) -> Result<Memory, ServiceError> {
     holder.into_iter().chain(twins).find(|memory| memory.id == *id).ok_or(ServiceError::NoMemory(*id))
-}
-
-fn revision_of(memory: Memory) -> Revision {
-    Revision {
-        memory: memory.id,
-        revision: memory.revision,
-        project: memory.project,
-        scope: memory.scope,
-        kind: memory.kind,
-        title: memory.title,
-        content: memory.content,
-        topic_key: memory.topic_key,
-        tags: memory.tags,
-        agent: memory.agent,
-        session: memory.session,
-        at: memory.updated_at,
-    }
 }

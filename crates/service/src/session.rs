@@ -2,7 +2,7 @@
 
 use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
 use cerebro_core::domain::{
-    EndReason, EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
     limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
 };
 use cerebro_core::hygiene::Draft;
@@ -106,7 +106,7 @@ impl Service {
     ) -> Result<Summarised, ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
-            None => fresh(write, id, &caller.project, &caller.agent, None).await?,
+            None => fresh(write, id, &caller.project, &caller.agent).await?,
         };
         let draft = Draft {
             project: session.project.clone(),
@@ -123,8 +123,7 @@ impl Service {
         if before.as_deref() != Some(summary) {
             session.summary = Some(summary.to_owned());
             session.seen_at = write.at();
-            write.tell_session(EventKind::SessionSummarised, &session);
-            write.changes.sessions.push(session.clone());
+            write.summarise_session(&session);
         }
         let project = session.project;
         let done = |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone() });
@@ -153,13 +152,13 @@ impl Service {
         project: &Project,
         caller: &Caller,
     ) -> Result<(), ServiceError> {
-        if lock(&self.0.live).contains(id) || write.changes.sessions.iter().any(|session| session.id == *id) {
+        if lock(&self.0.live).contains(id) || write.changed_session(id).is_some() {
             return Ok(());
         }
         match write.store().session(id).await? {
-            None => drop(fresh(write, id, project, &caller.agent, None).await?),
+            None => drop(fresh(write, id, project, &caller.agent).await?),
             Some(mut session) if session.end_reason == Some(EndReason::Disconnected) => {
-                resume(write, &mut session);
+                resume(write, &mut session, None);
             }
             Some(session) if session.ended_at.is_none() => self.remember_live(id),
             Some(_) => {}
@@ -276,11 +275,9 @@ pub(super) async fn carry_summary(
             continue;
         }
         // The write may have changed it for another reason.
-        let changed = write.changes.sessions.iter().rfind(|changed| changed.id == session.id);
-        let mut session = changed.cloned().unwrap_or(session);
+        let mut session = write.changed_session(&session.id).cloned().unwrap_or(session);
         session.summary.clone_from(&summary);
-        write.tell_session(EventKind::SessionSummarised, &session);
-        write.changes.sessions.push(session);
+        write.summarise_session(&session);
     }
     Ok(())
 }
@@ -315,14 +312,13 @@ impl Decision for EndSession<'_> {
         let Self { caller, id, reason } = *self;
         let mut session = match (write.store().session(id).await?, caller) {
             (Some(session), _) => session,
-            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent, None).await?,
+            (None, Some(caller)) => fresh(write, id, &caller.project, &caller.agent).await?,
             (None, None) => return Err(ServiceError::NoSession(id.to_string())),
         };
         if session.ended_at.is_none() {
             session.ended_at = Some(write.at());
             session.end_reason = Some(reason);
-            write.tell_session(EventKind::SessionEnded, &session);
-            write.changes.sessions.push(session.clone());
+            write.end_session(&session);
         }
         Ok(session)
     }
@@ -352,20 +348,20 @@ async fn start(
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
     let agent = request.agent.as_ref().unwrap_or(&caller.agent);
-    let Some(mut session) = write.store().session(&request.id).await? else {
-        let mut session = fresh(write, &request.id, project, agent, request.parent.as_ref()).await?;
+    let Some(before) = write.store().session(&request.id).await? else {
+        let mut session = beginning(write, &request.id, project, agent);
         session.directory.clone_from(&request.directory);
-        write.changes.sessions.push(session.clone());
-        return Ok((session, false));
+        return Ok((begin(write, session, request.parent.as_ref()).await?, false));
     };
-    let filled = fill_blanks(write, &mut session, agent, request).await?;
+    let mut session = before.clone();
+    fill_blanks(write, &mut session, agent, request).await?;
+    let follows = session.follows.clone().filter(|_| before.follows.is_none());
     if session.ended_at.is_some() {
-        resume(write, &mut session);
+        resume(write, &mut session, follows.as_ref());
         return Ok((session, true));
     }
-    if filled {
-        write.tell_session(EventKind::SessionStarted, &session);
-        write.changes.sessions.push(session.clone());
+    if session != before {
+        write.start_session(&session, follows.as_ref());
     }
     Ok((session, false))
 }
@@ -376,8 +372,7 @@ async fn fill_blanks(
     session: &mut Session,
     agent: &str,
     request: &StartRequest,
-) -> Result<bool, ServiceError> {
-    let before = session.clone();
+) -> Result<(), ServiceError> {
     if let Some(home) = write.store().home_of_sessions() {
         // Its agent works here now.
         session.home = Some(home.to_owned());
@@ -395,62 +390,70 @@ async fn fill_blanks(
         // Two sessions that follow each other would have no beginning.
         if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
             if known.is_none() {
-                begin(write, parent, &session.project, "", None);
+                begin_unknown(write, parent, &session.project);
             }
             session.follows = Some(parent.clone());
-            let at = write.at();
-            write.changes.follows.push((session.id.clone(), parent.clone(), at));
         }
     }
-    Ok(*session != before)
+    Ok(())
 }
 
-fn resume(write: &mut Write<'_>, session: &mut Session) {
+fn resume(write: &mut Write<'_>, session: &mut Session, follows: Option<&SessionId>) {
     session.ended_at = None;
     session.end_reason = None;
     session.seen_at = write.at();
     session.home = write.store().home_of_sessions().map(str::to_owned);
-    write.tell_session(EventKind::SessionResumed, session);
-    write.changes.sessions.push(session.clone());
+    write.resume_session(session, follows);
 }
 
-/// Makes a session that follows the parent, or else the last one of the same project and agent. A parent that
-/// nobody began is begun, for its agent to be known later.
+/// Begins a session that nobody began by name.
 async fn fresh(
     write: &mut Write<'_>,
     id: &SessionId,
     project: &Project,
     agent: &str,
+) -> Result<Session, ServiceError> {
+    let session = beginning(write, id, project, agent);
+    begin(write, session, None).await
+}
+
+/// Begins a session, which follows the parent, or else the last one of the same project and agent. A parent that
+/// nobody began is begun, for its agent to be known later.
+async fn begin(
+    write: &mut Write<'_>,
+    mut session: Session,
     parent: Option<&SessionId>,
 ) -> Result<Session, ServiceError> {
     const LOOK_BACK: usize = 20;
-    let follows = match parent.filter(|parent| *parent != id) {
+    session.follows = match parent.filter(|parent| **parent != session.id) {
         Some(parent) => {
             if write.store().session(parent).await?.is_none() {
-                begin(write, parent, project, "", None);
+                begin_unknown(write, parent, &session.project);
             }
             Some(parent.clone())
         }
         None => write
             .store()
-            .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
+            .latest_sessions(Some(&session.project), Timestamp::MAX, LOOK_BACK)
             .await?
             .into_iter()
-            .find(|session| session.agent == agent && session.id != *id)
-            .map(|session| session.id),
+            .find(|other| other.agent == session.agent && other.id != session.id)
+            .map(|other| other.id),
     };
-    Ok(begin(write, id, project, agent, follows))
+    write.start_session(&session, session.follows.as_ref());
+    Ok(session)
 }
 
-fn begin(
-    write: &mut Write<'_>,
-    id: &SessionId,
-    project: &Project,
-    agent: &str,
-    follows: Option<SessionId>,
-) -> Session {
+/// Begins a session of which nothing is known but that another one names it as its parent.
+fn begin_unknown(write: &mut Write<'_>, id: &SessionId, project: &Project) {
+    let session = beginning(write, id, project, "");
+    write.start_session(&session, None);
+}
+
+/// A session that begins now.
+fn beginning(write: &Write<'_>, id: &SessionId, project: &Project, agent: &str) -> Session {
     let at = write.at();
-    let session = Session {
+    Session {
         id: id.clone(),
         project: project.clone(),
         agent: agent.to_owned(),
@@ -460,16 +463,10 @@ fn begin(
         ended_at: None,
         end_reason: None,
         summary: None,
-        follows: follows.clone(),
+        follows: None,
         home: write.store().home_of_sessions().map(str::to_owned),
         version: 0,
-    };
-    if let Some(earlier) = follows {
-        write.changes.follows.push((id.clone(), earlier, at));
     }
-    write.tell_session(EventKind::SessionStarted, &session);
-    write.changes.sessions.push(session.clone());
-    session
 }
 
 /// The topic key of a session's summary, which makes a second summary a revision of the first.

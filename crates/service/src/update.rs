@@ -1,7 +1,7 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
 use super::{Caller, Service, ServiceError, fields, session::carry_summary};
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
 use cerebro_store::{Decision, Write};
 
 /// Which fields an update changes; `None` leaves one as it is.
@@ -184,9 +184,6 @@ impl Service {
             return Ok((old, false));
         }
         topic_is_free(write, &wanted).await?;
-        if wanted.project != old.project {
-            write.changes.moved.push((wanted.id, wanted.project.clone()));
-        }
         self.ensure_session(write, session, &caller.project, caller).await?;
         let memory = self.revise(write, old, |memory| {
             *memory = wanted;
@@ -273,19 +270,13 @@ async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), Service
     }
 }
 
-fn put(write: &mut Write<'_>, kind: EventKind, session: &SessionId, memory: Memory) -> (Memory, bool) {
-    write.tell(kind, &memory, Some(session));
-    write.changes.memories.push(memory.clone());
-    (memory, true)
-}
-
 fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Memory, bool) {
     if !memory.is_live() {
         return (memory, false);
     }
     memory.deleted_at = Some(write.at());
-    write.changes.void_jobs.push(memory.id);
-    put(write, EventKind::MemoryDeleted, session, memory)
+    write.delete_memory(&memory, session);
+    (memory, true)
 }
 
 fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Memory, bool) {
@@ -299,9 +290,8 @@ fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Mem
     memory.tags.clear();
     memory.topic_key = None;
     memory.pinned = false;
-    write.changes.purged.push(memory.id);
-    write.changes.void_jobs.push(memory.id);
-    put(write, EventKind::MemoryPurged, session, memory)
+    write.purge_memory(&memory, session);
+    (memory, true)
 }
 
 async fn restore(
@@ -317,8 +307,8 @@ async fn restore(
     }
     topic_is_free(write, &memory).await?;
     memory.deleted_at = None;
-    write.changes.jobs.push((memory.id, memory.revision));
-    Ok(put(write, EventKind::MemoryRestored, session, memory))
+    write.restore_memory(&memory, session);
+    Ok((memory, true))
 }
 
 fn pin(
@@ -332,6 +322,6 @@ fn pin(
         return Ok((memory, false));
     }
     memory.pinned = pinned;
-    let kind = if pinned { EventKind::MemoryPinned } else { EventKind::MemoryUnpinned };
-    Ok(put(write, kind, session, memory))
+    write.pin_memory(&memory, session);
+    Ok((memory, true))
 }

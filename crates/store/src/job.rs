@@ -3,6 +3,9 @@
 //! None of this takes the writer. Leases are taken, renewed and ended by conditional updates, so several
 //! processes may work on one queue.
 
+mod changes;
+
+pub(super) use changes::JobChanges;
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{

@@ -6,26 +6,32 @@
 
 mod attempts;
 mod browse;
+mod changes;
 mod dump;
+mod edge;
 mod error;
 mod examine;
 mod foreign;
 mod identity;
 mod job;
+mod memory;
 mod migrate;
 mod overview;
 mod peers;
+mod prompt;
 mod read;
 mod relation;
+mod revision;
 mod row;
+mod session;
 mod space;
 mod statement;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod transaction;
 mod vector;
-mod write;
 
 use std::path::Path;
 
@@ -44,8 +50,8 @@ pub use read::{Counts, Edge, Near, ProjectCount, Table};
 pub use relation::{Provenance, StoredRelation};
 use surrealdb::types::Variables;
 pub use topic::Topic;
+pub use transaction::{Committed, Decision, Write};
 pub use vector::{ModelState, StoredModel, StoredVector};
-pub use write::{Committed, Decision, Happened, Write};
 
 use cerebro_core::domain::Timestamp;
 
@@ -66,7 +72,7 @@ pub struct Store {
     writer: String,
     /// Tells this process from another one of the same name: a home that was copied.
     lease: String,
-    position: tokio::sync::Mutex<write::Position>,
+    position: tokio::sync::Mutex<transaction::Position>,
     /// Held by whoever changes vectors, so that the order of the changes is known.
     vectors: tokio::sync::Mutex<()>,
     follower: Follower,
@@ -120,7 +126,7 @@ impl Store {
             id,
             writer,
             lease: secret(),
-            position: tokio::sync::Mutex::new(write::Position::unknown()),
+            position: tokio::sync::Mutex::new(transaction::Position::unknown()),
             vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,

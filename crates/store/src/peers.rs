@@ -17,7 +17,7 @@ use super::{
     read::{Vars, last_of, one, take},
     row::{EventRow, parse, signed},
     statement::{self, Statement},
-    write::Position,
+    transaction::Position,
 };
 use cerebro_core::domain::{
     Event, Memory, MemoryId,

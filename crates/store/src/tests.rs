@@ -5,9 +5,7 @@ use std::{future::Future, path::Path, time::Duration};
 use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
-use cerebro_core::domain::{
-    EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
-};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp};
 
 /// SurrealDB needs deeper stacks than a test's thread has.
 pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
@@ -75,11 +73,9 @@ pub(super) async fn change(store: &Store, changes: impl Fn(&mut Write<'_>) + Syn
 }
 
 pub(super) async fn put(store: &Store, memory: Memory) -> Result<(), StoreError> {
-    change(store, |write| {
-        write.tell(EventKind::MemoryCreated, &memory, None);
-        write.changes.memories.push(memory.clone());
-    })
-    .await
+    // Without a job for the worker.
+    let session = SessionId::parse("test").unwrap();
+    change(store, |write| write.repeat_memory(&memory, &session)).await
 }
 
 #[test]
@@ -106,10 +102,7 @@ fn a_dry_run_decides_and_leaves_no_trace() {
     run(async {
         let store = open(dir.path()).await;
         let memory = memory(None);
-        let decision = Blindly(|write: &mut Write<'_>| {
-            write.tell(EventKind::MemoryCreated, &memory, None);
-            write.changes.memories.push(memory.clone());
-        });
+        let decision = Blindly(|write: &mut Write<'_>| write.create_memory(&memory));
         store.dry_run(&decision).await.unwrap();
         assert_eq!(store.memory(&memory.id).await.unwrap(), None);
         assert_eq!(store.events_after("local", 0, 10).await.unwrap(), []);
@@ -163,8 +156,7 @@ pub(super) fn session(id: &str) -> Session {
 async fn put_sessions(store: &Store, sessions: Vec<Session>) -> Result<(), StoreError> {
     change(store, |write| {
         for session in &sessions {
-            write.tell_session(EventKind::SessionStarted, session);
-            write.changes.sessions.push(session.clone());
+            write.start_session(session, None);
         }
     })
     .await
@@ -261,11 +253,8 @@ fn an_edge_needs_both_ends() {
     run(async {
         let store = open(dir.path()).await;
         let refused = change(&store, |write| {
-            let memory = memory(None);
-            let at = write.at();
-            write.changes.created_in.push((memory.id, SessionId::parse("nowhere").unwrap(), at));
-            write.tell(EventKind::MemoryCreated, &memory, None);
-            write.changes.memories.push(memory);
+            let session = Some(SessionId::parse("nowhere").unwrap());
+            write.create_memory(&Memory { session, ..memory(None) });
         })
         .await;
         assert!(matches!(refused, Err(StoreError::Engine(EngineError::Query { .. }))), "{refused:?}");

@@ -7,6 +7,7 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Engine, Store, StoreError,
+    changes::{CommitScript, Part},
     read::{Vars, one, take},
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
@@ -120,6 +121,39 @@ impl StoredModel {
             .replace("{table}", &self.table)
             .replace("{dimension}", &self.dimension.to_string())
             .replace("{model}", &model)
+    }
+}
+
+/// What a commit changes in the tables of all models.
+#[derive(Default)]
+pub(super) struct VectorChanges {
+    /// Memories that are no longer live.
+    pub gone: Vec<MemoryId>,
+    /// Memories that belong to another project now.
+    pub moved: Vec<(MemoryId, Project)>,
+}
+
+impl VectorChanges {
+    /// Whether any vectors go or move.
+    pub fn has_any(&self) -> bool {
+        !self.gone.is_empty() || !self.moved.is_empty()
+    }
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Move {
+    memory: RecordId,
+    project: String,
+}
+
+impl Part for VectorChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_GONE_VECTORS, "gone", &self.gone, memory_record);
+        commit.add(statement::COMMIT_MOVED_VECTORS, "moved", &self.moved, |(memory, project)| Move {
+            memory: memory_record(memory),
+            project: project.as_str().to_owned(),
+        });
     }
 }
 
@@ -325,7 +359,7 @@ mod tests {
         JobKind,
         tests::{change, memory, open, run},
     };
-    use cerebro_core::domain::{EventKind, Memory, Timestamp};
+    use cerebro_core::domain::{Memory, SessionId, Timestamp};
 
     const DIMENSION: usize = 48;
     const K: usize = 10;
@@ -363,13 +397,10 @@ mod tests {
         let written = change(store, |write| {
             for memory in &memories {
                 if memory.is_live() {
-                    write.tell(EventKind::MemoryUpdated, memory, None);
-                    write.changes.jobs.push((memory.id, memory.revision));
+                    write.create_memory(memory);
                 } else {
-                    write.tell(EventKind::MemoryDeleted, memory, None);
-                    write.changes.void_jobs.push(memory.id);
+                    write.delete_memory(memory, &SessionId::parse("test").unwrap());
                 }
-                write.changes.memories.push(memory.clone());
             }
         });
         written.await.unwrap();

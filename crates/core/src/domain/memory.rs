@@ -148,6 +148,25 @@ pub struct Revision {
     pub at: Timestamp,
 }
 
+impl From<Memory> for Revision {
+    fn from(memory: Memory) -> Self {
+        Self {
+            memory: memory.id,
+            revision: memory.revision,
+            project: memory.project,
+            scope: memory.scope,
+            kind: memory.kind,
+            title: memory.title,
+            content: memory.content,
+            topic_key: memory.topic_key,
+            tags: memory.tags,
+            agent: memory.agent,
+            session: memory.session,
+            at: memory.updated_at,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,15 +7,10 @@ use crate::{
     ModelState,
     tests::{change, memory, open, put, run},
 };
-use cerebro_core::domain::{EventKind, Memory};
+use cerebro_core::domain::{Memory, SessionId};
 
 async fn save(store: &Store, memory: &Memory) {
-    let saved = change(store, |write| {
-        write.tell(EventKind::MemoryCreated, memory, None);
-        write.changes.jobs.push((memory.id, memory.revision));
-        write.changes.memories.push(memory.clone());
-    });
-    saved.await.unwrap();
+    change(store, |write| write.create_memory(memory)).await.unwrap();
 }
 
 fn later(seconds: u64) -> Timestamp {
@@ -202,21 +197,12 @@ fn vectors_go_and_move_with_their_memories() {
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
         let other = Project::parse("other").unwrap();
         let moved = Memory { version: 1, project: other.clone(), ..stays.clone() };
-        let done = change(&store, |write| {
-            write.tell(EventKind::ProjectMerged, &moved, None);
-            write.changes.memories.push(moved.clone());
-            write.changes.moved.push((moved.id, moved.project.clone()));
-        });
-        done.await.unwrap();
+        change(&store, |write| write.merge_memory(&moved)).await.unwrap();
         assert_eq!(places(&store, &model, &other).await, [(stays.id, 0)]);
         goes.version = 1;
         goes.deleted_at = Some(Timestamp::now());
-        let done = change(&store, |write| {
-            write.tell(EventKind::MemoryDeleted, &goes, None);
-            write.changes.void_jobs.push(goes.id);
-            write.changes.memories.push(goes.clone());
-        });
-        done.await.unwrap();
+        let session = SessionId::parse("test").unwrap();
+        change(&store, |write| write.delete_memory(&goes, &session)).await.unwrap();
         assert!(places(&store, &model, &goes.project).await.is_empty());
         let near = store.nearest_vectors(&model, None, &[1.0; 3]).await.unwrap();
         assert_eq!(near.len(), 1, "the graph forgets too");

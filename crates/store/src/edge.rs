@@ -1,0 +1,75 @@
+//! Edges that have nothing but a time: from a memory to the sessions that wrote it, and from a session to the one
+//! it continues.
+
+use super::{
+    StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    row::{EdgeRow, datetime, edge_id, memory_record, session_record},
+    statement,
+};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
+
+/// What changes in the tables of these edges. An edge that is there already stays as it is.
+#[derive(Default)]
+pub(super) struct EdgeChanges {
+    /// Memories, the sessions that wrote them, and when.
+    pub created_in: Vec<(MemoryId, SessionId, Timestamp)>,
+    /// Sessions, those that they continue, and since when.
+    pub follows: Vec<(SessionId, SessionId, Timestamp)>,
+}
+
+impl Part for EdgeChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_CREATED_IN, "created_in", &self.created_in, |(memory, session, at)| {
+            EdgeRow {
+                id: edge_id("CREATED_IN", memory.as_str(), session.as_str()),
+                from: memory_record(memory),
+                to: session_record(session),
+                at: datetime(*at),
+            }
+        });
+        commit.add(statement::COMMIT_FOLLOWS, "follows", &self.follows, |(later, earlier, at)| EdgeRow {
+            id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
+            from: session_record(later),
+            to: session_record(earlier),
+            at: datetime(*at),
+        });
+    }
+}
+
+impl Write<'_> {
+    /// That a session wrote a memory comes from an export.
+    pub fn import_writing(&mut self, memory: &Memory, session: SessionId, at: Timestamp) {
+        let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, memory, Some(&session)));
+        tables.edges.created_in.push((memory.id, session, at));
+    }
+
+    /// That a session continues another comes from an export.
+    pub fn import_following(&mut self, later: SessionId, earlier: SessionId, at: Timestamp) {
+        let happened = Happened {
+            kind: EventKind::SessionImported,
+            memory: None,
+            session: Some(later.clone()),
+            project: None,
+        };
+        self.tell(happened).edges.follows.push((later, earlier, at));
+    }
+
+    /// Whether it will be known that a session wrote a memory when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn is_written_in(&self, memory: &MemoryId, session: &SessionId) -> Result<bool, StoreError> {
+        let here = self.tables().edges.created_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, session));
+        Ok(here || self.store().written_at(memory, session).await?.is_some())
+    }
+
+    /// Whether it will be known that a session continues another when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
+        let here = self.tables().edges.follows.iter().any(|edge| (&edge.0, &edge.1) == (later, earlier));
+        Ok(here || self.store().follows(later, earlier).await?)
+    }
+}

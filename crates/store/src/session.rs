@@ -1,0 +1,103 @@
+//! Sessions: what may happen to one, and what changes with it.
+
+use super::{
+    StoreError, Write,
+    changes::{CommitScript, Happened, Part, Tables},
+    row::{Guarded, SessionRow, session_record, signed},
+    statement,
+};
+use cerebro_core::domain::{EventKind, Session, SessionId};
+
+/// What changes in the table of sessions.
+#[derive(Default)]
+pub(super) struct SessionChanges {
+    /// Whole rows; `version` is the one that was read, 0 for a session that is new. Of one that is here twice, the last
+    /// counts.
+    pub put: Vec<Session>,
+}
+
+impl Part for SessionChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        let (begun, gone_on): (Vec<&Session>, Vec<&Session>) =
+            last_of_each(&self.put).into_iter().partition(|session| session.version == 0);
+        commit.add(statement::COMMIT_NEW_SESSIONS, "new_sessions", &begun, |session| {
+            SessionRow::first(session)
+        });
+        commit.add(statement::COMMIT_SESSIONS, "sessions", &gone_on, |session| Guarded {
+            id: session_record(&session.id),
+            expect: signed(session.version),
+            row: SessionRow::next(session),
+        });
+    }
+}
+
+/// Each session once, as it was changed last: a decision may come back to one.
+fn last_of_each(sessions: &[Session]) -> Vec<&Session> {
+    let is_last =
+        |(at, session): &(usize, &Session)| !sessions[at + 1..].iter().any(|later| later.id == session.id);
+    sessions.iter().enumerate().filter(is_last).map(|(_, session)| session).collect()
+}
+
+/// What may happen to a session.
+impl Write<'_> {
+    /// It begins, or more of its beginning is known. `follows` is the session that it is now known to continue.
+    pub fn start_session(&mut self, session: &Session, follows: Option<&SessionId>) {
+        self.put_following(EventKind::SessionStarted, session, follows);
+    }
+
+    /// It had ended and goes on. `follows` is the session that it is now known to continue.
+    pub fn resume_session(&mut self, session: &Session, follows: Option<&SessionId>) {
+        self.put_following(EventKind::SessionResumed, session, follows);
+    }
+
+    /// It ends.
+    pub fn end_session(&mut self, session: &Session) {
+        self.put_session(EventKind::SessionEnded, session);
+    }
+
+    /// It has another summary, or none any more.
+    pub fn summarise_session(&mut self, session: &Session) {
+        self.put_session(EventKind::SessionSummarised, session);
+    }
+
+    /// It belongs to another project, since its own was merged into that.
+    pub fn merge_session(&mut self, session: &Session) {
+        self.put_session(EventKind::ProjectMerged, session);
+    }
+
+    /// It comes from an export; its edges have lines of their own.
+    pub fn import_session(&mut self, session: &Session) {
+        self.put_session(EventKind::SessionImported, session);
+    }
+
+    fn put_following(&mut self, kind: EventKind, session: &Session, follows: Option<&SessionId>) {
+        let at = self.at();
+        let tables = self.put_session(kind, session);
+        if let Some(earlier) = follows {
+            tables.edges.follows.push((session.id.clone(), earlier.clone(), at));
+        }
+    }
+
+    /// What every one of these does: the event, and the row.
+    fn put_session(&mut self, kind: EventKind, session: &Session) -> &mut Tables {
+        let tables = self.tell(Happened::to_session(kind, session));
+        tables.sessions.put.push(session.clone());
+        tables
+    }
+
+    /// A session as this changes it so far, if it does.
+    pub fn changed_session(&self, id: &SessionId) -> Option<&Session> {
+        self.tables().sessions.put.iter().rfind(|session| session.id == *id)
+    }
+
+    /// A session as it will be when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+        match self.changed_session(id) {
+            Some(session) => Ok(Some(session.clone())),
+            None => self.store().session(id).await,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Transactions: one at a time, in order; each reads, decides, and commits its changes with their events.
+
+use std::future::Future;
+
+use tokio::sync::MutexGuard;
+
+use super::{
+    Store, StoreError,
+    attempts::Attempts,
+    changes::{Changes, Happened, Tables},
+};
+use cerebro_core::domain::{Event, Memory, Timestamp};
+
+/// What was committed, for those who follow the log.
+#[derive(Debug)]
+pub struct Committed {
+    /// The events, with their numbers.
+    pub events: Vec<Event>,
+    /// The memories that were put, as they are now.
+    pub memories: Vec<Memory>,
+}
+
+/// The writer's place in the log.
+pub(super) struct Position {
+    /// The number of the last event, unless a failed commit left it in doubt.
+    pub seq: Option<u64>,
+    /// The last moment that was handed out.
+    pub at: Timestamp,
+    /// The number of the last event that followers heard of, once one is known.
+    pub told: Option<u64>,
+}
+
+impl Position {
+    /// Before the log was looked at.
+    pub(super) fn unknown() -> Self {
+        Self { seq: None, at: Timestamp::UNIX_EPOCH, told: None }
+    }
+}
+
+/// The exclusive right to write, from the reads of a decision to its commit.
+///
+/// It has a method for each thing that may happen, beside the table that it happens in: a change cannot be made
+/// without its event, nor one half of it without the other.
+pub struct Write<'store> {
+    store: &'store Store,
+    position: MutexGuard<'store, Position>,
+    seq: u64,
+    at: Timestamp,
+    changes: Changes,
+}
+
+/// A use case's transaction: it reads what it must know, decides, and leaves what changes in the [`Write`].
+///
+/// It may be asked more than once, each time about another state: so it changes nothing but the `Write`.
+pub trait Decision: Sync {
+    /// What the caller gets to know once the changes are on disk.
+    type Output: Send;
+    /// Why it was decided not to change anything.
+    type Error: From<StoreError> + Send;
+
+    /// Decides on the state that `write` shows.
+    fn decide(&self, write: &mut Write<'_>)
+    -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
+}
+
+impl Store {
+    /// Makes a decision and commits what it changes. When the state that it read is no longer the present
+    /// one, it is made again, a bounded number of times.
+    ///
+    /// Dropping the future between the two leaves nothing behind; while the commit is under way its
+    /// outcome is open, so callers that may be cancelled run this in a task of its own.
+    ///
+    /// # Errors
+    /// What the decision returned, or [`StoreError`].
+    pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
+        let mut attempts = Attempts::default();
+        loop {
+            let mut write = self.begin().await?;
+            // Boxed, so that the callers' futures stay small.
+            let output = Box::pin(decision.decide(&mut write)).await?;
+            match write.commit().await {
+                Ok(()) => return Ok(output),
+                Err(error) if error.is_retryable() => attempts.again().await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Makes a decision on the present state and changes nothing.
+    ///
+    /// # Errors
+    /// What the decision returned, or [`StoreError`].
+    pub async fn dry_run<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
+        let mut write = self.begin().await?;
+        Box::pin(decision.decide(&mut write)).await
+    }
+
+    async fn begin(&self) -> Result<Write<'_>, StoreError> {
+        self.check_space()?;
+        let mut position = self.position.lock().await;
+        let seq = self.settle(&mut position).await?;
+        let at = after(position.at, (self.clock)());
+        Ok(Write { store: self, position, seq, at, changes: Changes::default() })
+    }
+}
+
+/// The present moment in whole microseconds, but after the last one that was handed out: so a clock that
+/// stands still or goes back cannot put a later save before an earlier one.
+fn after(last: Timestamp, now: Timestamp) -> Timestamp {
+    let micros = now.as_microsecond().max(last.as_microsecond() + 1);
+    Timestamp::from_microsecond(micros).unwrap_or(last)
+}
+
+impl Write<'_> {
+    /// The store, for the reads of the decision.
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+
+    /// The moment of this write.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Notes what happened, and gives access to what changes by it: for the files of the tables, whose methods
+    /// use cases call.
+    pub(super) fn tell(&mut self, happened: Happened) -> &mut Tables {
+        self.changes.tell(happened)
+    }
+
+    /// What changes so far.
+    pub(super) fn tables(&self) -> &Tables {
+        self.changes.tables()
+    }
+
+    async fn commit(mut self) -> Result<(), StoreError> {
+        let changes = std::mem::take(&mut self.changes);
+        if changes.events().is_empty() {
+            // So nothing changes either.
+            return Ok(());
+        }
+        let events = self.number(changes.events());
+        let (script, vars) = changes.script(self.at, &events);
+        // Followers hear of vectors that go or move in the order of the commits that did it.
+        let touches_vectors = changes.tables().vectors.has_any();
+        let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
+        // Until the commit is known to have succeeded, the log's end is in doubt.
+        self.position.seq = None;
+        if let Err(error) = self.store.engine()?.script("commit", &script, vars).await {
+            self.store.resolve(error.into(), &events).await?;
+        }
+        self.position.seq = events.last().map(|event| event.seq);
+        self.position.told = self.position.seq;
+        self.position.at = self.at;
+        // Followers hear of commits in their order, because this still holds the writer.
+        self.store.announce(&Committed { events, memories: changes.into_memories() });
+        Ok(())
+    }
+
+    fn number(&self, happened: &[Happened]) -> Vec<Event> {
+        (self.seq + 1..)
+            .zip(happened)
+            .map(|(seq, happened)| Event {
+                writer: self.store.writer.clone(),
+                seq,
+                at: self.at,
+                kind: happened.kind,
+                memory: happened.memory,
+                session: happened.session.clone(),
+                project: happened.project.clone(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_rise_when_the_clock_stands_still_or_goes_back() {
+        let last = Timestamp::from_microsecond(1_000).unwrap();
+        for now in [0, 999, 1_000] {
+            let now = Timestamp::from_microsecond(now).unwrap();
+            assert_eq!(after(last, now).as_microsecond(), 1_001);
+        }
+        let now = Timestamp::from_nanosecond(5_000_999).unwrap();
+        assert_eq!(after(last, now).as_nanosecond(), 5_000_000);
+    }
+}
