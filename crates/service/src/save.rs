@@ -8,6 +8,7 @@ use cerebro_core::domain::{
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
+use cerebro_search::lexical::Index;
 use cerebro_store::{Decision, Write};
 
 /// Most recent twins that a decision looks at.
@@ -93,8 +94,17 @@ pub(super) struct Written {
     pub outcome: SaveOutcome,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
-    /// Memories that may nearly be the same.
-    near: Vec<MemoryId>,
+}
+
+/// A draft, and what is found out about it before the writer is taken.
+struct Prepared {
+    draft: Draft,
+    shingles: Shingles,
+    title_key: u64,
+    /// Memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
+    near: Option<Vec<MemoryId>>,
+    /// How far the index had heard, at least, when it was asked.
+    heard: u64,
 }
 
 /// The answer to a save. It means durable.
@@ -126,44 +136,41 @@ impl Service {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let draft = draft(caller, &project, request)?;
         let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
+        let mut prepared = self.prepare(draft).await;
+        let draft = &prepared.draft;
         // Thought of while the disk is waited for.
-        let suggesting = async { draft.topic_key.is_none().then(|| suggest(&draft)) };
-        let decision = SaveDraft { service: self, caller, draft: &draft };
+        let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
+        let decision = SaveDraft { service: self, caller, prepared: &prepared };
         let (written, suggested_topic_key) = tokio::join!(self.store().transact(&decision), suggesting);
-        let Written { memory, outcome, replaced, near } = written?;
+        let (Written { memory, outcome, replaced }, is_alone) = written?;
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
-        let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
-        let similar = self.similar_to(&memory, &near).await?;
+        let mut similar = Vec::new();
+        if outcome == SaveOutcome::Created {
+            if !is_alone {
+                // Others saved something since the index was asked, and it knows that by now.
+                prepared.near = self.near(&prepared.draft, &prepared.shingles, prepared.title_key).await;
+            }
+            similar = self.similar_to(&memory.id, &prepared).await?;
+        }
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
         Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
     }
 
-    /// Decides and writes a draft; a session that it begins is one of `home`.
+    /// Decides and writes a draft of which `twins` are the live ones that were saved lately; a session that it begins is
+    /// one of `home`.
     pub(super) async fn put_draft(
         &self,
         write: &mut Write<'_>,
         caller: &Caller,
         draft: &Draft,
+        twins: Vec<Memory>,
         home: &Project,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
             Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
             None => None,
         };
-        let near = self.near(draft);
-        // A twin has the draft's title, and then the index names it.
-        let twins = match (&holder, &near) {
-            (Some(_), _) => Vec::new(),
-            // What others saved this moment the index may not have heard of.
-            (None, Some(ids)) if ids.is_empty() && !write.store().is_shared() => Vec::new(),
-            (None, _) => {
-                let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
-                let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
-                write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?
-            }
-        };
-        let near = near.unwrap_or_default();
-        let written = |memory, outcome, replaced| Ok(Written { memory, outcome, replaced, near });
+        let written = |memory, outcome, replaced| Ok(Written { memory, outcome, replaced });
         let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
         match hygiene::decide(draft, &standing) {
             hygiene::Decision::Unchanged { id } => {
@@ -214,15 +221,25 @@ impl Service {
         memory
     }
 
+    /// Finds out what does not need the writer.
+    async fn prepare(&self, draft: Draft) -> Prepared {
+        // Before the index answers: what it is told meanwhile does not count as heard.
+        let heard = self.store().announced();
+        let shingles = Shingles::of(&draft.content);
+        let title_key = hygiene::title_key(&draft.title);
+        let near = self.near(&draft, &shingles, title_key).await;
+        Prepared { draft, shingles, title_key, near, heard }
+    }
+
     /// The memories that may nearly be the draft, or have its title; `None` when the index cannot tell.
     #[tracing::instrument(level = "debug", skip_all)]
-    fn near(&self, draft: &Draft) -> Option<Vec<MemoryId>> {
+    async fn near(&self, draft: &Draft, shingles: &Shingles, title_key: u64) -> Option<Vec<MemoryId>> {
         if !self.index_is_current() {
             return None;
         }
-        let keys = hygiene::near_keys(&Shingles::of(&draft.content));
-        let title = hygiene::title_key(&draft.title);
-        match self.index().near(&draft.project, draft.scope, &keys, title, CANDIDATES_MAX) {
+        let (keys, project, scope) = (hygiene::near_keys(shingles), draft.project.clone(), draft.scope);
+        let near = move |index: &Index| index.near(&project, scope, &keys, title_key, CANDIDATES_MAX);
+        match self.ask_once(near).await {
             Ok(ids) => Some(ids.into_iter().map(MemoryId::from).collect()),
             Err(error) => {
                 tracing::warn!(%error, "the lexical index could not name similar memories");
@@ -231,23 +248,41 @@ impl Service {
         }
     }
 
-    /// Those of the candidates that nearly say the same as a memory, or have its title; the nearest first.
+    /// The live memories that a draft may repeat.
+    async fn twins(&self, write: &Write<'_>, prepared: &Prepared) -> Result<Vec<Memory>, ServiceError> {
+        let Prepared { draft, near, heard, .. } = prepared;
+        // A live memory with the draft's topic key is its holder, and no twin beside it.
+        if draft.topic_key.is_some() {
+            return Ok(Vec::new());
+        }
+        // A twin has the draft's title, and then the index names it; unless it was saved since the index was asked, or
+        // by another home.
+        let is_alone = *heard == write.last_seq() && !write.store().is_shared();
+        if is_alone && near.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let window = jiff::SignedDuration::try_from(self.settings().dedup_window).unwrap_or_default();
+        let since = write.at().checked_sub(window).unwrap_or(Timestamp::MIN);
+        Ok(write.store().twins(&draft.identity(), &draft.content, since, TWINS_MAX).await?)
+    }
+
+    /// Those of the memories that the index named which nearly say the same as a draft, or have its title; the nearest
+    /// first. `id` is what the draft became.
     #[tracing::instrument(name = "similar", level = "debug", skip_all)]
-    async fn similar_to(
-        &self,
-        memory: &Memory,
-        candidates: &[MemoryId],
-    ) -> Result<Vec<Similar>, ServiceError> {
+    async fn similar_to(&self, id: &MemoryId, prepared: &Prepared) -> Result<Vec<Similar>, ServiceError> {
+        let Prepared { shingles, title_key, near: Some(candidates), .. } = prepared else {
+            return Ok(Vec::new());
+        };
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
-        let (shingles, title) = (Shingles::of(&memory.content), hygiene::title_key(&memory.title));
         let found = self.store().memories_by_id(candidates).await?;
-        let others = found.into_iter().filter(|other| other.is_live() && other.id != memory.id);
+        let others = found.into_iter().filter(|other| other.is_live() && other.id != *id);
         let mut near: Vec<(f64, Memory)> = others
             .filter_map(|other| {
-                let jaccard = hygiene::jaccard(&shingles, &Shingles::of(&other.content));
-                let is_near = jaccard >= SIMILAR_JACCARD_MIN || hygiene::title_key(&other.title) == title;
+                let jaccard = hygiene::jaccard(shingles, &Shingles::of(&other.content));
+                let is_near =
+                    jaccard >= SIMILAR_JACCARD_MIN || hygiene::title_key(&other.title) == *title_key;
                 is_near.then_some((jaccard, other))
             })
             .collect();
@@ -266,16 +301,20 @@ impl Service {
 struct SaveDraft<'a> {
     service: &'a Service,
     caller: &'a Caller,
-    draft: &'a Draft,
+    prepared: &'a Prepared,
 }
 
 impl Decision for SaveDraft<'_> {
-    type Output = Written;
+    /// What became of it, and whether this process committed nothing since the index was asked.
+    type Output = (Written, bool);
     type Error = ServiceError;
 
-    async fn decide(&self, write: &mut Write<'_>) -> Result<Written, ServiceError> {
-        let Self { service, caller, draft } = *self;
-        service.put_draft(write, caller, draft, &caller.project).await
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Written, bool), ServiceError> {
+        let Self { service, caller, prepared } = *self;
+        let is_alone = prepared.heard == write.last_seq();
+        let twins = service.twins(write, prepared).await?;
+        let written = service.put_draft(write, caller, &prepared.draft, twins, &caller.project).await?;
+        Ok((written, is_alone))
     }
 }
 

@@ -140,7 +140,8 @@ impl Service {
             });
             return done(memory.id, SaveOutcome::Updated);
         }
-        let written = self.put_draft(write, caller, &draft, &project).await?;
+        // Whoever has its topic key is what it repeats.
+        let written = self.put_draft(write, caller, &draft, Vec::new(), &project).await?;
         done(written.memory.id, written.outcome)
     }
 

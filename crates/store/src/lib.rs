@@ -73,6 +73,8 @@ pub struct Store {
     /// Tells this process from another one of the same name: a home that was copied.
     lease: String,
     position: tokio::sync::Mutex<transaction::Position>,
+    /// The number of the last event of this writer that the follower heard of.
+    announced: std::sync::atomic::AtomicU64,
     /// Held by whoever changes vectors, so that the order of the changes is known.
     vectors: tokio::sync::Mutex<()>,
     follower: Follower,
@@ -127,6 +129,7 @@ impl Store {
             writer,
             lease: secret(),
             position: tokio::sync::Mutex::new(transaction::Position::unknown()),
+            announced: 0.into(),
             vectors: tokio::sync::Mutex::new(()),
             follower,
             clock,
@@ -225,8 +228,17 @@ impl Store {
         self.is_shared().then_some(self.writer.as_str())
     }
 
+    /// The number of the last event of this process that the follower has taken in; 0 before the first write since the
+    /// store was opened. While it is a [`Write::last_seq`], the follower knows all that this process ever committed.
+    pub fn announced(&self) -> u64 {
+        self.announced.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
     fn announce(&self, committed: &Committed) {
         (self.follower)(committed);
+        if let Some(last) = committed.events.iter().rfind(|event| event.writer == self.writer) {
+            self.announced.store(last.seq, std::sync::atomic::Ordering::SeqCst);
+        }
     }
 }
 

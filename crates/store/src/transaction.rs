@@ -117,6 +117,11 @@ impl Write<'_> {
         self.store
     }
 
+    /// The number of the last event before this write; none comes in between.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
     /// The moment of this write.
     pub fn at(&self) -> Timestamp {
         self.at
