@@ -1,13 +1,29 @@
 //! Edges that have nothing but a time: from a memory to the sessions that wrote it, and from a session to the one
 //! it continues.
 
+use surrealdb::types::RecordId;
+
 use super::{
-    StoreError, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    row::{EdgeRow, datetime, edge_id, memory_record, session_record},
+    read::{Page, Table, Vars, take},
+    row::{EdgeRow, RawEdge, datetime, edge_id, memory_record, session_record, timestamp},
     statement,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
+
+/// An edge that has nothing but a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// Which relation.
+    pub table: Table,
+    /// The id it leaves from.
+    pub from: String,
+    /// The id it goes to.
+    pub to: String,
+    /// When it was drawn.
+    pub at: Timestamp,
+}
 
 /// What changes in the tables of these edges. An edge that is there already stays as it is.
 #[derive(Default)]
@@ -71,5 +87,40 @@ impl Write<'_> {
     pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
         let here = self.tables().edges.follows.iter().any(|edge| (&edge.0, &edge.1) == (later, earlier));
         Ok(here || self.store().follows(later, earlier).await?)
+    }
+}
+
+impl Store {
+    /// Whether a session continues another.
+    pub async fn follows(&self, later: &SessionId, earlier: &SessionId) -> Result<bool, StoreError> {
+        let edge = edge_id("FOLLOWS", later.as_str(), earlier.as_str());
+        Ok(self.edge_time(edge).await?.is_some())
+    }
+
+    /// When a session first wrote a memory, if it did.
+    pub async fn written_at(
+        &self,
+        memory: &MemoryId,
+        session: &SessionId,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        self.edge_time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
+    }
+
+    async fn edge_time(&self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {
+        let mut results = self.engine()?.run(statement::EDGE_TIME, Vars::new().with("edge", edge).0).await?;
+        let at: Vec<surrealdb::types::Datetime> = take("edge", &mut results, 0)?;
+        Ok(at.first().copied().map(timestamp))
+    }
+
+    /// A page of all edges of a relation in order of id.
+    pub async fn page_of_edges(
+        &self,
+        table: Table,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Edge>, StoreError> {
+        let rows: Page<RawEdge> = self.page::<EdgeRow, _>(table, after, limit).await?;
+        let edge = |RawEdge { from, to, at }| Edge { table, from, to, at };
+        Ok(rows.into_iter().map(|(key, row)| (key, edge(row))).collect())
     }
 }

@@ -7,9 +7,11 @@
 mod attempts;
 mod browse;
 mod changes;
+mod counts;
 mod dump;
 mod edge;
 mod error;
+mod event;
 mod examine;
 mod foreign;
 mod identity;
@@ -40,13 +42,16 @@ use cerebro_engine::Engine;
 pub use cerebro_engine::{
     Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Visitor, script, secret,
 };
+pub use counts::{Counts, ProjectCount};
 pub use dump::RowCounts;
+pub use edge::Edge;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
+pub use memory::Near;
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{Hearing, News, Places};
-pub use read::{Counts, Edge, Near, ProjectCount, Table};
+pub use read::Table;
 pub use relation::{Provenance, StoredRelation};
 use surrealdb::types::Variables;
 pub use topic::Topic;

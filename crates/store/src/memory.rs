@@ -1,14 +1,33 @@
-//! Memories: what may happen to one, and what changes with it.
+//! Memories: what is asked about them, what may happen to one, and what changes with it.
 
-use std::num::NonZeroU32;
+use std::{collections::BTreeMap, num::NonZeroU32};
+
+use surrealdb::types::{RecordId, SurrealValue, Value};
 
 use super::{
-    StoreError, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part, Tables},
-    row::{Guarded, MemoryRow, memory_record, signed},
-    statement,
+    read::{Page, Table, Vars, one, take},
+    row::{Guarded, MemoryRow, memory_id, memory_record, parse, session_record, signed, timestamp},
+    statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
+
+/// Most pages that are read to find live memories of a session among deleted ones.
+const DELETED_PAGES_MAX: usize = 20;
+
+/// A memory related to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Near {
+    /// The neighbour.
+    pub id: MemoryId,
+    /// Its title.
+    pub title: String,
+    /// The kind of the relation.
+    pub kind: String,
+    /// Its strength, up to 1.
+    pub weight: f64,
+}
 
 /// What changes in the table of memories.
 #[derive(Default)]
@@ -166,4 +185,232 @@ impl Tables {
         self.jobs.void.push(memory);
         self.vectors.gone.push(memory);
     }
+}
+
+impl Store {
+    /// A memory, deleted or not.
+    pub async fn memory(&self, id: &MemoryId) -> Result<Option<Memory>, StoreError> {
+        Ok(one(self.memories_by_id(std::slice::from_ref(id)).await?))
+    }
+
+    /// Those of the memories that exist, in no particular order.
+    pub async fn memories_by_id(&self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
+        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+        self.memories(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
+    }
+
+    /// Ids and titles of memories whose id begins with `prefix`, which is part of a valid id.
+    pub async fn memories_by_prefix(
+        &self,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(MemoryId, String)>, StoreError> {
+        let vars = Vars::new()
+            .with("from", RecordId::new("memory", prefix))
+            // `~` sorts behind every character of an id.
+            .with("beyond", RecordId::new("memory", format!("{prefix}~")))
+            .limit(limit);
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Named {
+            id: RecordId,
+            title: String,
+        }
+        let mut results = self.engine()?.run(statement::MEMORY_BY_PREFIX, vars.0).await?;
+        let named: Vec<Named> = take("memory", &mut results, 0)?;
+        named.into_iter().map(|row| Ok((memory_id("memory", row.id)?, row.title))).collect()
+    }
+
+    /// Live memories of one identity seen since a moment, newest first.
+    pub async fn twins(
+        &self,
+        identity: &str,
+        content: &str,
+        since: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("identity", identity).with("trimmed", content.trim());
+        self.memories(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
+    }
+
+    /// Live memories of a project (of all, when `None`) written last before a moment, newest first.
+    pub async fn recent(
+        &self,
+        project: Option<&Project>,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().at("before", before).limit(limit);
+        match project {
+            Some(project) => {
+                self.memories(statement::MEMORY_RECENT, vars.with("project", project.as_str())).await
+            }
+            None => self.memories(statement::MEMORY_RECENT_EVERYWHERE, vars).await,
+        }
+    }
+
+    /// Deleted memories of a project that can be restored, newest first.
+    pub async fn deleted(
+        &self,
+        project: &Project,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
+        self.memories(statement::MEMORY_DELETED, vars).await
+    }
+
+    /// Memories of a project that are not live, tombstones too.
+    pub async fn gone(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).limit(limit);
+        self.memories(statement::MEMORY_GONE, vars).await
+    }
+
+    /// The live memories of a project made before a moment, nearest first.
+    pub async fn made_before(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        self.memories(statement::MEMORY_BEFORE, vars).await
+    }
+
+    /// The live memories of a project made after a moment, nearest first.
+    pub async fn made_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        self.memories(statement::MEMORY_SINCE, vars).await
+    }
+
+    /// The live memories that a session wrote before (`forward` false) or after a moment, nearest first,
+    /// with the moment of their writing.
+    pub async fn written_in(
+        &self,
+        session: &SessionId,
+        mut at: Timestamp,
+        forward: bool,
+        limit: usize,
+    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
+        let mut found = Vec::new();
+        // Deleted ones are left out here: as a condition of the statement they would cost its index order.
+        // A session of deleted memories only would be read through, so the pages have a bound.
+        for _ in 0..DELETED_PAGES_MAX {
+            let page = self.page_of_session(session, at, forward, limit).await?;
+            let is_last = page.len() < limit;
+            at = page.last().map_or(at, |(_, at)| *at);
+            found.extend(page.into_iter().filter(|(memory, _)| memory.is_live()));
+            if is_last || found.len() >= limit {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn page_of_session(
+        &self,
+        session: &SessionId,
+        at: Timestamp,
+        forward: bool,
+        limit: usize,
+    ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
+        let statement =
+            if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
+        // The memories in one read of their own: fetched through the edges, each takes a tenth of a millisecond.
+        let moments = moments(self.rows("CREATED_IN", statement, vars).await?)?;
+        if moments.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<MemoryId> = moments.iter().map(|(id, _)| *id).collect();
+        let mut memories: BTreeMap<MemoryId, Memory> =
+            self.memories_by_id(&ids).await?.into_iter().map(|memory| (memory.id, memory)).collect();
+        Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
+    }
+
+    /// A memory, deleted or not, with its live neighbours from either end of an edge; at most `limit` of
+    /// them, the strongest first.
+    pub async fn observation(
+        &self,
+        id: &MemoryId,
+        limit: usize,
+    ) -> Result<Option<(Memory, Vec<Near>)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Relation {
+            #[surreal(rename = "in")]
+            from: RecordId,
+            #[surreal(rename = "out")]
+            to: RecordId,
+            kind: String,
+            weight: f64,
+        }
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Edges {
+            relates_to: Vec<Relation>,
+            related_from: Vec<Relation>,
+        }
+        let vars = Vars::new().with("ids", vec![memory_record(id)]);
+        let Some(row) = one(self.rows("memory", statement::OBSERVATION, vars).await?) else {
+            return Ok(None);
+        };
+        let edges = Edges::from_value(row.clone())
+            .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
+        let Some(memory) = one(parse::<MemoryRow, Memory>("memory", vec![row])?) else { return Ok(None) };
+
+        let forth = edges.relates_to.into_iter().map(|edge| (edge.to, edge.kind, edge.weight));
+        let back = edges.related_from.into_iter().map(|edge| (edge.from, edge.kind, edge.weight));
+        let mut found = forth
+            .chain(back)
+            .map(|(id, kind, weight)| Ok((memory_id("RELATES_TO", id)?, kind, weight)))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        found.truncate(limit);
+        if found.is_empty() {
+            return Ok(Some((memory, Vec::new())));
+        }
+        let ids: Vec<MemoryId> = found.iter().map(|(id, ..)| *id).collect();
+        let live = self.memories_by_id(&ids).await?;
+        let near = found.into_iter().filter_map(|(id, kind, weight)| {
+            let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
+            Some(Near { id, title: neighbour.title.clone(), kind, weight })
+        });
+        Ok(Some((memory, near.collect())))
+    }
+
+    /// A page of all memories in order of id, deleted ones too.
+    pub async fn page_of_memories(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Memory>, StoreError> {
+        self.page::<MemoryRow, _>(Table::Memory, after, limit).await
+    }
+
+    pub(super) async fn memories(&self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {
+        parse::<MemoryRow, _>("memory", self.rows("memory", statement, vars).await?)
+    }
+}
+
+/// The memories that edges leave, with the moments of the edges.
+pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
+    #[derive(SurrealValue)]
+    #[surreal(crate = "surrealdb::types")]
+    struct Written {
+        memory: RecordId,
+        at: surrealdb::types::Datetime,
+    }
+    let read = |edge| {
+        let edge = Written::from_value(edge)
+            .map_err(|error| StoreError::Row { table: "CREATED_IN", reason: error.to_string() })?;
+        Ok((memory_id("CREATED_IN", edge.memory)?, timestamp(edge.at)))
+    };
+    edges.into_iter().map(read).collect()
 }

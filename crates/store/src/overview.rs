@@ -9,7 +9,8 @@ use surrealdb::types::{SurrealValue, Value};
 
 use super::{
     Store, StoreError,
-    read::{Vars, moments, one, take},
+    memory::moments,
+    read::{Vars, one, take},
     row::{MemoryRow, PromptRow, SessionRow, memory_record, parse, pin_slot, session_record},
     statement::{self, Statement},
 };

@@ -14,7 +14,8 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Committed, EngineError, Store, StoreError,
-    read::{Vars, last_of, one, take},
+    event::last_of,
+    read::{Vars, one, take},
     row::{EventRow, parse, signed},
     statement::{self, Statement},
     transaction::Position,

@@ -1,12 +1,13 @@
-//! Prompts: what may happen to one.
+//! Prompts: what is asked about them, and what may happen to one.
 
 use super::{
-    StoreError, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    row::{PromptRow, Put, prompt_record},
-    statement,
+    read::{Page, Table, Vars, one},
+    row::{PromptRow, Put, parse, prompt_record, session_record},
+    statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Prompt, PromptId};
+use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
 
 /// What changes in the table of prompts.
 #[derive(Default)]
@@ -52,5 +53,73 @@ impl Write<'_> {
     pub async fn has_prompt(&self, id: &PromptId) -> Result<bool, StoreError> {
         let here = self.tables().prompts.put.iter().any(|prompt| prompt.id == *id);
         Ok(here || self.store().prompt(id).await?.is_some())
+    }
+}
+
+impl Store {
+    /// A prompt.
+    pub async fn prompt(&self, id: &PromptId) -> Result<Option<Prompt>, StoreError> {
+        let vars = Vars::new().with("ids", vec![prompt_record(id)]);
+        Ok(one(self.prompts(statement::PROMPT_GET, vars).await?))
+    }
+
+    /// The prompts of a project given last before a moment, newest first.
+    pub async fn latest_prompts(
+        &self,
+        project: &Project,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
+        self.prompts(statement::PROMPT_LATEST, vars).await
+    }
+
+    /// The prompts of a session given before (`forward` false) or after a moment, nearest first.
+    pub async fn prompts_in(
+        &self,
+        session: &SessionId,
+        at: Timestamp,
+        forward: bool,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
+        let statement =
+            if forward { statement::PROMPT_SESSION_SINCE } else { statement::PROMPT_SESSION_BEFORE };
+        self.prompts(statement, vars).await
+    }
+
+    /// The prompts of a project given after a moment, oldest first.
+    pub async fn prompts_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        self.prompts(statement::PROMPT_SINCE, vars).await
+    }
+
+    /// A prompt of a session with this content, given since a moment.
+    pub async fn same_prompt(
+        &self,
+        session: &SessionId,
+        content: &str,
+        since: Timestamp,
+    ) -> Result<Option<Prompt>, StoreError> {
+        let vars = Vars::new().with("sid", session_record(session)).with("content", content);
+        Ok(one(self.prompts(statement::PROMPT_SAME, vars.at("since", since)).await?))
+    }
+
+    /// A page of all prompts in order of id.
+    pub async fn page_of_prompts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Prompt>, StoreError> {
+        self.page::<PromptRow, _>(Table::Prompt, after, limit).await
+    }
+
+    async fn prompts(&self, statement: Statement, vars: Vars) -> Result<Vec<Prompt>, StoreError> {
+        parse::<PromptRow, _>("prompt", self.rows("prompt", statement, vars).await?)
     }
 }

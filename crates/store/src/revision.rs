@@ -3,9 +3,10 @@
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
-    StoreError, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    row::{RevisionRow, memory_record},
+    read::{Page, Table, Vars, one},
+    row::{RevisionRow, memory_record, parse},
     statement,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision};
@@ -51,5 +52,34 @@ impl Write<'_> {
         let here = |other: &Revision| (other.memory, other.revision) == (*memory, number);
         Ok(self.tables().revisions.put.iter().any(here)
             || self.store().revision(memory, number).await?.is_some())
+    }
+}
+
+impl Store {
+    /// One earlier revision of a memory.
+    pub async fn revision(&self, memory: &MemoryId, number: u32) -> Result<Option<Revision>, StoreError> {
+        Ok(one(self.revisions(memory, number.saturating_add(1), 1).await?)
+            .filter(|found| found.revision == number))
+    }
+
+    /// Earlier revisions of a memory below a number, newest first.
+    pub async fn revisions(
+        &self,
+        memory: &MemoryId,
+        before: u32,
+        limit: usize,
+    ) -> Result<Vec<Revision>, StoreError> {
+        let vars =
+            Vars::new().with("memory", memory_record(memory)).with("before", i64::from(before)).limit(limit);
+        parse::<RevisionRow, _>("revision", self.rows("revision", statement::REVISION_LIST, vars).await?)
+    }
+
+    /// A page of all revisions in order of id.
+    pub async fn page_of_revisions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Revision>, StoreError> {
+        self.page::<RevisionRow, _>(Table::Revision, after, limit).await
     }
 }

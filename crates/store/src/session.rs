@@ -1,12 +1,13 @@
-//! Sessions: what may happen to one, and what changes with it.
+//! Sessions: what is asked about them, what may happen to one, and what changes with it.
 
 use super::{
-    StoreError, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part, Tables},
-    row::{Guarded, SessionRow, session_record, signed},
-    statement,
+    read::{Page, Table, Vars, one},
+    row::{Guarded, SessionRow, parse, session_record, signed},
+    statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Session, SessionId};
+use cerebro_core::domain::{EventKind, Project, Session, SessionId, Timestamp};
 
 /// What changes in the table of sessions.
 #[derive(Default)]
@@ -99,5 +100,63 @@ impl Write<'_> {
             Some(session) => Ok(Some(session.clone())),
             None => self.store().session(id).await,
         }
+    }
+}
+
+impl Store {
+    /// A session.
+    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+        let vars = Vars::new().with("ids", vec![session_record(id)]);
+        Ok(one(self.sessions(statement::SESSION_GET, vars).await?))
+    }
+
+    /// The sessions of a project (of all, when `None`) begun last before a moment, newest first.
+    pub async fn latest_sessions(
+        &self,
+        project: Option<&Project>,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Session>, StoreError> {
+        let vars = Vars::new().at("before", before).limit(limit);
+        match project {
+            Some(project) => {
+                self.sessions(statement::SESSION_LATEST, vars.with("project", project.as_str())).await
+            }
+            None => self.sessions(statement::SESSION_LATEST_EVERYWHERE, vars).await,
+        }
+    }
+
+    /// Sessions that nobody has ended, but for those that some other homes have.
+    pub async fn live_sessions(&self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
+        let vars = Vars::new().with("others", others.to_vec()).limit(limit);
+        self.sessions(statement::SESSION_LIVE, vars).await
+    }
+
+    /// The sessions of a project begun after a moment, oldest first.
+    pub async fn sessions_since(
+        &self,
+        project: &Project,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Session>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).at("at", at).limit(limit);
+        self.sessions(statement::SESSION_SINCE, vars).await
+    }
+
+    /// A page of all sessions in order of id.
+    pub async fn page_of_sessions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Session>, StoreError> {
+        self.page::<SessionRow, _>(Table::Session, after, limit).await
+    }
+
+    pub(super) async fn sessions(
+        &self,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<Vec<Session>, StoreError> {
+        parse::<SessionRow, _>("session", self.rows("session", statement, vars).await?)
     }
 }

@@ -1,0 +1,96 @@
+//! How much there is, of a project or of all.
+
+use std::collections::BTreeMap;
+
+use surrealdb::types::{SurrealValue, Variables};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, take},
+    row::timestamp,
+    statement,
+};
+use cerebro_core::domain::{Project, Timestamp};
+
+/// How many rows of each kind there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub struct Counts {
+    /// Live memories.
+    pub memories: i64,
+    /// Deleted ones, tombstones included.
+    pub deleted: i64,
+    /// Sessions.
+    pub sessions: i64,
+    /// Prompts.
+    pub prompts: i64,
+    /// Edges from a memory to a session, in all projects.
+    pub created_in: i64,
+    /// Edges between memories, in all projects.
+    pub relates_to: i64,
+    /// Edges between sessions, in all projects.
+    pub follows: i64,
+    /// Work that waits, in all projects.
+    pub jobs: i64,
+    /// Work that was given up, in all projects.
+    pub dead_jobs: i64,
+}
+
+/// What a project holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectCount {
+    /// Live memories.
+    pub memories: i64,
+    /// Sessions.
+    pub sessions: i64,
+    /// Prompts.
+    pub prompts: i64,
+    /// When something was last written, if a memory or session says so.
+    pub last_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// Counts rows, of one project or of all.
+    pub async fn counts(&self, project: Option<&Project>) -> Result<Counts, StoreError> {
+        let mut results = match project {
+            Some(project) => {
+                let vars = Vars::new().with("project", project.as_str());
+                self.engine()?.run(statement::COUNTS_OF, vars.0).await?
+            }
+            None => self.engine()?.run(statement::COUNTS, Variables::new()).await?,
+        };
+        let counts: Option<Counts> = results
+            .take(0)
+            .map_err(|error| StoreError::Row { table: "counts", reason: error.to_string() })?;
+        Ok(counts.unwrap_or_default())
+    }
+
+    /// Every project that holds anything.
+    pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            project: String,
+            #[surreal(default)]
+            memories: i64,
+            #[surreal(default)]
+            sessions: i64,
+            #[surreal(default)]
+            prompts: i64,
+            last_at: Option<surrealdb::types::Datetime>,
+        }
+        let mut results = self.engine()?.run(statement::PROJECT_LIST, Variables::new()).await?;
+        let mut projects: BTreeMap<Project, ProjectCount> = BTreeMap::new();
+        for index in 0..3 {
+            for row in take::<Row>("memory", &mut results, index)? {
+                let Some(project) = Project::parse(&row.project) else { continue };
+                let count = projects.entry(project).or_default();
+                count.memories += row.memories;
+                count.sessions += row.sessions;
+                count.prompts += row.prompts;
+                count.last_at = count.last_at.max(row.last_at.map(timestamp));
+            }
+        }
+        Ok(projects)
+    }
+}
