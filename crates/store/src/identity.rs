@@ -7,8 +7,8 @@ use surrealdb::types::Variables;
 
 use super::{
     Engine, EngineError, StoreError,
-    attempts::Attempts,
     read::{Vars, one, take},
+    retry::Attempts,
     secret, statement,
 };
 

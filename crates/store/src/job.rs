@@ -9,11 +9,10 @@ pub(super) use changes::JobChanges;
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
-    EngineError, Store, StoreError, StoredModel,
-    attempts::Attempts,
+    Store, StoreError, StoredModel,
     read::{Vars, one, take},
     row::{JobRow, datetime, memory_id, memory_record, timestamp},
-    statement::{self, Statement},
+    statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Timestamp};
 
@@ -153,21 +152,6 @@ fn small(count: i64) -> u32 {
 }
 
 impl Store {
-    /// Runs a statement that may meet others on the same rows, a bounded number of times.
-    pub(super) async fn insist(
-        &self,
-        statement: Statement,
-        vars: Vars,
-    ) -> Result<surrealdb::IndexedResults, StoreError> {
-        let mut attempts = Attempts::default();
-        loop {
-            match self.engine()?.run(statement, vars.0.clone()).await {
-                Err(EngineError::Conflict) => attempts.again().await?,
-                done => return Ok(done?),
-            }
-        }
-    }
-
     /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that work
     /// that ends the process is given up one day too.
     pub async fn claim_jobs(
@@ -185,7 +169,7 @@ impl Store {
             .at("now", self.now())
             .at("until", until)
             .with("kind", kind.as_str());
-        let mut results = self.insist(statement::JOB_CLAIM, vars).await?;
+        let mut results = self.retry_on_conflict(statement::JOB_CLAIM, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
         rows.into_iter()
             .map(|row| {
@@ -237,7 +221,7 @@ impl Store {
             .with("puts", puts);
         self.check_space()?;
         let _order = self.vectors.lock().await;
-        let mut results = self.insist(statement::JOB_FINISH, vars).await?;
+        let mut results = self.retry_on_conflict(statement::JOB_FINISH, vars).await?;
         let held: Vec<Option<String>> = take("job", &mut results, 0)?;
         let Some(project) = one(held).flatten() else { return Ok(false) };
         told(&Project::parse(&project).unwrap_or_else(Project::none));
@@ -250,7 +234,7 @@ impl Store {
             .with("owner", owner)
             .with("claim", job.claim)
             .with("job", job.kind.record(&job.memory));
-        self.insist(statement::JOB_END, vars).await.map(drop)
+        self.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
     }
 
     /// Notes that a job failed: it is tried again at a moment, or given up when there is none.
@@ -301,19 +285,19 @@ impl Store {
             .at("due", due)
             .with("error", reason)
             .with("forgive", forgive);
-        self.insist(statement::JOB_PUT_BACK, vars).await.map(drop)
+        self.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
     }
 
     /// Lengthens all leases of an owner.
     pub async fn renew_jobs(&self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
         let vars = Vars::new().with("owner", owner).at("until", until);
-        self.insist(statement::JOB_RENEW, vars).await.map(drop)
+        self.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
     }
 
     /// Queues again what earlier processes of this writer had leased when they ended.
     pub async fn orphaned_jobs(&self) -> Result<(), StoreError> {
         let vars = Vars::new().with("writer", format!("{}/", self.writer)).at("now", self.now());
-        self.insist(statement::JOB_ORPHANS, vars).await.map(drop)
+        self.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
     }
 
     /// How much work there is.
@@ -370,7 +354,8 @@ impl Store {
 
     /// Revives what was given up; says how many.
     pub async fn retry_jobs(&self) -> Result<usize, StoreError> {
-        let mut results = self.insist(statement::JOB_RETRY, Vars::new().at("now", self.now())).await?;
+        let mut results =
+            self.retry_on_conflict(statement::JOB_RETRY, Vars::new().at("now", self.now())).await?;
         let rows: Vec<surrealdb::types::Value> = take("job", &mut results, 0)?;
         Ok(rows.len())
     }
@@ -387,7 +372,7 @@ impl Store {
             due_at: datetime(self.now()),
             queued_at: None,
         };
-        self.insist(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+        self.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
     }
 
     /// Looks at a page of memories after an id and queues the live ones that have no vectors of their
@@ -432,7 +417,7 @@ impl Store {
             .collect();
         let count = jobs.len();
         if count > 0 {
-            self.insist(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
+            self.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await?;
         }
         Ok((Some(last), count))
     }

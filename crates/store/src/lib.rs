@@ -4,7 +4,6 @@
 //! writer of this process from the reads of a decision to its commit, and commits everything with the
 //! events that tell it. Whoever follows the log is called after each commit, in order.
 
-mod attempts;
 mod browse;
 mod changes;
 mod counts;
@@ -12,9 +11,9 @@ mod dump;
 mod edge;
 mod error;
 mod event;
-mod examine;
 mod foreign;
 mod identity;
+mod integrity;
 mod job;
 mod memory;
 mod migrate;
@@ -23,6 +22,7 @@ mod peers;
 mod prompt;
 mod read;
 mod relation;
+mod retry;
 mod revision;
 mod row;
 mod session;
@@ -46,7 +46,7 @@ pub use counts::{Counts, ProjectCount};
 pub use dump::RowCounts;
 pub use edge::Edge;
 pub use error::StoreError;
-pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
+pub use integrity::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
 pub use memory::Near;
 pub use overview::{Overview, OverviewLimits, Side};

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use surrealdb::types::{SurrealValue, Value, Variables};
 
-use super::{Engine, StoreError, attempts::Attempts, statement};
+use super::{Engine, StoreError, retry::Attempts, statement};
 
 struct Migration {
     version: u32,

@@ -227,9 +227,9 @@ impl Store {
         }
         let id = RecordId::new("writer", self.writer.as_str());
         let vars = Vars::new().with("id", id).with("lease", self.lease.as_str());
-        let mut results = self.insist(statement::WRITER_ATTEND, vars).await?;
+        let mut results = self.retry_on_conflict(statement::WRITER_ATTEND, vars).await?;
         let before = take::<Option<Before>>("writer", &mut results, 0)?;
-        self.insist(statement::WRITER_RETIRE, Vars::new()).await?;
+        self.retry_on_conflict(statement::WRITER_RETIRE, Vars::new()).await?;
         Ok(one(before).flatten().map(|before| before.lease))
     }
 

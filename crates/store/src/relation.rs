@@ -106,7 +106,7 @@ impl Store {
             .with("revision", i64::from(revision))
             .with("method", by.method)
             .with("relations", relations.iter().map(row).collect::<Vec<Row>>());
-        let mut results = self.insist(statement::RELATION_PUT, vars).await?;
+        let mut results = self.retry_on_conflict(statement::RELATION_PUT, vars).await?;
         let put: Option<bool> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "RELATES_TO", reason: error.to_string() })?;
@@ -175,7 +175,7 @@ impl Store {
         let vars = Vars::new()
             .with("memory", memory_record(memory))
             .with("entities", entities.iter().map(row).collect::<Vec<EntityRow>>());
-        self.insist(statement::ENTITY_PUT, vars).await?;
+        self.retry_on_conflict(statement::ENTITY_PUT, vars).await?;
         Ok(())
     }
 }

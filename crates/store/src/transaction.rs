@@ -6,8 +6,8 @@ use tokio::sync::MutexGuard;
 
 use super::{
     Store, StoreError,
-    attempts::Attempts,
     changes::{Changes, Happened, Tables},
+    retry::Attempts,
 };
 use cerebro_core::domain::{Event, Memory, Timestamp};
 

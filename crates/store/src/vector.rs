@@ -189,7 +189,7 @@ impl Store {
             state: state.to_owned(),
             at: datetime(self.now()),
         };
-        self.insist(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
+        self.retry_on_conflict(statement::MODEL_PUT, Vars::new().with("id", model.record()).with("row", row))
             .await
             .map(drop)
     }
@@ -197,7 +197,7 @@ impl Store {
     /// Lets searches ask this model and no other from now on. The other's vectors are still there.
     pub async fn activate_model(&self, model: &StoredModel) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", model.record()).at("now", self.now());
-        self.insist(statement::MODEL_SWITCH, vars).await.map(drop)
+        self.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
     }
 
     /// Takes a model and its vectors away.
@@ -319,7 +319,7 @@ impl Store {
             tokens: count(spent.tokens),
             requests: count(spent.requests),
         };
-        self.insist(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
+        self.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
     }
 
     /// What was spent on a day with all models.
@@ -346,7 +346,7 @@ impl Store {
 
     /// Tells the worker to pause, or to go on; it holds over restarts.
     pub async fn pause_worker(&self, paused: bool) -> Result<(), StoreError> {
-        self.insist(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
+        self.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
     }
 }
 

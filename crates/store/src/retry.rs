@@ -1,10 +1,10 @@
-//! How often a write is made again that met another writer, and how long it waits before.
+//! Writing again what met another writer: how often, and how long to wait before.
 
 use std::time::Duration;
 
 use rand::Rng as _;
 
-use super::StoreError;
+use super::{EngineError, Store, StoreError, read::Vars, statement::Statement};
 use cerebro_core::domain::limits::{WRITE_ATTEMPTS_MAX, WRITE_PAUSE_MAX};
 use cerebro_core::pace;
 
@@ -38,6 +38,26 @@ impl Attempts {
 /// The longest wait before the attempt after the `made`th.
 fn longest(made: u32) -> Duration {
     pace::doubled(Duration::from_millis(1), made, WRITE_PAUSE_MAX)
+}
+
+impl Store {
+    /// Runs a statement, again while other writes meet it on the same rows.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] after [`WRITE_ATTEMPTS_MAX`]; a failing store.
+    pub(super) async fn retry_on_conflict(
+        &self,
+        statement: Statement,
+        vars: Vars,
+    ) -> Result<surrealdb::IndexedResults, StoreError> {
+        let mut attempts = Attempts::default();
+        loop {
+            match self.engine()?.run(statement, vars.0.clone()).await {
+                Err(EngineError::Conflict) => attempts.again().await?,
+                done => return Ok(done?),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
