@@ -122,6 +122,28 @@ fn the_same_new_memory_from_all_sides_is_stored_once() {
 }
 
 #[test]
+fn of_memories_with_one_title_saved_at_once_all_but_one_are_told_of_another() {
+    let home = Home::new();
+    let untold = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..6)
+            .map(|name| {
+                let home = &home;
+                scope.spawn(move || {
+                    let content =
+                        format!("Seen by agent {name}, who has its own words for it: {}.", word(name));
+                    let saved =
+                        home.agent().ok("mem_save", json!({"title": "One title", "content": content}));
+                    assert_eq!(saved["outcome"], "created", "{saved:?}");
+                    saved.list("similar").is_empty()
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).filter(|untold| *untold).count()
+    });
+    assert!(untold <= 1, "{untold} of them heard of no other");
+}
+
+#[test]
 fn a_hundred_megabytes_are_kept() {
     let home = Home::new();
     let mut agent = home.agent();

@@ -140,7 +140,7 @@ impl Service {
             });
             return done(memory.id, SaveOutcome::Updated);
         }
-        // Whoever has its topic key is what it repeats.
+        // A draft with a topic key can only repeat the one that holds it.
         let written = self.put_draft(write, caller, &draft, Vec::new(), &project).await?;
         done(written.memory.id, written.outcome)
     }
