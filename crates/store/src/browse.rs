@@ -4,7 +4,8 @@ use surrealdb::types::{Datetime, SurrealValue, Value, Variables};
 
 use super::{
     Store, StoreError,
-    row::{MemoryRow, datetime, parse, timestamp},
+    memory::MemoryRow,
+    row::{datetime, parse, timestamp},
     statement,
 };
 use cerebro_core::domain::{Kind, Memory, Project, Scope, Timestamp};

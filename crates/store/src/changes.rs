@@ -7,11 +7,11 @@ use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
     edge::EdgeChanges,
+    event::EventRow,
     job::JobChanges,
     memory::MemoryChanges,
     prompt::PromptChanges,
     revision::RevisionChanges,
-    row::EventRow,
     session::SessionChanges,
     statement::{self, Statement},
     vector::VectorChanges,

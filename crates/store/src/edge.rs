@@ -1,13 +1,13 @@
 //! Edges that have nothing but a time: from a memory to the sessions that wrote it, and from a session to the one
 //! it continues.
 
-use surrealdb::types::RecordId;
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, take},
-    row::{EdgeRow, RawEdge, datetime, edge_id, memory_record, session_record, timestamp},
+    row::{datetime, key, memory_record, session_record, timestamp},
     statement,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
@@ -23,6 +23,40 @@ pub struct Edge {
     pub to: String,
     /// When it was drawn.
     pub at: Timestamp,
+}
+
+/// The id of an edge follows from its ends, so that drawing it twice is drawing it once.
+pub(super) fn edge_id(table: &'static str, from: &str, to: &str) -> RecordId {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::new().chain_update(from).chain_update([0]).chain_update(to).finalize();
+    RecordId::new(table, cerebro_core::text::hex(&digest[..10]))
+}
+
+/// An edge as `INSERT RELATION` takes it.
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct EdgeRow {
+    pub id: RecordId,
+    #[surreal(rename = "in")]
+    pub from: RecordId,
+    #[surreal(rename = "out")]
+    pub to: RecordId,
+    pub at: Datetime,
+}
+
+/// The ends and time of an edge.
+pub(super) struct RawEdge {
+    pub from: String,
+    pub to: String,
+    pub at: Timestamp,
+}
+
+impl TryFrom<EdgeRow> for RawEdge {
+    type Error = StoreError;
+
+    fn try_from(row: EdgeRow) -> Result<Self, StoreError> {
+        Ok(Self { from: key("edge", row.from)?, to: key("edge", row.to)?, at: timestamp(row.at) })
+    }
 }
 
 /// What changes in the tables of these edges. An edge that is there already stays as it is.

@@ -1,14 +1,65 @@
 //! The event log.
 
-use surrealdb::{IndexedResults, types::SurrealValue};
+use surrealdb::{
+    IndexedResults,
+    types::{Datetime, RecordId, SurrealValue},
+};
 
 use super::{
     Store, StoreError,
     read::{Vars, one, take},
-    row::{EventRow, parse, signed, timestamp},
+    row::{
+        datetime, malformed, memory_id, memory_record, parse, project, session_id, session_record, signed,
+        timestamp, unsigned,
+    },
     statement,
 };
-use cerebro_core::domain::{Event, Timestamp};
+use cerebro_core::domain::{Event, EventKind, Timestamp};
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct EventRow {
+    id: RecordId,
+    writer: String,
+    seq: i64,
+    at: Datetime,
+    kind: String,
+    memory: Option<RecordId>,
+    session: Option<RecordId>,
+    project: Option<String>,
+}
+
+impl From<&Event> for EventRow {
+    fn from(event: &Event) -> Self {
+        Self {
+            id: RecordId::new("event", format!("{}-{:012}", event.writer, event.seq)),
+            writer: event.writer.clone(),
+            seq: signed(event.seq),
+            at: datetime(event.at),
+            kind: event.kind.as_str().to_owned(),
+            memory: event.memory.as_ref().map(memory_record),
+            session: event.session.as_ref().map(session_record),
+            project: event.project.as_ref().map(|project| project.as_str().to_owned()),
+        }
+    }
+}
+
+impl TryFrom<EventRow> for Event {
+    type Error = StoreError;
+
+    fn try_from(row: EventRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "event";
+        Ok(Self {
+            seq: unsigned(row.seq),
+            at: timestamp(row.at),
+            kind: EventKind::parse(&row.kind).ok_or_else(|| malformed(TABLE, "kind", &row.kind))?,
+            memory: row.memory.map(|id| memory_id(TABLE, id)).transpose()?,
+            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
+            project: row.project.map(|name| project(TABLE, &name)).transpose()?,
+            writer: row.writer,
+        })
+    }
+}
 
 impl Store {
     /// The events of a writer after a number, in order.

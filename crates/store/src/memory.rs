@@ -2,16 +2,20 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one, take},
-    row::{Guarded, MemoryRow, memory_id, memory_record, parse, session_record, signed, timestamp},
+    row::{
+        Guarded, datetime, kind, malformed, memory_id, memory_record, parse, project, scope, session_id,
+        session_record, signed, small, timestamp, unsigned,
+    },
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
+use cerebro_core::hygiene;
 
 /// Most pages that are read to find live memories of a session among deleted ones.
 const DELETED_PAGES_MAX: usize = 20;
@@ -27,6 +31,115 @@ pub struct Near {
     pub kind: String,
     /// Its strength, up to 1.
     pub weight: f64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct MemoryRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    project: String,
+    scope: String,
+    #[surreal(rename = "type")]
+    kind: String,
+    title: String,
+    content: String,
+    topic_key: Option<String>,
+    tags: Vec<String>,
+    agent: String,
+    session: Option<RecordId>,
+    revision: i64,
+    duplicate_count: i64,
+    pinned: bool,
+    live: bool,
+    purged: bool,
+    created_at: Datetime,
+    updated_at: Datetime,
+    last_seen_at: Datetime,
+    deleted_at: Option<Datetime>,
+    identity: String,
+    topic: Option<String>,
+    pin: Option<String>,
+    version: i64,
+}
+
+impl MemoryRow {
+    /// The row as the next write leaves it: one version on.
+    pub(super) fn next(memory: &Memory) -> Self {
+        let live = memory.is_live();
+        let topic = memory.topic_key.as_deref().filter(|_| live);
+        Self {
+            id: None,
+            project: memory.project.as_str().to_owned(),
+            scope: memory.scope.as_str().to_owned(),
+            kind: memory.kind.as_str().to_owned(),
+            title: memory.title.clone(),
+            content: memory.content.clone(),
+            topic_key: memory.topic_key.clone(),
+            tags: memory.tags.clone(),
+            agent: memory.agent.clone(),
+            session: memory.session.as_ref().map(session_record),
+            revision: i64::from(memory.revision),
+            duplicate_count: i64::from(memory.duplicate_count),
+            pinned: memory.pinned,
+            live,
+            purged: memory.purged,
+            created_at: datetime(memory.created_at),
+            updated_at: datetime(memory.updated_at),
+            last_seen_at: datetime(memory.last_seen_at),
+            deleted_at: memory.deleted_at.map(datetime),
+            identity: hygiene::identity(&memory.project, memory.scope, &memory.kind, &memory.title),
+            topic: topic.map(|key| topic_slot(&memory.project, memory.scope, key)),
+            pin: (memory.pinned && live).then(|| pin_slot(&memory.project)),
+            version: signed(memory.version) + 1,
+        }
+    }
+
+    /// The row with its id, as `INSERT` takes it.
+    pub(super) fn first(memory: &Memory) -> Self {
+        Self { id: Some(memory_record(&memory.id)), ..Self::next(memory) }
+    }
+}
+
+impl TryFrom<MemoryRow> for Memory {
+    type Error = StoreError;
+
+    fn try_from(row: MemoryRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "memory";
+        let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
+        Ok(Self {
+            id: memory_id(TABLE, id)?,
+            project: project(TABLE, &row.project)?,
+            scope: scope(TABLE, &row.scope)?,
+            kind: kind(TABLE, &row.kind)?,
+            title: row.title,
+            content: row.content,
+            topic_key: row.topic_key,
+            tags: row.tags,
+            agent: row.agent,
+            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
+            revision: small(row.revision),
+            duplicate_count: small(row.duplicate_count),
+            pinned: row.pinned,
+            created_at: timestamp(row.created_at),
+            updated_at: timestamp(row.updated_at),
+            last_seen_at: timestamp(row.last_seen_at),
+            deleted_at: row.deleted_at.map(timestamp),
+            purged: row.purged,
+            version: unsigned(row.version),
+        })
+    }
+}
+
+/// The value of `memory.topic`: one live memory at most holds it.
+pub(super) fn topic_slot(project: &Project, scope: Scope, topic_key: &str) -> String {
+    let project = if scope == Scope::Personal { "" } else { project.as_str() };
+    format!("{}\u{1f}{project}\u{1f}{topic_key}", scope.as_str())
+}
+
+/// The value of `memory.pin`, by which the pinned memories of a project are found.
+pub(super) fn pin_slot(project: &Project) -> String {
+    format!("pinned:{project}")
 }
 
 /// What changes in the table of memories.

@@ -9,9 +9,11 @@ use surrealdb::types::{SurrealValue, Value};
 
 use super::{
     Store, StoreError,
-    memory::moments,
+    memory::{MemoryRow, moments, pin_slot},
+    prompt::PromptRow,
     read::{Vars, one, take},
-    row::{MemoryRow, PromptRow, SessionRow, memory_record, parse, pin_slot, session_record},
+    row::{memory_record, parse, session_record},
+    session::SessionRow,
     statement::{self, Statement},
 };
 use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};

@@ -14,9 +14,9 @@ use surrealdb::types::{RecordId, SurrealValue, Variables};
 
 use super::{
     Committed, EngineError, Store, StoreError,
-    event::last_of,
+    event::{EventRow, last_of},
     read::{Vars, one, take},
-    row::{EventRow, parse, signed},
+    row::{parse, signed},
     statement::{self, Statement},
     transaction::Position,
 };

@@ -1,13 +1,62 @@
 //! Prompts: what is asked about them, and what may happen to one.
 
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
-    row::{PromptRow, Put, parse, prompt_record, session_record},
+    row::{
+        Put, datetime, key, malformed, parse, project, prompt_record, session_id, session_record, timestamp,
+    },
     statement::{self, Statement},
 };
 use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct PromptRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    session: RecordId,
+    project: String,
+    agent: String,
+    content: String,
+    created_at: Datetime,
+    last_seen_at: Datetime,
+}
+
+impl From<&Prompt> for PromptRow {
+    fn from(prompt: &Prompt) -> Self {
+        Self {
+            id: None,
+            session: session_record(&prompt.session),
+            project: prompt.project.as_str().to_owned(),
+            agent: prompt.agent.clone(),
+            content: prompt.content.clone(),
+            created_at: datetime(prompt.created_at),
+            last_seen_at: datetime(prompt.last_seen_at),
+        }
+    }
+}
+
+impl TryFrom<PromptRow> for Prompt {
+    type Error = StoreError;
+
+    fn try_from(row: PromptRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "prompt";
+        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        Ok(Self {
+            id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
+            session: session_id(TABLE, row.session)?,
+            project: project(TABLE, &row.project)?,
+            agent: row.agent,
+            content: row.content,
+            created_at: timestamp(row.created_at),
+            last_seen_at: timestamp(row.last_seen_at),
+        })
+    }
+}
 
 /// What changes in the table of prompts.
 #[derive(Default)]

@@ -1,15 +1,79 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
-    row::{RevisionRow, memory_record, parse},
+    row::{
+        datetime, kind, memory_id, memory_record, parse, project, scope, session_id, session_record, small,
+        timestamp,
+    },
     statement,
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision};
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct RevisionRow {
+    id: RecordId,
+    memory: RecordId,
+    revision: i64,
+    project: String,
+    scope: String,
+    #[surreal(rename = "type")]
+    kind: String,
+    title: String,
+    content: String,
+    topic_key: Option<String>,
+    tags: Vec<String>,
+    agent: String,
+    session: Option<RecordId>,
+    at: Datetime,
+}
+
+impl From<&Revision> for RevisionRow {
+    fn from(old: &Revision) -> Self {
+        Self {
+            id: RecordId::new("revision", format!("{}-{}", old.memory, old.revision)),
+            memory: memory_record(&old.memory),
+            revision: i64::from(old.revision),
+            project: old.project.as_str().to_owned(),
+            scope: old.scope.as_str().to_owned(),
+            kind: old.kind.as_str().to_owned(),
+            title: old.title.clone(),
+            content: old.content.clone(),
+            topic_key: old.topic_key.clone(),
+            tags: old.tags.clone(),
+            agent: old.agent.clone(),
+            session: old.session.as_ref().map(session_record),
+            at: datetime(old.at),
+        }
+    }
+}
+
+impl TryFrom<RevisionRow> for Revision {
+    type Error = StoreError;
+
+    fn try_from(row: RevisionRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "revision";
+        Ok(Self {
+            memory: memory_id(TABLE, row.memory)?,
+            revision: small(row.revision),
+            project: project(TABLE, &row.project)?,
+            scope: scope(TABLE, &row.scope)?,
+            kind: kind(TABLE, &row.kind)?,
+            title: row.title,
+            content: row.content,
+            topic_key: row.topic_key,
+            tags: row.tags,
+            agent: row.agent,
+            session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
+            at: timestamp(row.at),
+        })
+    }
+}
 
 /// What changes in the table of revisions.
 #[derive(Default)]

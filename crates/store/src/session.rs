@@ -1,13 +1,86 @@
 //! Sessions: what is asked about them, what may happen to one, and what changes with it.
 
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one},
-    row::{Guarded, SessionRow, parse, session_record, signed},
+    row::{
+        Guarded, datetime, malformed, parse, project, session_id, session_record, signed, timestamp, unsigned,
+    },
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Project, Session, SessionId, Timestamp};
+use cerebro_core::domain::{EndReason, EventKind, Project, Session, SessionId, Timestamp};
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct SessionRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    project: String,
+    agent: String,
+    directory: Option<String>,
+    started_at: Datetime,
+    seen_at: Datetime,
+    ended_at: Option<Datetime>,
+    end_reason: Option<String>,
+    live: bool,
+    summary: Option<String>,
+    follows: Option<RecordId>,
+    writer: Option<String>,
+    version: Option<i64>,
+}
+
+impl SessionRow {
+    /// The row with its id, as `INSERT` takes it.
+    pub(super) fn first(session: &Session) -> Self {
+        Self { id: Some(session_record(&session.id)), ..Self::next(session) }
+    }
+
+    /// The row as the next write leaves it: one version on.
+    pub(super) fn next(session: &Session) -> Self {
+        Self {
+            id: None,
+            project: session.project.as_str().to_owned(),
+            agent: session.agent.clone(),
+            directory: session.directory.clone(),
+            started_at: datetime(session.started_at),
+            seen_at: datetime(session.seen_at),
+            ended_at: session.ended_at.map(datetime),
+            end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
+            live: session.ended_at.is_none(),
+            summary: session.summary.clone(),
+            follows: session.follows.as_ref().map(session_record),
+            writer: session.home.clone(),
+            version: Some(signed(session.version) + 1),
+        }
+    }
+}
+
+impl TryFrom<SessionRow> for Session {
+    type Error = StoreError;
+
+    fn try_from(row: SessionRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "session";
+        let id = row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?;
+        Ok(Self {
+            id: session_id(TABLE, id)?,
+            project: project(TABLE, &row.project)?,
+            agent: row.agent,
+            directory: row.directory,
+            started_at: timestamp(row.started_at),
+            seen_at: timestamp(row.seen_at),
+            ended_at: row.ended_at.map(timestamp),
+            end_reason: row.end_reason.as_deref().and_then(EndReason::parse),
+            summary: row.summary,
+            follows: row.follows.map(|id| session_id(TABLE, id)).transpose()?,
+            home: row.writer,
+            // Older programs wrote none.
+            version: row.version.map_or(1, unsigned),
+        })
+    }
+}
 
 /// What changes in the table of sessions.
 #[derive(Default)]

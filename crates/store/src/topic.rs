@@ -4,8 +4,9 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError,
+    memory::topic_slot,
     read::{Vars, one, take},
-    row::{memory_id, timestamp, topic_slot},
+    row::{memory_id, timestamp},
     statement,
 };
 use cerebro_core::domain::{Memory, MemoryId, Project, Scope, Timestamp};
