@@ -114,6 +114,32 @@ fn a_dry_run_decides_and_leaves_no_trace() {
 }
 
 #[test]
+fn a_write_can_tell_whether_anything_was_committed_since_a_moment() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let seen = AtomicU64::new(u64::MAX);
+        let look = Blindly(|write: &mut Write<'_>| seen.store(write.last_seq(), Ordering::SeqCst));
+        for _ in 0..2 {
+            let before = store.announced();
+            store.dry_run(&look).await.unwrap();
+            assert_eq!(seen.load(Ordering::SeqCst), before);
+            put(&store, memory(None)).await.unwrap();
+            store.dry_run(&look).await.unwrap();
+            assert_eq!(seen.load(Ordering::SeqCst), before + 1);
+        }
+        store.close().await.unwrap();
+        // What an earlier process committed, this one's follower has not heard.
+        let store = open(dir.path()).await;
+        store.dry_run(&look).await.unwrap();
+        assert_eq!((store.announced(), seen.load(Ordering::SeqCst)), (0, 2));
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
 fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
