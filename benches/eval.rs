@@ -239,7 +239,7 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
             let arguments = json!({
                 "query": query, "project": scope, "limit": metrics::DEPTH, "without": without,
             });
-            let reply = operator.call("mem_search", arguments)?;
+            let reply = operator.call(cerebro_core::operation::Operation::Search, arguments)?;
             let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
             let ranking: Vec<String> =
                 hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect();

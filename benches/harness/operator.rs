@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use cerebro::daemon::client::{self, Autostart};
 use cerebro::daemon::hello::{Hello, Role};
 use cerebro::home::Home;
+use cerebro_core::operation::Operation;
 use serde_json::Value;
 
 /// Longest wait for one answer.
@@ -31,8 +32,8 @@ impl Operator {
         Ok(Self { runtime, client })
     }
 
-    /// Calls a tool that has no reason to refuse.
-    pub fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        self.runtime.block_on(self.client.call(tool, arguments)).with_context(|| tool.to_owned())
+    /// Calls an operation that has no reason to refuse.
+    pub fn call(&self, operation: Operation, arguments: Value) -> Result<Value> {
+        self.runtime.block_on(self.client.call(operation, arguments)).with_context(|| operation.to_string())
     }
 }

@@ -7,6 +7,7 @@ use crate::config::ConfigError;
 use crate::daemon::client::{CallError, ConnectError};
 use crate::home::HomeError;
 use crate::setup::SetupError;
+use cerebro_core::operation::Operation;
 use cerebro_models::provider::ProviderError;
 
 /// Whose fault it is; scripts tell it by the exit code.
@@ -162,26 +163,14 @@ impl From<CallError> for Error {
     }
 }
 
-/// The commands that do what an agent's tools do, by the tools' names. A name that begins with
-/// another comes before it.
-const COMMANDS: [(&str, &str); 12] = [
-    ("mem_get_observation", "`cerebro get`"),
-    ("mem_search", "`cerebro search`"),
-    ("mem_save_prompt", "`cerebro mcp`"),
-    ("mem_save", "`cerebro save`"),
-    ("mem_update", "`cerebro update`"),
-    ("mem_delete", "`cerebro delete`"),
-    ("mem_timeline", "`cerebro timeline`"),
-    ("mem_context", "`cerebro context`"),
-    ("mem_stats", "`cerebro stats`"),
-    ("mem_session_start", "`cerebro mcp`"),
-    ("mem_session_summary", "`cerebro mcp`"),
-    ("mem_session_end", "`cerebro mcp`"),
-];
-
 /// Says a tool's advice in terms of commands.
 fn for_people(message: &str) -> String {
-    COMMANDS.iter().fold(message.to_owned(), |text, (tool, command)| text.replace(tool, command))
+    let mut tools: Vec<Operation> = Operation::tools().collect();
+    // A name that begins with another is replaced before it.
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.name().len()));
+    tools.iter().fold(message.to_owned(), |text, tool| {
+        text.replace(tool.name(), &format!("`cerebro {}`", tool.command().unwrap_or("mcp")))
+    })
 }
 
 #[cfg(test)]

@@ -167,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn the_commands_that_operations_name_are_there() {
+        use cerebro_core::operation::Operation;
+
+        let tree = Cli::command();
+        for operation in Operation::ALL {
+            let Some(words) = operation.command() else { continue };
+            let mut command = &tree;
+            for word in words.split(' ') {
+                let found = command.find_subcommand(word);
+                command = found.unwrap_or_else(|| panic!("{operation}: no `cerebro {words}`"));
+            }
+        }
+    }
+
+    #[test]
     fn command_lines_are_understood() {
         for line in [
             "--home /x daemon run --detached",

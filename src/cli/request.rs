@@ -10,23 +10,24 @@ use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::Home;
 use cerebro_core::domain::MemoryId;
+use cerebro_core::operation::Operation;
 
 /// How long a call may take: the store may have to open first, and build its index.
 const CALL_MAX: Duration = Duration::from_secs(120);
 /// How long a call may take that moves everything of a project.
 const LONG_CALL_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// A tool's name and its arguments.
+/// An operation and its arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    tool: &'static str,
+    operation: Operation,
     arguments: Map<String, Value>,
 }
 
 impl Request {
     /// A call without arguments.
-    pub fn new(tool: &'static str) -> Self {
-        Self { tool, arguments: Map::new() }
+    pub fn new(operation: Operation) -> Self {
+        Self { operation, arguments: Map::new() }
     }
 
     /// Adds an argument; one that was not given (null, `false`, an empty list) is left out.
@@ -94,7 +95,7 @@ impl Daemon {
 
     async fn check_database(&self, wanted: Option<&str>) -> Result<()> {
         let Some(wanted) = wanted else { return Ok(()) };
-        let status = self.ask(Request::new("op_status")).await?;
+        let status = self.ask(Request::new(Operation::Status)).await?;
         let place = status["database"].as_str();
         // What the daemon says of it begins with the address.
         if place.and_then(|place| place.strip_prefix(wanted)).is_some_and(|rest| rest.starts_with(", ")) {
@@ -123,7 +124,7 @@ impl Daemon {
     /// # Errors
     /// The daemon's own words when it refused; else that it did not answer.
     pub async fn ask(&self, request: Request) -> Result<Value> {
-        Ok(self.client.call(request.tool, Value::Object(request.arguments)).await?)
+        Ok(self.client.call(request.operation, Value::Object(request.arguments)).await?)
     }
 
     /// The whole id of the memory that is meant: by its id, or by a beginning that no other has.
@@ -138,7 +139,7 @@ impl Daemon {
             return Err(Error::user(format!("`{given}` is not a memory's id, nor the beginning of one"))
                 .hint(FIND_IDS));
         };
-        let found = self.ask(Request::new("op_resolve").with("prefix", prefix.as_str())).await?;
+        let found = self.ask(Request::new(Operation::Resolve).with("prefix", prefix.as_str())).await?;
         choose(&prefix, &found["ids"])
     }
 
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_was_not_given_is_not_sent() {
-        let request = Request::new("x")
+        let request = Request::new(Operation::List)
             .with("a", Some("text"))
             .with("b", None::<String>)
             .with("c", false)

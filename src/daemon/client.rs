@@ -17,6 +17,7 @@ use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError, last_log_line};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
 use crate::home::Home;
+use cerebro_core::operation::Operation;
 
 /// How long a daemon may take from its start to its first answer.
 const READY_MAX: Duration = Duration::from_secs(10);
@@ -267,15 +268,15 @@ impl Client {
         &self.daemon
     }
 
-    /// Calls a tool and returns its structured result; `arguments` is an object or null.
+    /// Calls an operation and returns its structured result; `arguments` is an object or null.
     ///
     /// # Errors
     /// [`CallError::Tool`] with the tool's own words when it refused; the others when the call did
     /// not get that far.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Value, CallError> {
+    pub async fn call(&self, operation: Operation, arguments: Value) -> Result<Value, CallError> {
         let params = match arguments {
-            Value::Null => CallToolRequestParams::new(tool.to_owned()),
-            Value::Object(map) => CallToolRequestParams::new(tool.to_owned()).with_arguments(map),
+            Value::Null => CallToolRequestParams::new(operation.name()),
+            Value::Object(map) => CallToolRequestParams::new(operation.name()).with_arguments(map),
             other => {
                 return Err(CallError::Protocol { message: format!("arguments are no object: {other}") });
             }

@@ -13,21 +13,13 @@ mod strip;
 
 use std::path::PathBuf;
 
+use cerebro_core::operation::Operation;
 use serde_json::{Value, json};
 
 pub use strip::{framed, strip};
 
 /// The event in which Gemini CLI lets a hook complete the arguments of a tool's call.
 pub const BEFORE_TOOL: &str = "BeforeTool";
-
-/// Tools that belong to a session, and the argument that names it.
-const SESSION_ARGUMENTS: [(&str, &str); 5] = [
-    ("mem_session_start", "id"),
-    ("mem_session_end", "session_id"),
-    ("mem_session_summary", "session_id"),
-    ("mem_save_prompt", "session_id"),
-    ("mem_save", "session_id"),
-];
 
 /// An agent that runs hooks. `setup` has the agents without hooks beside these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +123,8 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
 /// Adds the session to a tool's call that belongs to one and does not name it.
 fn bind(input: &Value) -> Option<Deed> {
     let tool = input["tool_name"].as_str()?;
-    let (_, argument) = SESSION_ARGUMENTS.into_iter().find(|(name, _)| tool.ends_with(name))?;
+    // Before the name stands what the agent calls the server.
+    let argument = Operation::tools().find(|known| tool.ends_with(known.name()))?.session_argument()?;
     let mut arguments = input["tool_input"].as_object()?.clone();
     if arguments.get(argument).and_then(Value::as_str).is_some_and(|id| !id.trim().is_empty()) {
         return None;

@@ -11,33 +11,29 @@ use super::{
 use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};
 
-/// What the names of these operations begin with.
-pub(super) const PREFIX: &str = "op_hook_";
 /// The smallest context that is worth a hook's output.
 const CONTEXT_BYTES_MIN: usize = 256;
 /// Most recent memories in the context.
 const CONTEXT_MEMORIES: usize = 20;
 
-/// Answers one of them, by its name without the prefix.
-pub(super) async fn answer(step: &str, call: &mut Call) -> Answer {
+/// The agent that the hook speaks for.
+fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     let agent = call.arguments.needed("agent")?;
-    let caller = Caller { agent, person: false, ..call.caller.clone() };
-    match step {
-        "context" => context(call, &caller).await,
-        "prompt" => prompt(call, &caller).await,
-        "message" => {
-            let message = call.arguments.needed("content")?;
-            let kept = call.service.note_last_message(&caller, &call.session, &message).await?;
-            Ok(noted(kept))
-        }
-        "compaction" => {
-            let summary = call.arguments.needed("content")?;
-            let kept = call.service.note_compaction(&caller, &call.session, &summary).await?;
-            Ok(noted(kept))
-        }
-        "end" => end(call).await,
-        other => Err(ArgumentError::new("name", Some(other), "there is no such hook").into()),
-    }
+    Ok(Caller { agent, person: false, ..call.caller.clone() })
+}
+
+/// Keeps the last message of a session while there is no better summary.
+pub(super) async fn message(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
+    let message = call.arguments.needed("content")?;
+    Ok(noted(call.service.note_last_message(&caller, &call.session, &message).await?))
+}
+
+/// Keeps the summary that a compaction made of a session.
+pub(super) async fn compaction(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
+    let summary = call.arguments.needed("content")?;
+    Ok(noted(call.service.note_compaction(&caller, &call.session, &summary).await?))
 }
 
 fn noted(kept: bool) -> Reply {
@@ -45,7 +41,8 @@ fn noted(kept: bool) -> Reply {
 }
 
 /// The context that a session begins with; `null` when nothing is stored yet.
-async fn context(call: &mut Call, caller: &Caller) -> Answer {
+pub(super) async fn context(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
     let request = ContextRequest {
         project: None,
         scope: None,
@@ -57,13 +54,14 @@ async fn context(call: &mut Call, caller: &Caller) -> Answer {
         )?,
         session: call.session.clone(),
     };
-    let context = call.service.context(caller, &request).await?;
+    let context = call.service.context(&caller, &request).await?;
     let is_empty = context.sessions + context.prompts + context.memories == 0;
     Ok(Reply::saying("context").fact("text", (!is_empty).then_some(context.text)))
 }
 
 /// A prompt shows that its session is live, so the session is started, or goes on, with it.
-async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
+pub(super) async fn prompt(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
     let content = call.arguments.needed("content")?;
     let request = StartRequest {
         id: call.session.clone(),
@@ -72,13 +70,15 @@ async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
         agent: None,
         parent: None,
     };
-    call.service.start_session(caller, request).await?;
-    let saved = call.service.save_prompt(caller, &call.session, None, &content).await?;
+    call.service.start_session(&caller, request).await?;
+    let saved = call.service.save_prompt(&caller, &call.session, None, &content).await?;
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
 }
 
 /// Ends the session; one that never wrote anything was never begun, and that is no fault.
-async fn end(call: &mut Call) -> Answer {
+pub(super) async fn end(call: &mut Call) -> Answer {
+    // Named like all that a hook calls, though the session knows its agent.
+    caller(call)?;
     match call.service.end_session(None, &call.session, EndReason::Ended).await {
         Ok(_) => Ok(Reply::saying("session ended")),
         Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),

@@ -63,11 +63,11 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
 }
 
 /// How far the backup under way is.
-pub(super) fn backup_progress(call: &Call) -> Reply {
+pub(super) async fn backup_progress(call: &mut Call) -> Answer {
     let progress = call.service.backup_progress();
-    Reply::saying("progress")
+    Ok(Reply::saying("progress")
         .fact("rows", progress.map(|(rows, _)| rows))
-        .fact("total", progress.map(|(_, total)| total))
+        .fact("total", progress.map(|(_, total)| total)))
 }
 
 /// What the daemon's status says of backups: the last one and a failure, since it started.

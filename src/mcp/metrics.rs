@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{TOOLS, operator};
+use cerebro_core::operation::Operation;
 
 /// The content type of the text.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -30,14 +30,14 @@ struct Tally {
 
 /// The tallies since the daemon started.
 #[derive(Debug, Default)]
-pub(super) struct Metrics(Mutex<BTreeMap<String, Tally>>);
+pub(super) struct Metrics(Mutex<BTreeMap<&'static str, Tally>>);
 
 impl Metrics {
     /// Notes an answered call.
-    pub(super) fn note(&self, tool: &str, took: Duration, failed: bool) {
-        let label = if tool.starts_with(operator::PREFIX) { OPERATION } else { tool };
+    pub(super) fn note(&self, operation: Operation, took: Duration, failed: bool) {
+        let label = if operation.is_tool() { operation.name() } else { OPERATION };
         let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let tally = tallies.entry(label.to_owned()).or_default();
+        let tally = tallies.entry(label).or_default();
         *(if failed { &mut tally.failed } else { &mut tally.ok }) += 1;
         let seconds = took.as_secs_f64();
         tally.seconds += seconds;
@@ -49,8 +49,8 @@ impl Metrics {
     /// The calls, as text.
     pub(super) fn text(&self) -> String {
         let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for tool in TOOLS.iter() {
-            tallies.entry(tool.name.to_string()).or_default();
+        for tool in Operation::tools() {
+            tallies.entry(tool.name()).or_default();
         }
         let mut text = String::new();
         head(&mut text, "cerebro_calls_total", "counter", "Calls answered, by tool and outcome.");
@@ -94,10 +94,10 @@ mod tests {
     #[test]
     fn calls_are_counted_by_tool_and_outcome() {
         let metrics = Metrics::default();
-        metrics.note("mem_save", Duration::from_millis(3), false);
-        metrics.note("mem_save", Duration::from_millis(30), true);
-        metrics.note("mem_save", Duration::from_secs(9), false);
-        metrics.note("op_sql", Duration::ZERO, false);
+        metrics.note(Operation::Save, Duration::from_millis(3), false);
+        metrics.note(Operation::Save, Duration::from_millis(30), true);
+        metrics.note(Operation::Save, Duration::from_secs(9), false);
+        metrics.note(Operation::Sql, Duration::ZERO, false);
         let text = metrics.text();
         for line in [
             "cerebro_calls_total{tool=\"mem_save\",outcome=\"ok\"} 2",

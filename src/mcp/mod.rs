@@ -6,6 +6,7 @@
 mod agent_hooks;
 mod arguments;
 mod definition;
+mod dispatch;
 mod http;
 mod keep;
 mod live;

@@ -3,18 +3,14 @@
 //! The commands are clients of the daemon like any agent, over the same protocol; these names are only
 //! answered on a connection that says it is a person's. The socket's permissions are the guard.
 
-use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::{
-    agent_hooks,
     arguments::ArgumentError,
     http, keep,
     reply::{Reply, moment},
     server::Server,
-    studio,
     tools::{Answer, Call},
-    view, worker,
 };
 use cerebro_core::domain::{
     EndReason, Memory, Project, Prompt, Session, Timestamp,
@@ -22,83 +18,45 @@ use cerebro_core::domain::{
 };
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated};
 
-/// What the names of these operations begin with.
-pub(super) const PREFIX: &str = "op_";
 /// Most lines of an import that are taken in at once.
 const IMPORT_LINES_MAX: usize = 500;
 /// Most matches of a part of an id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// Whether an operation only looks at how things are, again and again perhaps, as those do that draw progress.
-pub(super) fn watches(name: &str) -> bool {
-    matches!(name, "op_worker" | "op_jobs" | "mem_stats")
-}
-
-/// Answers what does not need the store: how the daemon is, and that it should leave.
-pub(super) fn control(server: &Server, name: &str) -> Option<CallToolResult> {
+/// How the daemon is. It answers also while the store opens, or cannot.
+pub(super) fn status(server: &Server) -> Reply {
     let control = server.control();
-    let reply = match name {
-        "op_status" => Reply::saying("serving")
-            .fact("pid", control.pid())
-            .fact("version", control.version())
-            .fact("uptime_s", control.uptime().as_secs())
-            .fact("clients", control.clients())
-            .fact("started_at", moment(control.started_at()))
-            .fact("store", server.stage_name())
-            .fact("home", server.home().root().display().to_string())
-            .fact("database", server.database())
-            .fact("http", http::address(server))
-            .fact("backup", keep::backup_facts(server)),
-        "op_stop" => {
-            control.stop();
-            Reply::saying("leaving").fact("pid", control.pid())
-        }
-        _ => return None,
-    };
-    Some(reply.finish())
+    Reply::saying("serving")
+        .fact("pid", control.pid())
+        .fact("version", control.version())
+        .fact("uptime_s", control.uptime().as_secs())
+        .fact("clients", control.clients())
+        .fact("started_at", moment(control.started_at()))
+        .fact("store", server.stage_name())
+        .fact("home", server.home().root().display().to_string())
+        .fact("database", server.database())
+        .fact("http", http::address(server))
+        .fact("backup", keep::backup_facts(server))
 }
 
-/// Answers an operation on the store.
-pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
-    if let Some(answer) = studio::answer(name, call).await {
-        return answer;
-    }
-    if let Some(answer) = http::answer(name, call).await {
-        return answer;
-    }
-    if let Some(step) = name.strip_prefix(agent_hooks::PREFIX) {
-        return agent_hooks::answer(step, call).await;
-    }
-    match name {
-        "op_resolve" => resolve(call).await,
-        "op_restore" => {
-            let id = call.arguments.memory_id()?;
-            Ok(changed(&call.service.restore(&call.caller, &call.session, &id).await?, "restored"))
-        }
-        "op_pin" => pin(call, true).await,
-        "op_unpin" => pin(call, false).await,
-        "op_list" => list(call).await,
-        "op_sessions" => sessions(call).await,
-        "op_projects" => projects(call).await,
-        "op_merge_projects" => merge_projects(call).await,
-        "op_prompts" => prompts(call).await,
-        "op_events" => events(call).await,
-        "op_graph" => graph(call).await,
-        "op_export" => export(call).await,
-        "op_import" => import(call).await,
-        "op_known" => keep::known(call).await,
-        "op_note" => keep::note(call).await,
-        "op_relations" => keep::relations(call).await,
-        "op_backup" => keep::backup(call).await,
-        "op_compact" => keep::compact(call).await,
-        "op_examine" => keep::examine(call).await,
-        "op_backup_progress" => Ok(keep::backup_progress(call)),
-        name if worker::NAMES.contains(&name) => worker::answer(name, call).await,
-        other => match view::answer(other, call).await {
-            Some(answer) => answer,
-            None => Err(ArgumentError::new("name", Some(other), "there is no such operation").into()),
-        },
-    }
+/// Lets the daemon leave.
+pub(super) fn stop(server: &Server) -> Reply {
+    let control = server.control();
+    control.stop();
+    Reply::saying("leaving").fact("pid", control.pid())
+}
+
+pub(super) async fn restore(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    Ok(changed(&call.service.restore(&call.caller, &call.session, &id).await?, "restored"))
+}
+
+pub(super) async fn pin(call: &mut Call) -> Answer {
+    set_pin(call, true).await
+}
+
+pub(super) async fn unpin(call: &mut Call) -> Answer {
+    set_pin(call, false).await
 }
 
 fn changed(updated: &Updated, outcome: &str) -> Reply {
@@ -109,13 +67,13 @@ fn changed(updated: &Updated, outcome: &str) -> Reply {
         .fact("title", updated.memory.title.as_str())
 }
 
-async fn pin(call: &mut Call, pinned: bool) -> Answer {
+async fn set_pin(call: &mut Call, pinned: bool) -> Answer {
     let id = call.arguments.memory_id()?;
     let updated = call.service.pin(&call.caller, &call.session, &id, pinned).await?;
     Ok(changed(&updated, if pinned { "pinned" } else { "unpinned" }))
 }
 
-async fn resolve(call: &mut Call) -> Answer {
+pub(super) async fn resolve(call: &mut Call) -> Answer {
     let prefix = call.arguments.needed("prefix")?;
     let prefix = prefix.trim().trim_start_matches("memory:").to_ascii_lowercase();
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -126,7 +84,7 @@ async fn resolve(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} memories", found.len())).list("ids", ids))
 }
 
-async fn list(call: &mut Call) -> Answer {
+pub(super) async fn list(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let all = arguments.flag(&["all_projects"])?;
     let deleted = arguments.flag(&["deleted"])?;
@@ -147,7 +105,7 @@ pub(super) fn memory_row(memory: &Memory) -> Value {
     })
 }
 
-async fn sessions(call: &mut Call) -> Answer {
+pub(super) async fn sessions(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
@@ -166,7 +124,7 @@ pub(super) fn session_row(session: &Session) -> Value {
     })
 }
 
-async fn projects(call: &mut Call) -> Answer {
+pub(super) async fn projects(call: &mut Call) -> Answer {
     let projects = call.service.projects().await?;
     let rows = projects
         .iter()
@@ -180,7 +138,7 @@ async fn projects(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} projects", projects.len())).list("projects", rows))
 }
 
-async fn merge_projects(call: &mut Call) -> Answer {
+pub(super) async fn merge_projects(call: &mut Call) -> Answer {
     let mut name = |argument: &'static str| -> Result<Project, ArgumentError> {
         let given = call.arguments.needed(argument)?;
         Project::parse(&given)
@@ -203,7 +161,7 @@ async fn merge_projects(call: &mut Call) -> Answer {
     .fact("kept", kept))
 }
 
-async fn prompts(call: &mut Call) -> Answer {
+pub(super) async fn prompts(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
     let prompts = call.service.prompts(&project, limit).await?;
@@ -218,7 +176,7 @@ fn prompt_row(prompt: &Prompt) -> Value {
     })
 }
 
-async fn events(call: &mut Call) -> Answer {
+pub(super) async fn events(call: &mut Call) -> Answer {
     let after = call.arguments.count("after")?.unwrap_or(0);
     let limit = call.arguments.clamped("limit", 100, 1..=LISTING_MAX)?;
     let events = call.service.events(after as u64, limit).await?;
@@ -236,7 +194,7 @@ async fn events(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} events", events.len())).list("events", rows))
 }
 
-async fn graph(call: &mut Call) -> Answer {
+pub(super) async fn graph(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
@@ -268,7 +226,7 @@ async fn graph(call: &mut Call) -> Answer {
         .fact("truncated", graph.truncated))
 }
 
-async fn export(call: &mut Call) -> Answer {
+pub(super) async fn export(call: &mut Call) -> Answer {
     let cursor = call.arguments.text("cursor")?;
     let page = call.service.export(cursor.as_deref()).await?;
     let lines = page.lines.into_iter().map(Value::String).collect();
@@ -278,7 +236,7 @@ async fn export(call: &mut Call) -> Answer {
         .fact("torn", page.is_torn.then_some(true)))
 }
 
-async fn import(call: &mut Call) -> Answer {
+pub(super) async fn import(call: &mut Call) -> Answer {
     let lines = call.arguments.texts("lines")?.unwrap_or_default();
     if lines.len() > IMPORT_LINES_MAX {
         let problem = format!("{} lines, at most {IMPORT_LINES_MAX} are taken in at once", lines.len());

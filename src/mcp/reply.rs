@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
+use super::tools::Answer;
 use cerebro_core::domain::{
     Timestamp,
     limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
@@ -153,6 +154,11 @@ pub fn failure(message: &str) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(message.to_owned())]);
     result.structured_content = Some(json!({ "error": message }));
     result
+}
+
+/// The result of an answer that quotes nothing.
+pub fn plain(answer: Answer) -> CallToolResult {
+    answer.map_or_else(|error| failure(&error.to_string()), Reply::finish)
 }
 
 /// A moment as replies show it: RFC 3339 in UTC, to the second.

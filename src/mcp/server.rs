@@ -26,15 +26,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
-    agent_hooks,
     arguments::Arguments,
     definition::{self, INSTRUCTIONS, TOOLS},
+    dispatch::{self, Handler},
     http::{self, HttpOptions},
     live::{self, Live, Seen},
     metrics::Metrics,
-    operator, reply, studio,
-    tools::{self, Call},
-    view,
+    reply, studio,
+    tools::Call,
     wire::Wire,
 };
 use crate::{
@@ -49,6 +48,7 @@ use cerebro_core::domain::{
     EndReason, PERSON, Project, SessionId, Timestamp,
     limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
 };
+use cerebro_core::operation::{Attention, Audience, Operation};
 use cerebro_core::redact;
 use cerebro_core::text;
 use cerebro_service::{Caller, Embedding, Lease, Service, ServiceError, Settings, agent_name};
@@ -455,53 +455,55 @@ impl Connection {
     }
 
     /// What the stream of calls shows of a call; nothing of a client that only looks on.
-    fn seen(&self, tool: &str, agent: &str, session: &SessionId, arguments: &Arguments) -> Option<Seen> {
-        self.0.client.filter(|_| !view::only_watches(tool))?;
+    fn seen(
+        &self,
+        operation: Operation,
+        agent: &str,
+        session: &SessionId,
+        arguments: &Arguments,
+    ) -> Option<Seen> {
+        self.0.client.filter(|_| operation.attention() != Attention::Watching)?;
         let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
         Some(Seen {
-            tool: tool.to_owned(),
+            tool: operation.name().to_owned(),
             agent: agent.to_owned(),
             project: named.as_ref().unwrap_or(&self.0.project).as_str().to_owned(),
             session: session.as_str().to_owned(),
-            preview: live::preview(arguments.all(), !tool.starts_with(operator::PREFIX)),
+            preview: live::preview(arguments.all(), operation.is_tool()),
         })
     }
 
     async fn answer(
         self,
-        name: String,
+        operation: Operation,
         mut arguments: Arguments,
         session: SessionId,
         agent: String,
     ) -> CallToolResult {
         let server = self.0.server.clone();
-        if self.is_person()
-            && let Some(result) = operator::control(&server, &name)
-        {
-            return result;
+        let handler = dispatch::handler(operation);
+        if let Handler::Daemon(answer) = handler {
+            return reply::plain(answer(&server, &mut arguments).await);
         }
         if let Err(gone) = server.control().check_home() {
             return reply::failure(&gone.to_string());
         }
-        if self.is_person()
-            && let Some(result) = view::watch(&server, &name, &mut arguments).await
-        {
-            return result;
-        }
+        let answer = match handler {
+            Handler::Daemon(answer) | Handler::Home(answer) => {
+                return reply::plain(answer(&server, &mut arguments).await);
+            }
+            Handler::Store(answer) => answer,
+        };
         let service = match server.service().await {
             Ok(service) => service,
             Err(reason) => return reply::failure(&reason),
         };
         self.uses(&service, &session);
         // The worker gives way to who works, not to who looks on.
-        let _busy = (!operator::watches(&name)).then(|| service.busy());
+        let _busy = (operation.attention() == Attention::Full).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
         let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
-        let answer = if self.is_person() && name.starts_with(operator::PREFIX) {
-            operator::answer(&name, &mut call).await
-        } else {
-            tools::answer(&name, &mut call).await
-        };
+        let answer = answer(&mut call).await;
         // What was written to a home that is gone is not acknowledged.
         if let Err(gone) = call.server.control().check_home() {
             return reply::failure(&gone.to_string());
@@ -512,7 +514,8 @@ impl Connection {
                 if self.is_person() { reply.finish() } else { reply.framed().finish() }
             }
             Err(error) => {
-                let strangers = call.arguments.strangers(|argument| definition::is_known(&name, argument));
+                let strangers =
+                    call.arguments.strangers(|argument| definition::is_known(operation, argument));
                 let message = reply::with_ignored(error.to_string(), &strangers);
                 // An error may quote a stored title.
                 if self.is_person() {
@@ -599,13 +602,12 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let known = self.get_tool(&request.name).is_some()
-            || (self.is_person() && request.name.starts_with(operator::PREFIX));
-        if !known {
+        let known = Operation::named(&request.name).filter(|known| known.is_tool() || self.is_person());
+        let Some(operation) = known else {
             let name = redact::redact(&request.name);
             let name = text::cut_chars(&name.text, ECHO_CHARS_MAX);
             return Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None));
-        }
+        };
         let agent = if self.is_person() {
             PERSON.to_owned()
         } else {
@@ -613,31 +615,31 @@ impl ServerHandler for Connection {
         };
         let session = self.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
-        let is_operation =
-            request.name.starts_with(operator::PREFIX) && !request.name.starts_with(agent_hooks::PREFIX);
-        let tool = tracing::debug_span!("tool", name = %request.name);
-        let arguments =
-            tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
+        let tool = tracing::debug_span!("tool", name = %operation);
+        let arguments = tool.in_scope(|| match operation.audience() {
+            Audience::Person => Arguments::verbatim(given),
+            Audience::Agent | Audience::Hook => Arguments::new(given),
+        });
         // To look on must not keep the daemon from leaving.
-        let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
+        let is_work = operation.attention() != Attention::Watching;
+        let counted = is_work.then(|| Counted::new(&self.0.server));
         let begun = Instant::now();
-        let name = request.name.into_owned();
-        let seen = self.seen(&name, &agent, &session, &arguments);
+        let seen = self.seen(operation, &agent, &session, &arguments);
         // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
         // is an answer instead of the end of the connection.
         let answer =
-            tokio::spawn(self.clone().answer(name.clone(), arguments, session, agent).instrument(tool)).await;
+            tokio::spawn(self.clone().answer(operation, arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {
             let incident = SessionId::random();
-            tracing::error!(%incident, %error, tool = name, "a call failed unexpectedly");
+            tracing::error!(%incident, %error, tool = %operation, "a call failed unexpectedly");
             reply::failure(&format!("an internal error (incident {incident}; see `cerebro daemon logs`); nothing was acknowledged, call again"))
         });
         drop(counted);
         if let (Some(client), Some(seen)) = (self.0.client, seen) {
             self.0.server.0.live.note(client, seen, begun.elapsed(), &result);
         }
-        self.0.server.0.metrics.note(&name, begun.elapsed(), result.is_error == Some(true));
-        tracing::debug!(tool = name, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
+        self.0.server.0.metrics.note(operation, begun.elapsed(), result.is_error == Some(true));
+        tracing::debug!(tool = %operation, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
         Ok(result.into())
     }
 }

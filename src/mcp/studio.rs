@@ -31,18 +31,7 @@ const SECONDS_DEFAULT: usize = 10;
 /// Most origins that can be added.
 const ORIGINS_MAX: usize = 16;
 
-/// Answers one of these operations; `None` for any other.
-pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
-    Some(match name {
-        "op_sql" => sql(call).await,
-        "op_studio_open" => open(call).await,
-        "op_studio_close" => close(call).await,
-        "op_studio_status" => status(call).await,
-        _ => return None,
-    })
-}
-
-async fn sql(call: &mut Call) -> Answer {
+pub(super) async fn sql(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let text = arguments.needed("query")?;
     if text.len() > QUERY_BYTES_MAX {
@@ -73,7 +62,7 @@ fn statement(answer: cerebro_store::Answer) -> Value {
     shown
 }
 
-async fn open(call: &mut Call) -> Answer {
+pub(super) async fn open(call: &mut Call) -> Answer {
     let port = call.arguments.count("port")?.unwrap_or_default();
     let port = u16::try_from(port)
         .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
@@ -108,13 +97,13 @@ fn describe(access: &StudioAccess) -> Value {
     })
 }
 
-async fn close(call: &mut Call) -> Answer {
+pub(super) async fn close(call: &mut Call) -> Answer {
     let closed = close_now(&call.server, &call.service, None).await;
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
 }
 
 /// Whether the endpoint that this connection opened is open.
-async fn status(call: &mut Call) -> Answer {
+pub(super) async fn status(call: &mut Call) -> Answer {
     let open = match call.connection.held() {
         Some(lease) => call.service.has_studio(lease).await,
         None => false,

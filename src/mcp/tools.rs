@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
-    observation,
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
@@ -47,26 +46,6 @@ pub(super) enum CallError {
 
 pub(super) type Answer = Result<Reply, CallError>;
 
-/// Answers a call of one of the 13.
-pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
-    match name {
-        "mem_session_start" => session_start(call).await,
-        "mem_session_end" => session_end(call).await,
-        "mem_session_summary" => session_summary(call).await,
-        "mem_context" => context(call).await,
-        "mem_save" => save(call).await,
-        "mem_update" => update(call).await,
-        "mem_delete" => delete(call).await,
-        "mem_suggest_topic_key" => suggest_topic_key(call).await,
-        "mem_search" => search(call).await,
-        "mem_get_observation" => observation::get(call).await,
-        "mem_timeline" => timeline(call).await,
-        "mem_save_prompt" => save_prompt(call).await,
-        "mem_stats" => stats(call).await,
-        other => Err(ArgumentError::new("name", Some(other), "there is no such tool").into()),
-    }
-}
-
 impl Call {
     /// The session that the call names, or else belongs to.
     fn session_argument(&mut self) -> Result<SessionId, CallError> {
@@ -92,7 +71,7 @@ pub(super) fn shown_project(project: &Project) -> &str {
     if project.is_none() { "personal" } else { project.as_str() }
 }
 
-async fn session_start(call: &mut Call) -> Answer {
+pub(super) async fn session_start(call: &mut Call) -> Answer {
     let directory = call.arguments.text("directory")?;
     if let Some(path) = directory.as_deref().filter(|path| !is_directory(path)) {
         let problem = format!("it must be a path: one line of at most {DIRECTORY_BYTES_MAX} bytes");
@@ -140,7 +119,7 @@ async fn session_start(call: &mut Call) -> Answer {
     Ok(reply.line("next: mem_context for what is known"))
 }
 
-async fn session_end(call: &mut Call) -> Answer {
+pub(super) async fn session_end(call: &mut Call) -> Answer {
     let id = call.session_argument()?;
     let summary = call.arguments.text("summary")?.filter(|summary| !summary.trim().is_empty());
     let summarised = match &summary {
@@ -163,7 +142,7 @@ async fn session_end(call: &mut Call) -> Answer {
     Ok(reply)
 }
 
-async fn session_summary(call: &mut Call) -> Answer {
+pub(super) async fn session_summary(call: &mut Call) -> Answer {
     let id = call.session_argument()?;
     let content = call.arguments.content()?;
     let mut parts: Vec<String> = content.into_iter().filter(|part| !part.trim().is_empty()).collect();
@@ -199,7 +178,7 @@ async fn session_summary(call: &mut Call) -> Answer {
     .fact("outcome", done.outcome.as_str()))
 }
 
-async fn context(call: &mut Call) -> Answer {
+pub(super) async fn context(call: &mut Call) -> Answer {
     let request = ContextRequest {
         project: call.arguments.project()?,
         scope: call.arguments.scope()?,
@@ -217,7 +196,7 @@ async fn context(call: &mut Call) -> Answer {
         .fact("truncated", context.truncated))
 }
 
-async fn save(call: &mut Call) -> Answer {
+pub(super) async fn save(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let title = arguments.needed("title")?;
     let content = arguments.needed_content()?;
@@ -280,7 +259,7 @@ fn saved_reply(saved: &Saved) -> Reply {
     new_project(reply, &memory.project, saved.new_project.as_deref())
 }
 
-async fn update(call: &mut Call) -> Answer {
+pub(super) async fn update(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let id = arguments.memory_id()?;
     let patch = Patch {
@@ -318,7 +297,7 @@ async fn update(call: &mut Call) -> Answer {
     Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()))
 }
 
-async fn delete(call: &mut Call) -> Answer {
+pub(super) async fn delete(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let hard = call.arguments.flag(&["hard", "hard_delete"])?;
     let outcome = call.service.delete(&call.caller, &call.session, &id, hard).await?.as_str();
@@ -341,7 +320,7 @@ fn forget_edits(call: &Call, id: MemoryId) {
     }
 }
 
-async fn suggest_topic_key(call: &mut Call) -> Answer {
+pub(super) async fn suggest_topic_key(call: &mut Call) -> Answer {
     let kind = call.arguments.kind()?;
     let title = call.arguments.text("title")?;
     let content = call.arguments.content()?;
@@ -369,7 +348,7 @@ async fn suggest_topic_key(call: &mut Call) -> Answer {
     Ok(reply)
 }
 
-async fn search(call: &mut Call) -> Answer {
+pub(super) async fn search(call: &mut Call) -> Answer {
     let now = cerebro_core::domain::Timestamp::now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
@@ -524,7 +503,7 @@ fn mark(query: &str) -> u32 {
     query.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-async fn timeline(call: &mut Call) -> Answer {
+pub(super) async fn timeline(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let request = TimelineRequest {
         id: arguments.memory_id()?,
@@ -588,7 +567,7 @@ fn entry_line(entry: &Entry) -> String {
     format!("{} {kind} `{}` {title} ({})", moment(entry.at), entry.id, agent(&entry.agent))
 }
 
-async fn save_prompt(call: &mut Call) -> Answer {
+pub(super) async fn save_prompt(call: &mut Call) -> Answer {
     let content = call.arguments.needed_content()?;
     let project = call.arguments.project()?;
     let session = call.session_argument()?;
@@ -602,7 +581,7 @@ async fn save_prompt(call: &mut Call) -> Answer {
     Ok(new_project(reply, &prompt.project, saved.new_project.as_deref()))
 }
 
-async fn stats(call: &mut Call) -> Answer {
+pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let stats = call.service.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;

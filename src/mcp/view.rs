@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments},
     operator::memory_row,
-    reply::{Reply, failure},
+    reply::Reply,
     server::Server,
     tools::{Answer, Call, entry_json},
 };
@@ -24,27 +23,14 @@ const CALLS_MAX: usize = 1_000;
 /// Longest wait for a call to tell of, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
-/// Whether an operation only watches the daemon, which must not keep it from leaving.
-pub(super) fn only_watches(name: &str) -> bool {
-    matches!(name, "op_status" | "op_live" | "op_clients")
-}
-
-/// Answers what does not need the store: who is connected, and the calls as they happen.
-pub(super) async fn watch(server: &Server, name: &str, arguments: &mut Arguments) -> Option<CallToolResult> {
-    let live = server.live();
-    let reply = match name {
-        "op_clients" => {
-            let clients = live.clients();
-            Ok(Reply::saying(format!("{} clients", clients.len())).list("clients", clients))
-        }
-        "op_live" => calls(server, arguments).await,
-        _ => return None,
-    };
-    Some(reply.map_or_else(|error| failure(&error.to_string()), Reply::finish))
+/// Who is connected.
+pub(super) fn clients(server: &Server) -> Reply {
+    let clients = server.live().clients();
+    Reply::saying(format!("{} clients", clients.len())).list("clients", clients)
 }
 
 /// The calls after a number; waits for one if there is none yet.
-async fn calls(server: &Server, arguments: &mut Arguments) -> Result<Reply, ArgumentError> {
+pub(super) async fn calls(server: &Server, arguments: &mut Arguments) -> Answer {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
     let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
@@ -57,17 +43,7 @@ async fn calls(server: &Server, arguments: &mut Arguments) -> Result<Reply, Argu
     Ok(Reply::saying(format!("{} calls", calls.len())).list("calls", calls).fact("last", last))
 }
 
-/// Answers an operation on the store; `None` for one of another name.
-pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
-    match name {
-        "op_browse" => Some(browse(call).await),
-        "op_activity" => Some(activity(call).await),
-        "op_story" => Some(story(call).await),
-        _ => None,
-    }
-}
-
-async fn browse(call: &mut Call) -> Answer {
+pub(super) async fn browse(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let request = BrowseRequest {
         project: arguments.project()?,
@@ -84,7 +60,7 @@ async fn browse(call: &mut Call) -> Answer {
         .fact("total", browsed.total))
 }
 
-async fn activity(call: &mut Call) -> Answer {
+pub(super) async fn activity(call: &mut Call) -> Answer {
     let now = Timestamp::now();
     let project = call.arguments.project()?;
     let until = call.arguments.moment("until", now, true)?.unwrap_or(now);
@@ -97,7 +73,7 @@ async fn activity(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} days", rows.len())).list("days", rows))
 }
 
-async fn story(call: &mut Call) -> Answer {
+pub(super) async fn story(call: &mut Call) -> Answer {
     let Some(id) = call.arguments.session_id("session_id")? else {
         return Err(
             ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()

@@ -11,36 +11,31 @@ use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
-/// The operations answered here.
-pub(super) const NAMES: [&str; 6] =
-    ["op_worker", "op_worker_pause", "op_worker_resume", "op_jobs", "op_jobs_retry", "op_reindex"];
-
-pub(super) async fn answer(name: &str, call: &mut Call) -> Answer {
-    match name {
-        "op_worker" => status(call).await,
-        "op_worker_pause" => {
-            call.service.pause_worker(true).await?;
-            status(call).await
-        }
-        "op_worker_resume" => {
-            call.service.pause_worker(false).await?;
-            status(call).await
-        }
-        "op_jobs" => jobs(call).await,
-        "op_jobs_retry" => {
-            let revived = call.service.retry_jobs().await?;
-            Ok(Reply::saying(format!("{revived} jobs are tried again")).fact("revived", revived))
-        }
-        _ => {
-            let begun = call.service.reindex().await?;
-            Ok(Reply::saying(format!("the vectors of {} are being made", begun.model))
-                .fact("model", begun.model)
-                .fact("replaces", begun.replaces))
-        }
-    }
+pub(super) async fn pause(call: &mut Call) -> Answer {
+    call.service.pause_worker(true).await?;
+    status(call).await
 }
 
-async fn status(call: &mut Call) -> Answer {
+pub(super) async fn resume(call: &mut Call) -> Answer {
+    call.service.pause_worker(false).await?;
+    status(call).await
+}
+
+/// Tries the jobs again that were given up.
+pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
+    let revived = call.service.retry_jobs().await?;
+    Ok(Reply::saying(format!("{revived} jobs are tried again")).fact("revived", revived))
+}
+
+/// Makes all vectors again, with the model of the settings.
+pub(super) async fn reindex(call: &mut Call) -> Answer {
+    let begun = call.service.reindex().await?;
+    Ok(Reply::saying(format!("the vectors of {} are being made", begun.model))
+        .fact("model", begun.model)
+        .fact("replaces", begun.replaces))
+}
+
+pub(super) async fn status(call: &mut Call) -> Answer {
     let mut facts = facts(&call.service).await?;
     match call.service.claimant() {
         Ok(Some(model)) => facts["relations"] = json!(model),
@@ -114,7 +109,7 @@ pub(super) fn line(facts: &Value) -> String {
     parts.join("; ")
 }
 
-async fn jobs(call: &mut Call) -> Answer {
+pub(super) async fn jobs(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", 50, 1..=LISTING_MAX)?;
     let state = match call.arguments.text("state")?.as_deref() {
         None | Some("dead") => JobState::Dead,

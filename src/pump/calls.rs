@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::message::{self, FromDaemon, Key, Request};
 use crate::daemon::hello::READ_METHOD;
 use cerebro_core::domain::limits::CALLS_IN_FLIGHT_MAX;
+use cerebro_core::operation::Operation;
 
 /// Most subscriptions of one client; they stay under way and are not counted as calls.
 const SUBSCRIPTIONS_MAX: usize = 16;
@@ -24,11 +25,6 @@ const SENDS_MAX: u8 = 3;
 const INITIALIZE: &str = "initialize";
 const SUBSCRIBE: &str = "subscriptions/listen";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-
-/// Tools that change nothing.
-const READING_TOOLS: [&str; 6] = [
-    "mem_context", "mem_get_observation", "mem_search", "mem_stats", "mem_suggest_topic_key", "mem_timeline",
-];
 
 const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may or may not have been done. \
     Nothing is lost, and repeating is harmless: make the same call again.";
@@ -82,11 +78,15 @@ impl Call {
         self.is_subscription() || self.sends < SENDS_MAX
     }
 
+    /// What it calls, of `tools/call`; none for a name that this version does not know.
+    fn operation(&self) -> Option<Operation> {
+        self.request.tool.as_deref().and_then(Operation::named)
+    }
+
     /// Whether sending it again is right even when it may have been done: it only asks.
     fn only_asks(&self) -> bool {
         let asks = [INITIALIZE, "server/discover", "tools/list", SUBSCRIBE];
-        let tool = self.request.tool.as_deref();
-        asks.contains(&self.request.method.as_str()) || tool.is_some_and(|tool| READING_TOOLS.contains(&tool))
+        asks.contains(&self.request.method.as_str()) || self.operation().is_some_and(Operation::only_reads)
     }
 
     /// When an answer is owed at the latest, if one is.
@@ -266,7 +266,7 @@ impl Calls {
                 _ => self.handshake = None,
             }
         }
-        if call.request.tool.as_deref() == Some("mem_session_start")
+        if call.operation() == Some(Operation::SessionStart)
             && let Some(session) = message::started_session(line)
         {
             self.session = Some(session);

@@ -12,13 +12,13 @@ use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::place::{Invocation, Places, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
+use cerebro_core::operation::{Effect, Operation};
 
-/// The tools that may run without asking: all but those that take something away.
-const ALLOWED: [&str; 12] = [
-    "mem_session_start", "mem_session_end", "mem_session_summary", "mem_context", "mem_save", "mem_update",
-    "mem_suggest_topic_key", "mem_search", "mem_get_observation", "mem_timeline", "mem_save_prompt",
-    "mem_stats",
-];
+/// The names of the tools that may run without asking: all but those that take something away.
+fn allowed() -> impl Iterator<Item = &'static str> {
+    Operation::tools().filter(|tool| tool.effect() != Effect::Destroys).map(Operation::name)
+}
+
 /// The text for an agent's instructions: ten lines, since an agent reads them in every session.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 /// The long text, for people who want to tell their agents more.
@@ -152,7 +152,7 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let entry = json!({
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]), "env": {},
     });
-    let rules = ALLOWED.map(|tool| rule(&["permissions", "allow"], format!("mcp__{NAME}__{tool}")));
+    let rules = allowed().map(|tool| rule(&["permissions", "allow"], format!("mcp__{NAME}__{tool}")));
     // One line, and no `args` beside it: a version that does not know `args` would run the bare program.
     let hooks = hooks(
         HookAgent::ClaudeCode,
@@ -161,7 +161,7 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
     );
     vec![
         target(servers, Format::Json, [server(&["mcpServers"], entry)]),
-        target(folder.join("settings.json"), Format::Json, rules.into_iter().chain(hooks)),
+        target(folder.join("settings.json"), Format::Json, rules.chain(hooks)),
         target(folder.join("CLAUDE.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
@@ -169,7 +169,7 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
 fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.named("CODEX_HOME", ".codex");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
-    let rules = ALLOWED.map(|tool| Piece {
+    let rules = allowed().map(|tool| Piece {
         part: Part::Permissions,
         content: Content::Entry {
             path: path(&["mcp_servers", NAME, "tools", tool]),
@@ -192,7 +192,7 @@ fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
 fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".gemini");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
-    let rules = ALLOWED.map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
+    let rules = allowed().map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
     // Trust lets every tool of a server through, deletions too.
     let trust = Piece {
         part: Part::Former,
@@ -218,8 +218,9 @@ fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
 fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.config().join("opencode");
     let entry = json!({ "type": "local", "command": invocation.words(&["mcp"]), "enabled": true });
-    let rules = [(format!("{NAME}_mem_*"), "allow"), (format!("{NAME}_mem_delete"), "ask")];
-    let rules = rules.map(|(tools, rule)| Piece {
+    let asked = Operation::tools().filter(|tool| tool.effect() == Effect::Destroys);
+    let asked = asked.map(|tool| (format!("{NAME}_{tool}"), "ask"));
+    let rules = [(format!("{NAME}_mem_*"), "allow")].into_iter().chain(asked).map(|(tools, rule)| Piece {
         part: Part::Permissions,
         content: Content::Entry { path: vec!["permission".to_owned(), tools], value: json!(rule) },
     });
@@ -281,7 +282,7 @@ fn zed(places: &Places, invocation: &Invocation) -> Vec<Target> {
         "source": "custom", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
         "env": {},
     });
-    let rules = ALLOWED.map(|tool| Piece {
+    let rules = allowed().map(|tool| Piece {
         part: Part::Permissions,
         content: Content::Entry {
             path: path(&["agent", "tool_permissions", "tools", &format!("mcp:{NAME}:{tool}")]),
@@ -335,4 +336,29 @@ fn hooks(
 
 fn instructions(text: &str) -> Piece {
     Piece { part: Part::Instructions, content: Content::Text(text.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plugin_names_the_session_of_the_tools_that_belong_to_one() {
+        let table = OPENCODE_PLUGIN.split("const SESSION_ARGUMENT = {").nth(1).unwrap();
+        let mut named: Vec<&str> = table.split('}').next().unwrap().lines().map(str::trim).collect();
+        named.retain(|line| !line.is_empty());
+        let mut want: Vec<String> = Operation::tools()
+            .filter_map(|tool| Some(format!("{NAME}_{tool}: \"{}\",", tool.session_argument()?)))
+            .collect();
+        named.sort_unstable();
+        want.sort_unstable();
+        assert_eq!(named, want);
+    }
+
+    #[test]
+    fn what_takes_something_away_asks_first() {
+        let allowed: Vec<&str> = allowed().collect();
+        assert_eq!(allowed.len(), Operation::TOOL_COUNT - 1);
+        assert!(!allowed.contains(&Operation::Delete.name()));
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use cerebro_core::operation::Operation;
 use serde_json::Value;
 
 /// Ticks after which a wait is shown.
@@ -47,7 +48,7 @@ impl Slot {
 pub struct Ask {
     pub number: u64,
     pub slot: Slot,
-    pub tool: &'static str,
+    pub operation: Operation,
     pub arguments: Value,
 }
 
@@ -70,12 +71,12 @@ pub struct Asks {
 impl Asks {
     /// Asks; an answer to an earlier question of the slot will be dropped. `false` when a change cannot
     /// be sent, because there is no connection.
-    pub fn ask(&mut self, slot: Slot, tool: &'static str, arguments: Value) -> bool {
+    pub fn ask(&mut self, slot: Slot, operation: Operation, arguments: Value) -> bool {
         if !self.connected && !slot.only_reads() {
             return false;
         }
         self.last += 1;
-        let ask = Ask { number: self.last, slot, tool, arguments };
+        let ask = Ask { number: self.last, slot, operation, arguments };
         if self.connected {
             self.out.push(ask.clone());
         }
@@ -156,12 +157,12 @@ mod tests {
     fn only_the_answer_to_the_last_question_counts() {
         let mut asks = Asks::default();
         asks.connect();
-        asks.ask(Slot::Search, "x", json!(1));
-        asks.ask(Slot::Search, "x", json!(2));
+        asks.ask(Slot::Search, Operation::Search, json!(1));
+        asks.ask(Slot::Search, Operation::Search, json!(2));
         assert_eq!(numbers(&mut asks), [1, 2]);
         assert!(!asks.is_answer(Slot::Search, 1) && asks.is_waiting(Slot::Search));
         assert!(asks.is_answer(Slot::Search, 2) && !asks.is_waiting(Slot::Search));
-        asks.ask(Slot::Page(3), "x", json!(3));
+        asks.ask(Slot::Page(3), Operation::Browse, json!(3));
         asks.forget(|slot| matches!(slot, Slot::Page(_)));
         assert!(!asks.is_answer(Slot::Page(3), 3));
     }
@@ -169,12 +170,12 @@ mod tests {
     #[test]
     fn what_reads_is_asked_again_and_what_writes_is_not() {
         let mut asks = Asks::default();
-        assert!(!asks.ask(Slot::Change, "x", json!(1)), "a change needs a connection");
-        asks.ask(Slot::Stats, "x", json!(1));
+        assert!(!asks.ask(Slot::Change, Operation::Pin, json!(1)), "a change needs a connection");
+        asks.ask(Slot::Stats, Operation::Stats, json!(1));
         assert!(asks.take().is_empty());
         asks.connect();
         assert_eq!(numbers(&mut asks), [1]);
-        asks.ask(Slot::Change, "x", json!(1));
+        asks.ask(Slot::Change, Operation::Pin, json!(1));
         assert_eq!(numbers(&mut asks), [2]);
         assert!(asks.is_lost(Slot::Change, 2) && !asks.is_lost(Slot::Stats, 1));
         asks.disconnect();
@@ -186,7 +187,7 @@ mod tests {
     fn a_wait_is_told_of_when_it_is_long() {
         let mut asks = Asks::default();
         asks.connect();
-        asks.ask(Slot::Stats, "x", json!(1));
+        asks.ask(Slot::Stats, Operation::Stats, json!(1));
         assert!(!asks.is_slow() && asks.is_any_waiting());
         asks.tick();
         asks.tick();

@@ -11,6 +11,7 @@ use super::asks::Slot;
 use super::row::{ago, bytes, items, moment, span, text};
 use super::state::{Link, State};
 use super::{fit, paint};
+use cerebro_core::operation::Operation;
 
 /// Days that are asked for: three months and a day.
 const DAYS_MAX: i64 = 92;
@@ -31,14 +32,14 @@ pub fn refresh(state: &mut State) {
     state.dashboard.asked = state.ticks;
     let project = state.project.clone();
     let since = state.now.saturating_sub(SignedDuration::from_hours(24 * DAYS_MAX)).unwrap_or(state.now);
-    state.asks.ask(Slot::Stats, "mem_stats", json!({ "project": project }));
+    state.asks.ask(Slot::Stats, Operation::Stats, json!({ "project": project }));
     state.asks.ask(
         Slot::Activity,
-        "op_activity",
+        Operation::Activity,
         json!({ "project": project, "since": since.to_string(), "until": state.now.to_string() }),
     );
-    state.asks.ask(Slot::Clients, "op_clients", json!({}));
-    state.asks.ask(Slot::Projects, "op_projects", json!({}));
+    state.asks.ask(Slot::Clients, Operation::Clients, json!({}));
+    state.asks.ask(Slot::Projects, Operation::Projects, json!({}));
 }
 
 /// Reads the numbers again when they are old.
@@ -46,7 +47,7 @@ pub fn tick(state: &mut State) {
     if state.ticks >= state.dashboard.asked + REFRESH_TICKS && !state.asks.is_waiting(Slot::Stats) {
         refresh(state);
     } else if state.ticks.is_multiple_of(8) && !state.asks.is_waiting(Slot::Clients) {
-        state.asks.ask(Slot::Clients, "op_clients", json!({}));
+        state.asks.ask(Slot::Clients, Operation::Clients, json!({}));
     }
 }
 

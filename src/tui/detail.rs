@@ -12,6 +12,7 @@ use super::row::{Memory, Relation, Revision, date, items};
 use super::state::State;
 use super::{fit, paint};
 use cerebro_core::domain::limits::GET_BYTES_MAX;
+use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;
@@ -146,7 +147,7 @@ impl Detail {
         if self.tab == Tab::Revisions && self.revisions.is_none() {
             let id = self.memory.row.id.as_str();
             let question = json!({ "id": id, "history": true, "max_bytes": GET_BYTES_MAX });
-            asks.ask(Slot::Revisions, "mem_get_observation", question);
+            asks.ask(Slot::Revisions, Operation::GetObservation, question);
         }
     }
 
@@ -177,7 +178,7 @@ impl Detail {
                     let id = branch.to.id.as_str();
                     asks.ask(
                         Slot::Branch,
-                        "mem_get_observation",
+                        Operation::GetObservation,
                         json!({ "id": id, "max_bytes": CONTENT_BYTES_MIN }),
                     );
                 }

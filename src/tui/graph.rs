@@ -12,6 +12,7 @@ use super::paper::Cursor;
 use super::row::{Entry, Memory, date, items};
 use super::state::{Screen, State};
 use super::{fit, markdown, paint};
+use cerebro_core::operation::Operation;
 
 /// Neighbours in the session on either side.
 const AROUND: usize = 12;
@@ -73,9 +74,9 @@ pub fn open(state: &mut State, id: &str) {
 }
 
 fn ask(state: &mut State, id: &str) {
-    state.asks.ask(Slot::Centre, "mem_get_observation", json!({ "id": id, "max_bytes": 4_096 }));
+    state.asks.ask(Slot::Centre, Operation::GetObservation, json!({ "id": id, "max_bytes": 4_096 }));
     let around = json!({ "id": id, "before": AROUND, "after": AROUND });
-    state.asks.ask(Slot::Around, "mem_timeline", around);
+    state.asks.ask(Slot::Around, Operation::Timeline, around);
 }
 
 /// Reads the centre again; without one, the memory chosen in the list becomes it.

@@ -86,8 +86,8 @@ async fn serve(
 }
 
 async fn pass_on(client: Arc<Client>, ask: Ask, messages: Sender<Message>, lost: Sender<()>) {
-    let Ask { number, slot, tool, arguments } = ask;
-    let outcome = match client.call(tool, without_nulls(arguments)).await {
+    let Ask { number, slot, operation, arguments } = ask;
+    let outcome = match client.call(operation, without_nulls(arguments)).await {
         Ok(value) => Ok(value),
         Err(CallError::Tool { message }) => Err(message),
         Err(CallError::Gone) => {

@@ -14,6 +14,7 @@ use super::paper::Cursor;
 use super::row::{Call, clock, items};
 use super::state::{Screen, State};
 use super::{fit, paint};
+use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
 const CALLS_MAX: usize = 1_000;
@@ -64,7 +65,7 @@ pub fn restart(state: &mut State) {
     state.live.last = 0;
     state.live.calls.clear();
     state.live.paused = None;
-    state.asks.ask(Slot::Live, "op_live", json!({ "after": 0, "limit": CALLS_MAX }));
+    state.asks.ask(Slot::Live, Operation::Live, json!({ "after": 0, "limit": CALLS_MAX }));
 }
 
 /// Waits for further calls.
@@ -73,7 +74,7 @@ pub fn tick(state: &mut State) {
         let after = state.live.last;
         state.asks.ask(
             Slot::Live,
-            "op_live",
+            Operation::Live,
             json!({ "after": after, "limit": CALLS_MAX, "wait_ms": WAIT_MS }),
         );
     }

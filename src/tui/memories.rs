@@ -15,6 +15,7 @@ use super::row::{Row, date, items};
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
 use cerebro_core::domain::Kind;
+use cerebro_core::operation::Operation;
 
 /// Hits of one answer.
 const HITS_PAGE: usize = 50;
@@ -107,7 +108,7 @@ pub fn refresh(state: &mut State) {
     let memories = &state.memories;
     let shown = memories.detail.as_ref().map(|detail| &detail.memory.row.id);
     if let Some(id) = memories.reading.as_ref().or(shown) {
-        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(id));
     }
 }
 
@@ -136,7 +137,7 @@ pub fn open(state: &mut State, id: &str) {
     }
     memories.read(id);
     state.screen = Screen::Memories;
-    state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(id));
+    state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(id));
 }
 
 /// The arguments that the list and the search share.
@@ -163,7 +164,7 @@ fn want_pages(state: &mut State) {
         question["deleted"] = json!(state.memories.deleted);
         question["offset"] = json!(page * PAGE);
         question["limit"] = json!(PAGE);
-        state.asks.ask(Slot::Page(page), "op_browse", question);
+        state.asks.ask(Slot::Page(page), Operation::Browse, question);
     }
 }
 
@@ -175,7 +176,7 @@ fn search(state: &mut State) {
     let mut question = conditions(state);
     question["query"] = json!(state.memories.query.text());
     question["limit"] = json!(HITS_PAGE);
-    state.asks.ask(Slot::Search, "mem_search", question);
+    state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
 /// Asks for further hits when the end of those that are held comes near.
@@ -192,7 +193,7 @@ fn want_hits(state: &mut State) {
     question["query"] = json!(query);
     question["limit"] = json!(HITS_PAGE);
     question["cursor"] = json!(cursor);
-    state.asks.ask(Slot::Search, "mem_search", question);
+    state.asks.ask(Slot::Search, Operation::Search, question);
 }
 
 /// Asks for the preview of the chosen memory, one at a time.
@@ -203,7 +204,7 @@ fn want_preview(state: &mut State) {
     }
     let Some(id) = memories.row(memories.cursor.at).map(|row| row.id.clone()) else { return };
     if memories.detail.as_ref().is_none_or(|detail| detail.memory.row.id != id) {
-        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&id));
     }
 }
 
@@ -402,7 +403,7 @@ fn back(state: &mut State) {
     state.asks.forget(|slot| slot == Slot::Memory);
     if let Some(id) = state.memories.back.pop() {
         state.memories.read(&id);
-        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&id));
         return;
     }
     state.memories.reading = None;
@@ -422,7 +423,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
         KeyCode::Char('*') => {
             let pinned = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
             let pinned = pinned.map_or(row.pinned, |detail| detail.memory.row.pinned);
-            let tool = if pinned { "op_unpin" } else { "op_pin" };
+            let tool = if pinned { Operation::Unpin } else { Operation::Pin };
             state.change(Slot::Change, tool, json!({ "id": row.id }));
         }
         KeyCode::Char('d') if !row.deleted => {
@@ -432,7 +433,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
                 then: Then::Delete(row.id),
             }));
         }
-        KeyCode::Char('u') => state.change(Slot::Change, "op_restore", json!({ "id": row.id })),
+        KeyCode::Char('u') => state.change(Slot::Change, Operation::Restore, json!({ "id": row.id })),
         KeyCode::Char('e') => edit(state, &row, key),
         KeyCode::Char('g') => super::graph::open(state, &row.id),
         _ => return false,
@@ -445,7 +446,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
     let Some(memory) = detail.map(|detail| &detail.memory) else {
         state.memories.awaits = Some((row.id.clone(), key));
-        state.asks.ask(Slot::Memory, "mem_get_observation", detail::question(&row.id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&row.id));
         return;
     };
     if state.memories.draft.is_some() {

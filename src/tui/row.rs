@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::fit;
+use cerebro_core::operation::Operation;
 
 /// A text of an answer on one line; empty when it is absent.
 pub fn text(value: &Value, name: &str) -> String {
@@ -240,11 +241,8 @@ impl Call {
 
     /// Whether it may have changed what is stored.
     pub fn changes(&self) -> bool {
-        const READS: [&str; 9] = [
-            "mem_search", "mem_context", "mem_get_observation", "mem_timeline", "mem_stats",
-            "mem_suggest_topic_key", "op_list", "op_status", "op_resolve",
-        ];
-        !self.failed && !READS.contains(&self.tool.as_str())
+        // What a later version of the daemon does is not known.
+        !self.failed && Operation::named(&self.tool).is_none_or(Operation::changes_memories)
     }
 }
 

@@ -12,6 +12,7 @@ use super::paper::{Cursor, Paper};
 use super::row::{Entry, Session, clock, date, items, span};
 use super::state::State;
 use super::{fit, paint};
+use cerebro_core::operation::Operation;
 
 /// Sessions of one answer.
 const PAGE: usize = 50;
@@ -51,7 +52,7 @@ pub struct Sessions {
 pub fn refresh(state: &mut State) {
     let mut question = state.place();
     question["limit"] = json!(PAGE);
-    state.asks.ask(Slot::Sessions, "op_sessions", question);
+    state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
 /// Begins anew: another project.
@@ -74,7 +75,7 @@ pub fn open(state: &mut State, id: String) {
 }
 
 fn ask_story(state: &mut State, id: &str) {
-    state.asks.ask(Slot::Story, "op_story", json!({ "session_id": id, "limit": ENTRIES_MAX }));
+    state.asks.ask(Slot::Story, Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX }));
 }
 
 /// Asks for earlier sessions when the end of those that are held comes near.
@@ -90,7 +91,7 @@ fn want_more(state: &mut State) {
     let mut question = state.place();
     question["limit"] = json!(PAGE);
     question["before"] = json!(oldest.to_string());
-    state.asks.ask(Slot::Sessions, "op_sessions", question);
+    state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
 fn want_story(state: &mut State) {

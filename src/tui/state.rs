@@ -1,5 +1,6 @@
 //! Everything that the screens show, and the words in which things happen to it.
 
+use cerebro_core::operation::Operation;
 use crossterm::event::KeyEvent;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -248,8 +249,8 @@ impl State {
     }
 
     /// Asks for a change; says so when there is no connection.
-    pub fn change(&mut self, slot: Slot, tool: &'static str, arguments: Value) {
-        if !self.asks.ask(slot, tool, arguments) {
+    pub fn change(&mut self, slot: Slot, operation: Operation, arguments: Value) {
+        if !self.asks.ask(slot, operation, arguments) {
             self.complain("not connected: nothing was changed; try again when the daemon is back");
         }
     }

@@ -8,6 +8,7 @@ use super::input::Input;
 use super::paper::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, graph, live, memories, sessions};
+use cerebro_core::operation::Operation;
 
 /// Ticks from a change that somebody made until it is read.
 const SETTLE_TICKS: u64 = 2;
@@ -120,7 +121,7 @@ fn refused(state: &mut State, slot: Slot, words: &str) {
         let moved = words.contains("revision");
         if moved && now.is_some_and(|row| row.id == draft.id) {
             // What it is now is read first, so that a yes is to something seen.
-            state.asks.ask(Slot::Memory, "mem_get_observation", super::detail::question(&draft.id));
+            state.asks.ask(Slot::Memory, Operation::GetObservation, super::detail::question(&draft.id));
             state.overlay = Some(Overlay::Confirm(Confirm {
                 question: "Somebody changed it meanwhile. Save yours over it?".to_owned(),
                 detail: "both texts stay, as revisions".to_owned(),
@@ -154,7 +155,7 @@ fn save(state: &mut State, draft: Draft, file: String) {
         "id": draft.id, "title": draft.title, "content": draft.content, "type": draft.kind, "tags": draft.tags,
         "expected_revision": draft.revision,
     });
-    if state.asks.ask(Slot::Save, "mem_update", question) {
+    if state.asks.ask(Slot::Save, Operation::Update, question) {
         state.memories.draft = Some((draft, file));
     } else {
         state.complain(&not_saved(&file, "not connected"));
@@ -236,7 +237,7 @@ fn global_key(state: &mut State, key: KeyEvent) -> bool {
 }
 
 fn pick_project(state: &mut State) {
-    state.asks.ask(Slot::Projects, "op_projects", json!({}));
+    state.asks.ask(Slot::Projects, Operation::Projects, json!({}));
     let all = std::iter::once(("all projects".to_owned(), String::new()));
     let known = state.projects.iter().map(|(name, count)| (name.clone(), super::fit::count(*count)));
     state.overlay = Some(Overlay::Pick(Picker {
@@ -296,7 +297,7 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
 
 fn confirmed(state: &mut State, then: Then) {
     match then {
-        Then::Delete(id) => state.change(Slot::Change, "mem_delete", json!({ "id": id })),
+        Then::Delete(id) => state.change(Slot::Change, Operation::Delete, json!({ "id": id })),
         Then::GoOn { stored, revision, file } => {
             state.commands.push(Command::Open(Draft { revision, file: Some(file), ..stored }));
         }

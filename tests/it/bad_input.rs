@@ -338,7 +338,7 @@ fn arguments_of_every_wrong_shape_are_answered() {
         json!({"before": -1, "after": 1.5, "id": "x"}),
         json!({"offset": -1, "max_bytes": 0, "id": "x"}),
     ];
-    for tool in TOOLS {
+    for tool in TOOLS.iter().copied() {
         for shape in &shapes {
             let id = agent.send(tool, shape.clone());
             match agent.answer(id) {

@@ -84,7 +84,7 @@ fn the_list_is_whole_in_order_and_within_its_budget() {
     let list = list();
     let names: Vec<&str> =
         list["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
-    assert_eq!(names, TOOLS);
+    assert_eq!(names, *TOOLS);
     let bytes = list.to_string().len();
     assert!(bytes < LIST_BYTES_MAX, "{bytes} bytes");
     assert!(list.get("nextCursor").is_none_or(Value::is_null), "all in one page: {}", list["nextCursor"]);

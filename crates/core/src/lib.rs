@@ -6,6 +6,7 @@ pub mod domain;
 pub mod text;
 
 pub mod hygiene;
+pub mod operation;
 pub mod pace;
 pub mod passage;
 pub mod recall;

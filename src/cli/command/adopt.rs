@@ -13,6 +13,7 @@ use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
 use cerebro_core::domain::Project;
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// Most lines, and bytes of lines, that are sent at once.
@@ -83,7 +84,7 @@ async fn known(daemon: &Daemon, items: &[Item]) -> Result<BTreeSet<String>> {
     let ids: Vec<String> = items.iter().filter(|item| item.line["kind"] == "memory").map(id).collect();
     let mut known = BTreeSet::new();
     for some in ids.chunks(BATCH_LINES_MAX) {
-        let answer = daemon.ask(Request::new("op_known").with("ids", some.to_vec())).await?;
+        let answer = daemon.ask(Request::new(Operation::Known).with("ids", some.to_vec())).await?;
         known.extend(answer["ids"].as_array().into_iter().flatten().map(shown));
     }
     Ok(known)
@@ -121,7 +122,7 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
         return Ok(());
     }
     let lines: Vec<String> = batch.iter().map(|item| item.line.to_string()).collect();
-    let request = Request::new("op_import").with("lines", lines).with("dry_run", dry_run);
+    let request = Request::new(Operation::Import).with("lines", lines).with("dry_run", dry_run);
     let answer = daemon
         .ask(request)
         .await

@@ -15,6 +15,7 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
+use cerebro_core::operation::Operation;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
 /// How often the progress of a backup is asked for.
@@ -109,7 +110,7 @@ pub async fn run(desk: &Desk, args: BackupArgs) -> Result<Outcome> {
 
 async fn back_up(desk: &Desk, args: NowArgs) -> Result<Outcome> {
     let dir = folder(desk, args.to)?;
-    let request = Request::new("op_backup")
+    let request = Request::new(Operation::Backup)
         .with("dir", dir.display().to_string())
         .with("keep", args.keep)
         .with("verify", args.verify);
@@ -147,7 +148,7 @@ async fn follow(daemon: &Daemon, bar: &ProgressBar) {
     loop {
         tokio::time::sleep(GLANCE).await;
         // The answer to the backup itself says what went wrong.
-        let Ok(progress) = daemon.ask(Request::new("op_backup_progress")).await else { continue };
+        let Ok(progress) = daemon.ask(Request::new(Operation::BackupProgress)).await else { continue };
         bar.set_length(progress["total"].as_u64().unwrap_or_default());
         bar.set_position(progress["rows"].as_u64().unwrap_or_default());
     }

@@ -12,6 +12,7 @@ use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::edits;
 use crate::home::Home;
+use cerebro_core::operation::Operation;
 
 #[derive(Debug, Args)]
 pub struct OneArgs {
@@ -59,7 +60,7 @@ pub struct DeleteArgs {
 }
 
 /// Does to the memory what the operation is named for.
-pub async fn run(desk: &Desk, args: OneArgs, operation: &'static str) -> Result<Outcome> {
+pub async fn run(desk: &Desk, args: OneArgs, operation: Operation) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let id = daemon.memory_id(&args.id).await?;
     let changed = daemon.ask(Request::new(operation).with("id", id)).await?;
@@ -79,7 +80,7 @@ pub async fn delete(desk: &Desk, args: DeleteArgs) -> Result<Outcome> {
         }
     }
     let edits = if args.hard { edits_of(&home, &id) } else { Vec::new() };
-    let request = Request::new("mem_delete").with("id", id.as_str()).with("hard", args.hard);
+    let request = Request::new(Operation::Delete).with("id", id.as_str()).with("hard", args.hard);
     let mut deleted = daemon.ask(request).await?;
     daemon.close().await;
     if !args.hard {

@@ -8,6 +8,7 @@ use super::remains::Remains;
 use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
+use cerebro_core::operation::Operation;
 
 /// Rewrite the database's files, so that no text of destroyed memories is left in them
 ///
@@ -23,7 +24,7 @@ pub async fn run(desk: &Desk, _: CompactArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&home).await?;
     let bar = desk.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
-    let answer = daemon.ask(Request::new("op_compact")).await;
+    let answer = daemon.ask(Request::new(Operation::Compact)).await;
     bar.finish_and_clear();
     let mut answer = answer?;
     daemon.close().await;

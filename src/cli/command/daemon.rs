@@ -22,6 +22,7 @@ use crate::{
     platform,
 };
 use cerebro_core::redact;
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.
@@ -122,7 +123,7 @@ pub async fn run(desk: &Desk, command: DaemonCommand) -> Result<Outcome> {
 
 async fn start(desk: &Desk, home: &Home) -> Result<Outcome> {
     let daemon = Daemon::reach(home).await?;
-    let status = daemon.ask(Request::new("op_status")).await?;
+    let status = daemon.ask(Request::new(Operation::Status)).await?;
     daemon.close().await;
     show_status(desk, status)
 }
@@ -135,7 +136,7 @@ async fn status(desk: &Desk, home: &Home) -> Result<Outcome> {
         }
         return Ok(Outcome::Short);
     };
-    let status = daemon.ask(Request::new("op_status")).await?;
+    let status = daemon.ask(Request::new(Operation::Status)).await?;
     daemon.close().await;
     show_status(desk, status)
 }
@@ -180,7 +181,7 @@ async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
 /// Lets the daemon finish its calls and leave; gives its process id, or nothing if none ran.
 pub(super) async fn dismiss(home: &Home) -> Result<Option<u32>> {
     let Some(daemon) = Daemon::running(home).await? else { return Ok(None) };
-    let answer = daemon.ask(Request::new("op_stop")).await?;
+    let answer = daemon.ask(Request::new(Operation::Stop)).await?;
     daemon.close().await;
     let pid = answer["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
     if !wait_until(STOP_MAX, || !owns(home, pid)).await {

@@ -23,6 +23,7 @@ use crate::{
     platform,
 };
 use cerebro_core::domain::Timestamp;
+use cerebro_core::operation::Operation;
 use cerebro_durable as durable;
 use cerebro_service::backup;
 use cerebro_service::doctor::{CHECKS, Check, Health};
@@ -267,15 +268,15 @@ async fn inside(home: &Home, fix: bool) -> (Vec<Check>, Value) {
             return (checks, Value::Null);
         }
     };
-    let status = daemon.ask(Request::new("op_status")).await.unwrap_or_default();
+    let status = daemon.ask(Request::new(Operation::Status)).await.unwrap_or_default();
     let mut checks = vec![daemon_check(home, &status)];
-    match daemon.ask(Request::new("op_examine").with("fix", fix)).await {
+    match daemon.ask(Request::new(Operation::Examine).with("fix", fix)).await {
         Ok(told) => {
             checks.push(versions(&status, &told));
             checks.extend(told["checks"].as_array().into_iter().flatten().filter_map(read_check));
-            let stats = daemon.ask(Request::new("mem_stats")).await.unwrap_or_default();
+            let stats = daemon.ask(Request::new(Operation::Stats)).await.unwrap_or_default();
             checks.push(worker(&stats["worker"]));
-            let told = daemon.ask(Request::new("op_worker")).await.unwrap_or_default();
+            let told = daemon.ask(Request::new(Operation::Worker)).await.unwrap_or_default();
             checks.push(relations(&told["worker"]));
         }
         Err(error) => {

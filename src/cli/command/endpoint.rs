@@ -8,6 +8,7 @@ use super::{Desk, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::platform;
+use cerebro_core::operation::Operation;
 
 /// How often the command looks whether the endpoint is still open.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -15,9 +16,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The operations of an endpoint, and what people are told of it.
 pub struct Endpoint {
     /// Asks whether it is open.
-    pub status: &'static str,
+    pub status: Operation,
     /// Closes it.
-    pub close: &'static str,
+    pub close: Operation,
     /// Said while it is open.
     pub open: &'static str,
     /// Said when another command closed it.

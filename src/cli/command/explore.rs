@@ -10,6 +10,7 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
+use cerebro_core::operation::Operation;
 
 /// Find memories by words, names or questions
 ///
@@ -150,7 +151,7 @@ const EXPLAINED: [(&str, Layout); 10] = [
 
 pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
     let query = args.query.join(" ");
-    let request = Request::new("mem_search")
+    let request = Request::new(Operation::Search)
         .with("query", query.as_str())
         .with("project", args.project)
         .with("all_projects", args.all_projects)
@@ -238,7 +239,7 @@ fn tell_more(desk: &Desk, found: &Value) {
 
 pub async fn get(desk: &Desk, args: GetArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let request = Request::new("mem_get_observation")
+    let request = Request::new(Operation::GetObservation)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("history", args.history)
         .with("offset", args.offset)
@@ -306,7 +307,7 @@ pub async fn timeline(desk: &Desk, args: TimelineArgs) -> Result<Outcome> {
         Within::Session => "session",
         Within::Project => "project",
     };
-    let request = Request::new("mem_timeline")
+    let request = Request::new(Operation::Timeline)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("before", args.before)
         .with("after", args.after)
@@ -335,7 +336,7 @@ fn timeline_table(found: &Value) -> Table {
 }
 
 pub async fn context(desk: &Desk, args: ContextArgs) -> Result<Outcome> {
-    let request = Request::new("mem_context")
+    let request = Request::new(Operation::Context)
         .with("project", args.project)
         .with("scope", args.scope)
         .with("limit", args.limit)

@@ -9,6 +9,7 @@ use super::{Desk, Outcome, within};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
 
@@ -45,7 +46,8 @@ pub struct GraphArgs {
 pub async fn run(desk: &Desk, args: GraphArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let id = daemon.memory_id(&args.id).await?;
-    let request = Request::new("op_graph").with("id", id).with("depth", args.depth).with("limit", args.limit);
+    let request =
+        Request::new(Operation::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.ask(request).await?;
     daemon.close().await;
     if desk.output.json(&answer)? {

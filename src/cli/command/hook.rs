@@ -16,6 +16,7 @@ use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Deed, Event};
 use crate::project_dir;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
+use cerebro_core::operation::Operation;
 
 /// How much context is asked for first; escapes and the frame need some of the room.
 const CONTEXT_BYTES: usize = 8_000;
@@ -61,11 +62,14 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         Deed::Context => context(&client, agent, name).await,
         Deed::Prompt(prompt) => {
             let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
-            ask(&client, agent, "op_hook_prompt", json!({ "content": prompt, "directory": directory })).await
+            ask(&client, agent, Operation::HookPrompt, json!({ "content": prompt, "directory": directory }))
+                .await
         }
-        Deed::Message(text) => ask(&client, agent, "op_hook_message", json!({ "content": text })).await,
-        Deed::Compaction(text) => ask(&client, agent, "op_hook_compaction", json!({ "content": text })).await,
-        Deed::End => ask(&client, agent, "op_hook_end", json!({})).await,
+        Deed::Message(text) => ask(&client, agent, Operation::HookMessage, json!({ "content": text })).await,
+        Deed::Compaction(text) => {
+            ask(&client, agent, Operation::HookCompaction, json!({ "content": text })).await
+        }
+        Deed::End => ask(&client, agent, Operation::HookEnd, json!({})).await,
         Deed::Bind(_) => None,
     };
     client.close().await;
@@ -114,7 +118,7 @@ async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: boo
     Client::new(connection, Duration::from_secs(1)).await.ok()
 }
 
-async fn ask(client: &Client, agent: Agent, operation: &str, arguments: Value) -> Option<Value> {
+async fn ask(client: &Client, agent: Agent, operation: Operation, arguments: Value) -> Option<Value> {
     let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
     arguments.retain(|_, value| !value.is_null());
     arguments.insert("agent".to_owned(), json!(agent.client()));
@@ -125,7 +129,7 @@ async fn ask(client: &Client, agent: Agent, operation: &str, arguments: Value) -
 async fn context(client: &Client, agent: Agent, event: &str) -> Option<Value> {
     let mut max_bytes = CONTEXT_BYTES;
     for _ in 0..CONTEXT_TRIES {
-        let answer = ask(client, agent, "op_hook_context", json!({ "max_bytes": max_bytes })).await?;
+        let answer = ask(client, agent, Operation::HookContext, json!({ "max_bytes": max_bytes })).await?;
         let said = hook::said(agent, event, answer["text"].as_str()?);
         if said.len() <= HOOK_OUTPUT_BYTES_MAX {
             return Some(json!(said));

@@ -8,6 +8,7 @@ use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
+use cerebro_core::operation::Operation;
 
 /// List memories, the newest first
 #[derive(Debug, Args)]
@@ -116,7 +117,7 @@ const EVENTS: Columns = (
 );
 
 pub async fn memories(desk: &Desk, args: ListArgs) -> Result<Outcome> {
-    let request = Request::new("op_list")
+    let request = Request::new(Operation::List)
         .with("project", args.project)
         .with("all_projects", args.all_projects)
         .with("deleted", args.deleted)
@@ -133,7 +134,7 @@ pub async fn memories(desk: &Desk, args: ListArgs) -> Result<Outcome> {
 }
 
 pub async fn sessions(desk: &Desk, args: SessionsArgs) -> Result<Outcome> {
-    let request = Request::new("op_sessions")
+    let request = Request::new(Operation::Sessions)
         .with("project", args.project)
         .with("all_projects", args.all_projects)
         .with("limit", args.limit);
@@ -147,7 +148,7 @@ pub async fn sessions(desk: &Desk, args: SessionsArgs) -> Result<Outcome> {
 }
 
 pub async fn prompts(desk: &Desk, args: PromptsArgs) -> Result<Outcome> {
-    let request = Request::new("op_prompts").with("project", args.project).with("limit", args.limit);
+    let request = Request::new(Operation::Prompts).with("project", args.project).with("limit", args.limit);
     let answer = ask(desk, request).await?;
     tell(desk, &answer, &answer["prompts"], PROMPTS, "no prompts in this project; --project names another")
 }
@@ -155,7 +156,7 @@ pub async fn prompts(desk: &Desk, args: PromptsArgs) -> Result<Outcome> {
 pub async fn events(desk: &Desk, args: EventsArgs) -> Result<Outcome> {
     let answer = match args.limit {
         Some(limit) => {
-            ask(desk, Request::new("op_events").with("after", args.after).with("limit", limit)).await?
+            ask(desk, Request::new(Operation::Events).with("after", args.after).with("limit", limit)).await?
         }
         None => whole_log(desk, args.after).await?,
     };
@@ -167,8 +168,9 @@ async fn whole_log(desk: &Desk, after: Option<u64>) -> Result<Value> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let (mut after, mut events) = (after, Vec::new());
     loop {
-        let answer =
-            daemon.ask(Request::new("op_events").with("after", after).with("limit", LISTING_MAX)).await?;
+        let answer = daemon
+            .ask(Request::new(Operation::Events).with("after", after).with("limit", LISTING_MAX))
+            .await?;
         let page = answer["events"].as_array().cloned().unwrap_or_default();
         after = page.last().and_then(|event| event["seq"].as_u64()).or(after);
         let is_last = page.len() < LISTING_MAX;

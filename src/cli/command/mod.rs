@@ -38,6 +38,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::error::{Error, Result};
 use super::{Desk, Outcome};
 use crate::daemon::WIND_DOWN;
+use cerebro_core::operation::Operation;
 
 /// Worker threads of a process that serves, and of one that only asks.
 const SERVING_THREADS: usize = 4;
@@ -139,15 +140,15 @@ impl Command {
             Self::Delete(args) => asking(change::delete(desk, args)),
             Self::Restore(args) => match args.backup() {
                 Some(args) => serving(backup::restore(desk, args)),
-                None => asking(change::run(desk, args.one(), "op_restore")),
+                None => asking(change::run(desk, args.one(), Operation::Restore)),
             },
             Self::Backup(args) => match args.restored() {
                 Some(args) => serving(backup::restore(desk, args)),
                 None => asking(backup::run(desk, args)),
             },
             Self::Compact(args) => asking(compact::run(desk, args)),
-            Self::Pin(args) => asking(change::run(desk, args, "op_pin")),
-            Self::Unpin(args) => asking(change::run(desk, args, "op_unpin")),
+            Self::Pin(args) => asking(change::run(desk, args, Operation::Pin)),
+            Self::Unpin(args) => asking(change::run(desk, args, Operation::Unpin)),
             Self::List(args) => asking(list::memories(desk, args)),
             Self::Sessions(args) => asking(list::sessions(desk, args)),
             Self::Projects(args) => asking(projects::run(desk, args)),

@@ -13,6 +13,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -83,7 +84,7 @@ fn is_live(line: &Value) -> bool {
 }
 
 async fn page(daemon: &Daemon, cursor: Option<&str>) -> Result<(Vec<Value>, Option<String>)> {
-    let page = daemon.ask(Request::new("op_export").with("cursor", cursor)).await?;
+    let page = daemon.ask(Request::new(Operation::Export).with("cursor", cursor)).await?;
     let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let lines = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
     let next = page["next_cursor"].as_str().map(str::to_owned);
@@ -120,7 +121,7 @@ async fn survey(daemon: &Daemon) -> Result<Map> {
     }
     let mut after = None::<String>;
     loop {
-        let page = daemon.ask(Request::new("op_relations").with("after", after.as_deref())).await?;
+        let page = daemon.ask(Request::new(Operation::Relations).with("after", after.as_deref())).await?;
         for edge in page["relations"].as_array().into_iter().flatten() {
             let (from, to, kind) = (shown(&edge["from"]), shown(&edge["to"]), shown(&edge["kind"]));
             map.relations.entry(from).or_default().push((kind, to));
@@ -256,7 +257,7 @@ fn request(note: &Note, root: &Path, path: &Path, dry_run: bool) -> Request {
             note.scope.clone().or_else(|| personal.then(|| PERSONAL.to_owned())),
         ),
     };
-    Request::new("op_note")
+    Request::new(Operation::Note)
         .with("id", note.id.clone())
         .with("revision", note.revision)
         .with("title", note.title.clone().unwrap_or(stem))

@@ -15,6 +15,7 @@ use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::home::Home;
 use cerebro_core::domain::limits::LINE_BYTES_MAX;
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
 
@@ -114,7 +115,7 @@ async fn print_script(desk: &Desk, home: &Home) -> Result<Outcome> {
 
 async fn write_script(desk: &Desk, home: &Home, target: &Path) -> Result<Value> {
     let daemon = Daemon::reach_patiently(home).await?;
-    let request = Request::new("op_backup").with("file", target.display().to_string());
+    let request = Request::new(Operation::Backup).with("file", target.display().to_string());
     let made = backup::with_progress(desk, &daemon, request).await?;
     daemon.close().await;
     Ok(made)
@@ -181,7 +182,7 @@ async fn export_pages(
     let mut cursor = None::<String>;
     let mut count = 0;
     loop {
-        let page = daemon.ask(Request::new("op_export").with("cursor", cursor.as_deref())).await?;
+        let page = daemon.ask(Request::new(Operation::Export).with("cursor", cursor.as_deref())).await?;
         let lines: Vec<&str> =
             page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
@@ -282,7 +283,7 @@ async fn import_lines(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
             batch.keep(|line| !["edge", "revision"].iter().any(|kind| is_of_kind(line, kind)));
         }
         let sent = std::mem::take(&mut batch.lines);
-        let request = Request::new("op_import").with("lines", sent).with("dry_run", args.dry_run);
+        let request = Request::new(Operation::Import).with("lines", sent).with("dry_run", args.dry_run);
         let answer = daemon.ask(request).await.map_err(|error| {
             error.hint(format!(
                 "the lines before {} are taken; the same import may be repeated",

@@ -7,6 +7,7 @@ use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
+use cerebro_core::operation::Operation;
 
 /// List projects, or merge two
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ pub async fn run(desk: &Desk, args: ProjectsArgs) -> Result<Outcome> {
 
 async fn list(desk: &Desk) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let mut answer = daemon.ask(Request::new("op_projects")).await?;
+    let mut answer = daemon.ask(Request::new(Operation::Projects)).await?;
     daemon.close().await;
     if desk.output.json(&answer)? {
         return Ok(Outcome::Done);
@@ -68,7 +69,8 @@ async fn merge(desk: &Desk, args: MergeArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let daemon = Daemon::reach_patiently(&desk.home()?).await?;
-    let merged = daemon.ask(Request::new("op_merge_projects").with("from", from).with("into", into)).await?;
+    let merged =
+        daemon.ask(Request::new(Operation::MergeProjects).with("from", from).with("into", into)).await?;
     daemon.close().await;
     if desk.output.json(&merged)? {
         return Ok(Outcome::Done);

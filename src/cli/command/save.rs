@@ -12,6 +12,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use cerebro_core::domain::limits::CONTENT_BYTES_MAX;
+use cerebro_core::operation::Operation;
 
 /// Save a memory
 ///
@@ -100,8 +101,10 @@ pub async fn save(desk: &Desk, args: SaveArgs) -> Result<Outcome> {
         (None, Some(file)) => read_content(&file)?,
         _ => read_content(Path::new("-"))?,
     };
-    let request =
-        Request::new("mem_save").with("title", title).with("content", content).with("session_id", session);
+    let request = Request::new(Operation::Save)
+        .with("title", title)
+        .with("content", content)
+        .with("session_id", session);
     let daemon = Daemon::reach(&desk.home()?).await?;
     let saved = daemon.ask(fields.add_to(request)).await?;
     daemon.close().await;
@@ -121,7 +124,7 @@ pub async fn update(desk: &Desk, args: UpdateArgs) -> Result<Outcome> {
         (None, None) => None,
     };
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let request = Request::new("mem_update")
+    let request = Request::new(Operation::Update)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("title", args.title)
         .with("content", content)

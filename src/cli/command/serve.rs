@@ -9,6 +9,7 @@ use crate::cli::error::Result;
 use crate::cli::request::Request;
 use crate::cli::table::shown;
 use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
+use cerebro_core::operation::Operation;
 
 /// Names the token, instead of the home's file.
 const TOKEN_VARIABLE: &str = "CEREBRO_HTTP_TOKEN";
@@ -69,8 +70,8 @@ impl HttpArgs {
 }
 
 const HTTP: Endpoint = Endpoint {
-    status: "op_http_status",
-    close: "op_http_close",
+    status: Operation::HttpStatus,
+    close: Operation::HttpClose,
     open: "open until this command is interrupted (Ctrl-C)",
     ended: "it was closed by `cerebro serve --stop`",
     closed: "HTTP is no longer served",
@@ -82,7 +83,7 @@ pub async fn run(desk: &Desk, args: ServeArgs) -> Result<Outcome> {
         return HTTP.stop(desk).await;
     }
     let options = args.http.options();
-    let request = Request::new("op_http_open")
+    let request = Request::new(Operation::HttpOpen)
         .with("address", options.address)
         .with("token", options.token)
         .with("no_token", options.no_token)

@@ -11,6 +11,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_core::operation::Operation;
 
 /// Longest query that is read.
 const QUERY_BYTES_MAX: u64 = 256 * 1024;
@@ -41,7 +42,7 @@ pub struct SqlArgs {
 pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
-    let request = Request::new("op_sql")
+    let request = Request::new(Operation::Sql)
         .with("query", query)
         .with("params", Value::Object(params))
         .with("rows", args.limit)

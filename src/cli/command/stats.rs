@@ -7,6 +7,7 @@ use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{bytes, duration, milliseconds, shown};
+use cerebro_core::operation::Operation;
 
 /// Count what is stored, and show how the service is
 #[derive(Debug, Args)]
@@ -18,7 +19,7 @@ pub struct StatsArgs {
 
 pub async fn run(desk: &Desk, args: StatsArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let stats = daemon.ask(Request::new("mem_stats").with("project", args.project)).await?;
+    let stats = daemon.ask(Request::new(Operation::Stats).with("project", args.project)).await?;
     daemon.close().await;
     if !desk.output.json(&stats)? {
         desk.output.facts(&facts(&stats))?;

@@ -8,6 +8,7 @@ use super::{Desk, Outcome};
 use crate::cli::error::Result;
 use crate::cli::request::Request;
 use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
 
 /// Let Surrealist and other SurrealDB clients look at the living memory
 ///
@@ -28,8 +29,8 @@ pub struct StudioArgs {
 }
 
 const STUDIO: Endpoint = Endpoint {
-    status: "op_studio_status",
-    close: "op_studio_close",
+    status: Operation::StudioStatus,
+    close: Operation::StudioClose,
     open: "read-only; open until this command is interrupted (Ctrl-C)",
     ended: "the endpoint was closed by `cerebro studio --stop`",
     closed: "the endpoint is closed",
@@ -40,7 +41,7 @@ pub async fn run(desk: &Desk, args: StudioArgs) -> Result<Outcome> {
     if args.stop {
         return STUDIO.stop(desk).await;
     }
-    let request = Request::new("op_studio_open").with("port", args.port).with("origins", args.origins);
+    let request = Request::new(Operation::StudioOpen).with("port", args.port).with("origins", args.origins);
     STUDIO.hold(desk, request, facts).await
 }
 

@@ -10,6 +10,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
 use cerebro_core::domain::limits::LISTING_MAX;
+use cerebro_core::operation::Operation;
 
 /// How often the progress is looked at.
 const GLANCE: Duration = Duration::from_millis(500);
@@ -97,10 +98,10 @@ const JOBS: &[(&str, Layout)] = &[
 pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let (request, wait) = match args.action {
-        Some(Action::Pause) => ("op_worker_pause", false),
-        Some(Action::Resume(args)) => ("op_worker_resume", args.wait),
-        Some(Action::Status(args)) => ("op_worker", args.wait),
-        None => ("op_worker", false),
+        Some(Action::Pause) => (Operation::WorkerPause, false),
+        Some(Action::Resume(args)) => (Operation::WorkerResume, args.wait),
+        Some(Action::Status(args)) => (Operation::Worker, args.wait),
+        None => (Operation::Worker, false),
     };
     let mut facts = daemon.ask(Request::new(request)).await?["worker"].take();
     if wait {
@@ -108,7 +109,7 @@ pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
     }
     daemon.close().await;
     show(desk, &facts)?;
-    if request == "op_worker_pause" && facts["state"] != "paused" {
+    if request == Operation::WorkerPause && facts["state"] != "paused" {
         desk.output.note("it pauses as soon as what it is at is done");
     }
     Ok(if wait && !is_done(&facts) { Outcome::Short } else { Outcome::Done })
@@ -153,7 +154,7 @@ async fn watch(desk: &Desk, daemon: &Daemon) -> Result<Value> {
     let mut most = 0;
     let mut stuck = 0;
     loop {
-        let facts = daemon.ask(Request::new("op_worker")).await?["worker"].take();
+        let facts = daemon.ask(Request::new(Operation::Worker)).await?["worker"].take();
         let depth = facts["queue_depth"].as_u64().unwrap_or_default();
         most = most.max(depth);
         bar.set_length(most);
@@ -172,7 +173,7 @@ pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
     let list = match args.action {
         Some(JobsAction::Retry) => {
-            let answer = daemon.ask(Request::new("op_jobs_retry")).await?;
+            let answer = daemon.ask(Request::new(Operation::JobsRetry)).await?;
             daemon.close().await;
             if !desk.output.json(&answer)? {
                 desk.output.note(&format!("{} jobs are tried again", answer["revived"]));
@@ -201,7 +202,7 @@ pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
 
 fn jobs_in(state: State, limit: usize) -> Request {
     let state = state.to_possible_value().map(|value| value.get_name().to_owned());
-    Request::new("op_jobs").with("state", state).with("limit", limit)
+    Request::new(Operation::Jobs).with("state", state).with("limit", limit)
 }
 
 /// Jobs of every state, together at most so many. `jobs` are those that were given up: what scripts look for.
@@ -219,7 +220,7 @@ async fn all_jobs(daemon: &Daemon, limit: usize) -> Result<Value> {
 
 pub async fn reindex(desk: &Desk, args: ReindexArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&desk.home()?).await?;
-    let begun = daemon.ask(Request::new("op_reindex")).await?;
+    let begun = daemon.ask(Request::new(Operation::Reindex)).await?;
     if args.no_wait {
         daemon.close().await;
         if !desk.output.json(&begun)? {

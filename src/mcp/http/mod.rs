@@ -78,23 +78,20 @@ pub(super) struct Listening {
 /// Where the listener is, if there is one.
 pub(super) type Place = tokio::sync::Mutex<Option<Listening>>;
 
-/// Answers one of these operations; `None` for any other.
-pub(super) async fn answer(name: &str, call: &mut Call) -> Option<Answer> {
-    Some(match name {
-        "op_http_open" => open_for(call).await,
-        "op_http_close" => {
-            let closed = close(&call.server).await;
-            Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
-        }
-        "op_http_status" => {
-            let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
-            Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
-        }
-        _ => return None,
-    })
+/// Closes the listener that a command opened.
+pub(super) async fn close_for(call: &mut Call) -> Answer {
+    let closed = close(&call.server).await;
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
 }
 
-async fn open_for(call: &mut Call) -> Answer {
+/// Whether the listener that this connection opened is open.
+pub(super) async fn status_for(call: &mut Call) -> Answer {
+    let open = call.connection.listening().is_some_and(|stop| !stop.is_cancelled());
+    Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
+}
+
+/// Opens the listener for as long as the command runs.
+pub(super) async fn open_for(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let rate = arguments.count("rate")?.unwrap_or_default();
     let options = HttpOptions {

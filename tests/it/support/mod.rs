@@ -15,6 +15,7 @@ mod screens;
 mod store;
 pub mod surreal;
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
@@ -42,12 +43,13 @@ pub const GLANCE: Duration = Duration::from_millis(10);
 /// Settings that let agents purge, which by default only people may. Goes before every `[table]`.
 pub const AGENTS_MAY_PURGE: &str = "agent_hard_delete = true\n";
 
-/// The 13 tools, in the order of the contract.
-pub const TOOLS: [&str; 13] = [
-    "mem_session_start", "mem_session_end", "mem_session_summary", "mem_context", "mem_save", "mem_update",
-    "mem_delete", "mem_suggest_topic_key", "mem_search", "mem_get_observation", "mem_timeline",
-    "mem_save_prompt", "mem_stats",
-];
+/// The published tools, in the order of the contract: those of the golden list.
+pub static TOOLS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    static GOLDEN: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(include_str!("../../golden/tools.json")).unwrap());
+    let tools = GOLDEN.as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+});
 
 /// Waits until `condition` gives a value.
 ///

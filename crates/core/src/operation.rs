@@ -1,0 +1,306 @@
+//! Every operation that the daemon answers, in one table.
+//!
+//! An operation is one row here, and one line in the program's `mcp::dispatch`, which names the function that
+//! answers it. Everything else that lists operations asks this table: the published hints, the permissions that
+//! `setup` writes, the calls that the pump may repeat, and the names that the commands and the screens send.
+
+use std::fmt;
+
+/// What an operation does to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing.
+    Reads,
+    /// Changes what runs or what lies beside the store, such as a listener or a backup, and no memory.
+    Runs,
+    /// Adds something each time.
+    Adds,
+    /// Leaves the same state however often it is repeated.
+    Settles,
+    /// Takes something away.
+    Destroys,
+}
+
+/// Who may call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody: one of the published tools.
+    Agent,
+    /// A person, through a command or a screen.
+    Person,
+    /// A person's `cerebro hook`, which calls it for an agent.
+    Hook,
+}
+
+/// How much the daemon makes of a call while it is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// The worker makes way for it, and the daemon stays for it.
+    Full,
+    /// It is asked again and again to draw progress: the daemon stays for it, and the worker goes on.
+    Progress,
+    /// It only watches the daemon: that may leave meanwhile, and does not show the call to those who watch.
+    Watching,
+}
+
+/// What the table says of an operation beside its name.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    audience: Audience,
+    effect: Effect,
+    attention: Attention,
+    session_argument: Option<&'static str>,
+    command: Option<&'static str>,
+}
+
+impl Row {
+    const fn new(audience: Audience, effect: Effect) -> Self {
+        Self { audience, effect, attention: Attention::Full, session_argument: None, command: None }
+    }
+
+    const fn tool(effect: Effect) -> Self {
+        Self::new(Audience::Agent, effect)
+    }
+
+    const fn person(effect: Effect) -> Self {
+        Self::new(Audience::Person, effect)
+    }
+
+    const fn hook(effect: Effect) -> Self {
+        Self::new(Audience::Hook, effect)
+    }
+
+    const fn session(mut self, argument: &'static str) -> Self {
+        self.session_argument = Some(argument);
+        self
+    }
+
+    const fn command(mut self, command: &'static str) -> Self {
+        self.command = Some(command);
+        self
+    }
+
+    const fn attention(mut self, attention: Attention) -> Self {
+        self.attention = attention;
+        self
+    }
+}
+
+/// Builds [`Operation`] from one row an operation: its variant, its name on the wire, what is to know of it.
+macro_rules! operations {
+    ($($variant:ident $name:literal = $row:expr;)+) => {
+        /// An operation, by what it does. Its name on the wire is [`Self::name`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Operation {
+            $(#[doc = concat!("`", $name, "`")] $variant,)+
+        }
+
+        impl Operation {
+            /// All of them; the published tools come first, in the order of the contract.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The operation of that name.
+            // Two rows of one name do not compile.
+            #[deny(unreachable_patterns)]
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Self::$variant => $row,)+
+                }
+            }
+        }
+    };
+}
+
+use Attention::{Progress, Watching};
+use Effect::{Adds, Destroys, Reads, Runs, Settles};
+
+operations! {
+    SessionStart "mem_session_start" = Row::tool(Settles).session("id");
+    SessionEnd "mem_session_end" = Row::tool(Settles).session("session_id");
+    SessionSummary "mem_session_summary" = Row::tool(Settles).session("session_id");
+    Context "mem_context" = Row::tool(Reads).command("context");
+    Save "mem_save" = Row::tool(Adds).session("session_id").command("save");
+    Update "mem_update" = Row::tool(Settles).command("update");
+    Delete "mem_delete" = Row::tool(Destroys).command("delete");
+    SuggestTopicKey "mem_suggest_topic_key" = Row::tool(Reads);
+    Search "mem_search" = Row::tool(Reads).command("search");
+    GetObservation "mem_get_observation" = Row::tool(Reads).command("get");
+    Timeline "mem_timeline" = Row::tool(Reads).command("timeline");
+    SavePrompt "mem_save_prompt" = Row::tool(Adds).session("session_id");
+    Stats "mem_stats" = Row::tool(Reads).command("stats").attention(Progress);
+
+    Status "op_status" = Row::person(Reads).command("daemon status").attention(Watching);
+    Stop "op_stop" = Row::person(Runs).command("daemon stop");
+    Clients "op_clients" = Row::person(Reads).attention(Watching);
+    Live "op_live" = Row::person(Reads).attention(Watching);
+
+    Resolve "op_resolve" = Row::person(Reads);
+    List "op_list" = Row::person(Reads).command("list");
+    Browse "op_browse" = Row::person(Reads);
+    Restore "op_restore" = Row::person(Settles).command("restore");
+    Pin "op_pin" = Row::person(Settles).command("pin");
+    Unpin "op_unpin" = Row::person(Settles).command("unpin");
+    Sessions "op_sessions" = Row::person(Reads).command("sessions");
+    Story "op_story" = Row::person(Reads);
+    Prompts "op_prompts" = Row::person(Reads).command("prompts");
+    Projects "op_projects" = Row::person(Reads).command("projects");
+    MergeProjects "op_merge_projects" = Row::person(Settles).command("projects merge");
+    Events "op_events" = Row::person(Reads).command("events");
+    Activity "op_activity" = Row::person(Reads);
+    Graph "op_graph" = Row::person(Reads).command("graph");
+
+    Export "op_export" = Row::person(Reads).command("export");
+    Import "op_import" = Row::person(Settles).command("import");
+    Known "op_known" = Row::person(Reads);
+    Note "op_note" = Row::person(Settles);
+    Relations "op_relations" = Row::person(Reads);
+    Backup "op_backup" = Row::person(Runs).command("backup");
+    BackupProgress "op_backup_progress" = Row::person(Reads);
+    Compact "op_compact" = Row::person(Runs).command("compact");
+    Examine "op_examine" = Row::person(Runs).command("doctor");
+
+    Worker "op_worker" = Row::person(Reads).command("worker").attention(Progress);
+    WorkerPause "op_worker_pause" = Row::person(Runs).command("worker pause");
+    WorkerResume "op_worker_resume" = Row::person(Runs).command("worker resume");
+    Jobs "op_jobs" = Row::person(Reads).command("jobs").attention(Progress);
+    JobsRetry "op_jobs_retry" = Row::person(Runs).command("jobs retry");
+    Reindex "op_reindex" = Row::person(Runs).command("reindex");
+
+    Sql "op_sql" = Row::person(Reads).command("sql");
+    StudioOpen "op_studio_open" = Row::person(Runs).command("studio");
+    StudioClose "op_studio_close" = Row::person(Runs);
+    StudioStatus "op_studio_status" = Row::person(Reads);
+    HttpOpen "op_http_open" = Row::person(Runs).command("serve");
+    HttpClose "op_http_close" = Row::person(Runs);
+    HttpStatus "op_http_status" = Row::person(Reads);
+
+    HookContext "op_hook_context" = Row::hook(Reads);
+    HookPrompt "op_hook_prompt" = Row::hook(Adds);
+    HookMessage "op_hook_message" = Row::hook(Settles);
+    HookCompaction "op_hook_compaction" = Row::hook(Settles);
+    HookEnd "op_hook_end" = Row::hook(Settles);
+}
+
+impl Operation {
+    /// How many are published to agents.
+    pub const TOOL_COUNT: usize = {
+        let (mut count, mut at) = (0, 0);
+        while at < Self::ALL.len() {
+            if Self::ALL[at].is_tool() {
+                count += 1;
+            }
+            at += 1;
+        }
+        count
+    };
+
+    /// Those that are published to agents, in the order of the contract.
+    pub fn tools() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|operation| operation.is_tool())
+    }
+
+    /// Whether it is published to agents.
+    pub const fn is_tool(self) -> bool {
+        matches!(self.row().audience, Audience::Agent)
+    }
+
+    /// Who may call it.
+    pub const fn audience(self) -> Audience {
+        self.row().audience
+    }
+
+    /// What it does to the store.
+    pub const fn effect(self) -> Effect {
+        self.row().effect
+    }
+
+    /// Whether doing it twice is the same as doing it not at all, so that a call without an answer may be sent again.
+    pub const fn only_reads(self) -> bool {
+        matches!(self.row().effect, Effect::Reads)
+    }
+
+    /// Whether it may change a memory, a session or a prompt.
+    pub const fn changes_memories(self) -> bool {
+        matches!(self.row().effect, Effect::Adds | Effect::Settles | Effect::Destroys)
+    }
+
+    /// How much the daemon makes of a call of it.
+    pub const fn attention(self) -> Attention {
+        self.row().attention
+    }
+
+    /// The argument that names the session it belongs to, where it belongs to one.
+    pub const fn session_argument(self) -> Option<&'static str> {
+        self.row().session_argument
+    }
+
+    /// The command that does the same for a person, without the program's name.
+    pub const fn command(self) -> Option<&'static str> {
+        self.row().command
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_found_by_its_name_and_no_other_is() {
+        for &operation in Operation::ALL {
+            assert_eq!(Operation::named(operation.name()), Some(operation));
+        }
+        for name in ["", "mem_", "mem_saves", "op_", "OP_STATUS", "mem_save "] {
+            assert_eq!(Operation::named(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_says_for_whom_it_is() {
+        for &operation in Operation::ALL {
+            let name = operation.name();
+            let audience = match () {
+                () if name.starts_with("mem_") => Audience::Agent,
+                () if name.starts_with("op_hook_") => Audience::Hook,
+                () if name.starts_with("op_") => Audience::Person,
+                () => panic!("{name}"),
+            };
+            assert_eq!(operation.audience(), audience, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_published_tools_come_first_and_are_counted() {
+        let tools: Vec<_> = Operation::tools().collect();
+        assert_eq!(tools, Operation::ALL[..Operation::TOOL_COUNT]);
+        assert_eq!(tools.len(), 13);
+    }
+
+    #[test]
+    fn only_what_reads_can_be_background() {
+        for &operation in Operation::ALL {
+            let is_background = operation.attention() != Attention::Full;
+            assert!(!is_background || operation.only_reads(), "{operation}");
+            assert!(!(operation.only_reads() && operation.changes_memories()), "{operation}");
+        }
+    }
+}
