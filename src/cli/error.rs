@@ -4,9 +4,10 @@ use std::io;
 use std::path::Path;
 
 use crate::config::ConfigError;
-use crate::daemon::client::{CallError, ConnectError};
+use crate::daemon::client::{CallError, ConnectError, Refusal};
 use crate::home::HomeError;
 use crate::setup::SetupError;
+use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 use cerebro_models::provider::ProviderError;
 
@@ -42,6 +43,8 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    /// What kind of failure it is, where the daemon said so.
+    code: Option<Code>,
     exit_code: u8,
 }
 
@@ -49,7 +52,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     fn new(kind: Kind, message: impl ToString) -> Self {
-        Self { kind, message: message.to_string(), hint: None, exit_code: kind.exit_code() }
+        Self { kind, message: message.to_string(), hint: None, code: None, exit_code: kind.exit_code() }
     }
 
     /// Something the user can mend.
@@ -97,6 +100,11 @@ impl Error {
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         self.exit_code
+    }
+
+    /// What kind of failure it is, where the daemon said so.
+    pub fn code(&self) -> Option<Code> {
+        self.code
     }
 
     /// The lines for standard error; none when nobody needs to be told.
@@ -155,7 +163,10 @@ impl From<ConnectError> for Error {
 impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Tool { message } => Self::user(for_people(&message)),
+            CallError::Refused(refusal) => {
+                let hint = hint(&refusal);
+                Self { hint, code: refusal.code, ..Self::user(refusal.message) }
+            }
             CallError::Timeout(_) | CallError::Gone | CallError::Protocol { .. } => {
                 Self::internal(error).hint("`cerebro daemon logs` shows what the daemon said")
             }
@@ -163,18 +174,48 @@ impl From<CallError> for Error {
     }
 }
 
-/// Says a tool's advice in terms of commands.
-fn for_people(message: &str) -> String {
-    let mut tools: Vec<Operation> = Operation::tools().collect();
-    // A name that begins with another is replaced before it.
-    tools.sort_by_key(|tool| std::cmp::Reverse(tool.name().len()));
-    tools.iter().fold(message.to_owned(), |text, tool| {
-        text.replace(tool.name(), &format!("`cerebro {}`", tool.command().unwrap_or("mcp")))
+/// What a person can do next, in terms of commands.
+fn hint(refusal: &Refusal) -> Option<String> {
+    let word = |name: &str| refusal.data[name].as_str().unwrap_or_default();
+    let command = |operation: Operation| operation.command().unwrap_or_default();
+    let find = || format!("`cerebro {}` finds memories", command(Operation::Search));
+    Some(match refusal.code? {
+        Code::BadMemoryId | Code::NoMemory | Code::MemoryPurged => find(),
+        Code::MemoryDeleted => {
+            format!("`cerebro {} {}` brings it back", command(Operation::Restore), word("id"))
+        }
+        Code::RevisionMismatch => {
+            format!("`cerebro {} {}` shows what it is now", command(Operation::GetObservation), word("id"))
+        }
+        Code::TopicTaken => format!(
+            "that one is \"{}\": change it with `cerebro {}`, or choose another key",
+            word("title"),
+            command(Operation::Update)
+        ),
+        Code::NoSession => format!("`cerebro {}` lists them", command(Operation::Sessions)),
+        Code::EmptyProject => {
+            format!("`cerebro {}` lists those that have something", command(Operation::Projects))
+        }
+        Code::NoModel => "`cerebro model install` installs one".to_owned(),
+        Code::StudioOpen => format!("`cerebro {} --stop` closes it", command(Operation::StudioOpen)),
+        Code::IndexBusy | Code::StoreOpening => "try again in a minute".to_owned(),
+        Code::DaemonLeaving | Code::Interrupted => "the same command may be repeated".to_owned(),
+        Code::IndexFailed => format!("`cerebro {}` looks at the index", command(Operation::Examine)),
+        Code::Internal => "`cerebro daemon logs` shows what happened".to_owned(),
+        Code::InvalidArgument
+        | Code::PurgeForbidden
+        | Code::BackupFailed
+        | Code::StoreFailed
+        | Code::HomeGone
+        | Code::Unanswered
+        | Code::Unreachable => return None,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -188,7 +229,7 @@ mod tests {
             (Error::stream("x", &io::ErrorKind::StorageFull.into()), 1),
             (ConnectError::NotRunning.into(), 1),
             (CallError::Gone.into(), 3),
-            (CallError::Tool { message: "x".to_owned() }.into(), 1),
+            (CallError::Refused(Refusal::in_words("x")).into(), 1),
         ] {
             assert_eq!(error.exit_code(), code, "{error:?}");
         }
@@ -202,11 +243,30 @@ mod tests {
     }
 
     #[test]
-    fn advice_for_agents_becomes_advice_for_people() {
-        assert_eq!(
-            for_people("no memory `x`; search with mem_search"),
-            "no memory `x`; search with `cerebro search`"
-        );
-        assert_eq!(for_people("mem_save_prompt, mem_save"), "`cerebro mcp`, `cerebro save`");
+    fn a_refusal_is_what_happened_and_the_command_that_helps() {
+        let refusal = |code, data| Refusal { code, message: "no".to_owned(), data };
+        for (code, data, want) in [
+            (Some(Code::NoMemory), json!({}), Some("`cerebro search` finds memories")),
+            (Some(Code::MemoryDeleted), json!({ "id": "k" }), Some("`cerebro restore k` brings it back")),
+            (Some(Code::EmptyProject), json!({}), Some("`cerebro projects` lists those that have something")),
+            (Some(Code::StoreFailed), json!({}), None),
+            (None, Value::Null, None),
+        ] {
+            let error = Error::from(CallError::Refused(refusal(code, data)));
+            assert_eq!((error.hint.as_deref(), error.code()), (want, code));
+            assert_eq!(error.to_string(), "no");
+        }
+    }
+
+    #[test]
+    fn no_hint_speaks_of_tools() {
+        for &code in Code::ALL {
+            let refusal = Refusal { code: Some(code), message: String::new(), data: Value::Null };
+            let hint = hint(&refusal).unwrap_or_default();
+            assert!(
+                !hint.contains("mem_") && !hint.contains("op_") && !hint.contains("`cerebro `"),
+                "{hint}"
+            );
+        }
     }
 }

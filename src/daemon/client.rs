@@ -17,6 +17,7 @@ use super::socket::{DialError, dial};
 use super::spawn::{self, SpawnError, last_log_line};
 use super::{CLOSE_MAX, DRAIN_MAX, WIND_DOWN};
 use crate::home::Home;
+use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 
 /// How long a daemon may take from its start to its first answer.
@@ -223,12 +224,42 @@ impl Start {
     }
 }
 
+/// Why the daemon did not do what was asked. What to do next is for who asked to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// What kind of failure it is; none of those that this version does not know.
+    pub code: Option<Code>,
+    /// What happened, in words.
+    pub message: String,
+    /// The values that it is about, by the names that [`Code`] lists; null without any.
+    pub data: Value,
+}
+
+impl Refusal {
+    /// A failure of which only words are known.
+    pub fn in_words(message: impl Into<String>) -> Self {
+        Self { code: None, message: message.into(), data: Value::Null }
+    }
+
+    /// Reads the result of a call that failed. An earlier daemon sends words alone.
+    fn read(result: CallToolResult) -> Self {
+        let told = result.structured_content.unwrap_or(Value::Null);
+        let texts = result.content.iter().filter_map(|block| block.as_text());
+        let texts: Vec<_> = texts.map(|text| text.text.as_str()).collect();
+        Self {
+            code: told["code"].as_str().and_then(Code::named),
+            message: texts.join("\n"),
+            data: told["data"].clone(),
+        }
+    }
+}
+
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The tool refused; the message says why and what to do.
-    #[error("{message}")]
-    Tool { message: String },
+    /// The daemon did not do what was asked.
+    #[error("{}", .0.message)]
+    Refused(Refusal),
     /// The tool, or the protocol, does not know what was asked.
     #[error("the daemon refused the call: {message}")]
     Protocol { message: String },
@@ -271,7 +302,7 @@ impl Client {
     /// Calls an operation and returns its structured result; `arguments` is an object or null.
     ///
     /// # Errors
-    /// [`CallError::Tool`] with the tool's own words when it refused; the others when the call did
+    /// [`CallError::Refused`] when the daemon did not do it; the others when the call did
     /// not get that far.
     pub async fn call(&self, operation: Operation, arguments: Value) -> Result<Value, CallError> {
         let params = match arguments {
@@ -302,9 +333,7 @@ fn structured(result: CallToolResult) -> Result<Value, CallError> {
     if result.is_error != Some(true) {
         return Ok(result.structured_content.unwrap_or(Value::Null));
     }
-    let texts: Vec<_> =
-        result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
-    Err(CallError::Tool { message: texts.join("\n") })
+    Err(CallError::Refused(Refusal::read(result)))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, civil::Date, tz::TimeZone};
 use serde_json::{Map, Value};
 
+use cerebro_core::code::Code;
 use cerebro_core::domain::{
     IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX,
 };
@@ -17,6 +18,7 @@ use cerebro_core::text;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("argument `{name}`{}: {problem}", .value.as_ref().map(|value| format!(" = `{value}`")).unwrap_or_default())]
 pub struct ArgumentError {
+    code: Code,
     name: String,
     value: Option<String>,
     problem: String,
@@ -26,7 +28,23 @@ impl ArgumentError {
     /// An error about one argument, which repeats the beginning of its value.
     pub fn new(name: &str, value: Option<&str>, problem: impl Into<String>) -> Self {
         let value = value.map(echo);
-        Self { name: name.to_owned(), value, problem: problem.into() }
+        Self { code: Code::InvalidArgument, name: name.to_owned(), value, problem: problem.into() }
+    }
+
+    /// An error about a memory's id.
+    fn of_memory(value: Option<&str>, problem: impl Into<String>) -> Self {
+        Self { code: Code::BadMemoryId, ..Self::new("id", value, problem) }
+    }
+
+    /// What kind of failure it is.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The argument and its value.
+    pub fn data(&self) -> Map<String, Value> {
+        let value = self.value.as_ref().map(|value| ("value".to_owned(), value.as_str().into()));
+        [("argument".to_owned(), self.name.as_str().into())].into_iter().chain(value).collect()
     }
 }
 
@@ -260,11 +278,9 @@ impl Arguments {
     /// A memory's id, under any of its names.
     pub fn memory_id(&mut self) -> Result<MemoryId> {
         let Some(id) = self.text_of(&["id", "observation_id", "memory_id"])? else {
-            return Err(ArgumentError::new("id", None, "it is missing; search with mem_search for one"));
+            return Err(ArgumentError::of_memory(None, "it is missing"));
         };
-        MemoryId::parse(&id).map_err(|error: IdError| {
-            ArgumentError::new("id", Some(&id), format!("{error}; search with mem_search for one"))
-        })
+        MemoryId::parse(&id).map_err(|error: IdError| ArgumentError::of_memory(Some(&id), error.to_string()))
     }
 
     /// A session's id.

@@ -178,7 +178,8 @@ fn outcome(result: &CallToolResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::reply::{Reply, failure};
+    use crate::mcp::{fault::Fault, reply::Reply};
+    use cerebro_core::code::Code;
 
     fn seen(tool: &str) -> Seen {
         let text = |word: &str| word.to_owned();
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn outcomes_are_words() {
-        assert_eq!(outcome(&failure("no\nmemory")), "no memory");
+        assert_eq!(outcome(&Fault::new(Code::NoMemory, "no\nmemory").for_person(&[])), "no memory");
         let found = Reply::saying("x").list("hits", vec![json!({})]).fact("match", "strong").finish();
         assert_eq!(outcome(&found), "1 hits, strong");
         assert_eq!(outcome(&Reply::saying("x").finish()), "ok");

@@ -7,6 +7,7 @@ mod agent_hooks;
 mod arguments;
 mod definition;
 mod dispatch;
+mod fault;
 mod http;
 mod keep;
 mod live;

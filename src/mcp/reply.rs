@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::tools::Answer;
 use cerebro_core::domain::{
     Timestamp,
     limits::{HIT_BYTES_MAX, HIT_TITLE_CHARS_MAX},
@@ -126,7 +125,7 @@ impl Reply {
 }
 
 /// Makes every text of a fact inert, but those that an agent gives back.
-fn frame(name: &str, fact: &mut Value) {
+pub(super) fn frame(name: &str, fact: &mut Value) {
     match fact {
         _ if ARGUMENTS.contains(&name) => {}
         Value::String(text) => {
@@ -147,18 +146,6 @@ fn named(ignored: &[String]) -> String {
 /// The words of an error, and the arguments that are unknown: one of them may be what was meant.
 pub fn with_ignored(message: String, ignored: &[String]) -> String {
     if ignored.is_empty() { message } else { format!("{message}; {}", named(ignored)) }
-}
-
-/// An error that the agent can mend, in both halves.
-pub fn failure(message: &str) -> CallToolResult {
-    let mut result = CallToolResult::error(vec![ContentBlock::text(message.to_owned())]);
-    result.structured_content = Some(json!({ "error": message }));
-    result
-}
-
-/// The result of an answer that quotes nothing.
-pub fn plain(answer: Answer) -> CallToolResult {
-    answer.map_or_else(|error| failure(&error.to_string()), Reply::finish)
 }
 
 /// A moment as replies show it: RFC 3339 in UTC, to the second.

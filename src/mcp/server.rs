@@ -29,11 +29,13 @@ use super::{
     arguments::Arguments,
     definition::{self, INSTRUCTIONS, TOOLS},
     dispatch::{self, Handler},
+    fault::Fault,
     http::{self, HttpOptions},
     live::{self, Live, Seen},
     metrics::Metrics,
-    reply, studio,
-    tools::Call,
+    reply::Reply,
+    studio,
+    tools::{Answer, Call},
     wire::Wire,
 };
 use crate::{
@@ -44,6 +46,7 @@ use crate::{
     home::{Home, user_home},
     project_dir,
 };
+use cerebro_core::code::Code;
 use cerebro_core::domain::{
     EndReason, PERSON, Project, SessionId, Timestamp,
     limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
@@ -225,17 +228,21 @@ impl Server {
     }
 
     /// The use cases, as soon as the store is open.
-    async fn service(&self) -> Result<Service, String> {
+    async fn service(&self) -> Result<Service, Fault> {
+        let leaving = || Err(Fault::new(Code::DaemonLeaving, "the daemon is leaving"));
         let mut stage = self.0.stage.subscribe();
         let opened =
             tokio::time::timeout(OPEN_WAIT, stage.wait_for(|stage| !matches!(stage, Stage::Opening)));
         match opened.await {
-            Err(_) => Err("the store is still opening (a large index may be under construction); call again in a minute".to_owned()),
-            Ok(Err(_)) => Err("the daemon is leaving; call again".to_owned()),
+            Err(_) => {
+                let words = "the store is still opening (a large index may be under construction)";
+                Err(Fault::new(Code::StoreOpening, words))
+            }
+            Ok(Err(_)) => leaving(),
             Ok(Ok(stage)) => match &*stage {
                 Stage::Ready(service) => Ok(service.clone()),
-                Stage::Failed(reason) => Err(reason.clone()),
-                Stage::Opening | Stage::Closed => Err("the daemon is leaving; call again".to_owned()),
+                Stage::Failed(reason) => Err(Fault::new(Code::StoreFailed, reason.clone())),
+                Stage::Opening | Stage::Closed => leaving(),
             },
         }
     }
@@ -483,20 +490,20 @@ impl Connection {
         let server = self.0.server.clone();
         let handler = dispatch::handler(operation);
         if let Handler::Daemon(answer) = handler {
-            return reply::plain(answer(&server, &mut arguments).await);
+            return plain(answer(&server, &mut arguments).await);
         }
         if let Err(gone) = server.control().check_home() {
-            return reply::failure(&gone.to_string());
+            return self.failed(Fault::new(Code::HomeGone, gone.to_string()), &[]);
         }
         let answer = match handler {
             Handler::Daemon(answer) | Handler::Home(answer) => {
-                return reply::plain(answer(&server, &mut arguments).await);
+                return plain(answer(&server, &mut arguments).await);
             }
             Handler::Store(answer) => answer,
         };
         let service = match server.service().await {
             Ok(service) => service,
-            Err(reason) => return reply::failure(&reason),
+            Err(fault) => return self.failed(fault, &[]),
         };
         self.uses(&service, &session);
         // The worker gives way to who works, not to who looks on.
@@ -506,26 +513,30 @@ impl Connection {
         let answer = answer(&mut call).await;
         // What was written to a home that is gone is not acknowledged.
         if let Err(gone) = call.server.control().check_home() {
-            return reply::failure(&gone.to_string());
+            return self.failed(Fault::new(Code::HomeGone, gone.to_string()), &[]);
         }
         match answer {
             Ok(reply) => {
                 let reply = reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored());
                 if self.is_person() { reply.finish() } else { reply.framed().finish() }
             }
-            Err(error) => {
+            Err(fault) => {
+                // One of them may be what was meant.
                 let strangers =
                     call.arguments.strangers(|argument| definition::is_known(operation, argument));
-                let message = reply::with_ignored(error.to_string(), &strangers);
-                // An error may quote a stored title.
-                if self.is_person() {
-                    reply::failure(&message)
-                } else {
-                    reply::failure(&text::inert(&message))
-                }
+                self.failed(fault, &strangers)
             }
         }
     }
+
+    fn failed(&self, fault: Fault, ignored: &[String]) -> CallToolResult {
+        if self.is_person() { fault.for_person(ignored) } else { fault.for_agent(ignored) }
+    }
+}
+
+/// The result of an answer to a person that quotes nothing.
+fn plain(answer: Answer) -> CallToolResult {
+    answer.map_or_else(|fault| fault.for_person(&[]), Reply::finish)
 }
 
 /// Ends a session; one of commands that only looked was never begun.
@@ -632,7 +643,8 @@ impl ServerHandler for Connection {
         let result = answer.unwrap_or_else(|error| {
             let incident = SessionId::random();
             tracing::error!(%incident, %error, tool = %operation, "a call failed unexpectedly");
-            reply::failure(&format!("an internal error (incident {incident}; see `cerebro daemon logs`); nothing was acknowledged, call again"))
+            let fault = Fault::new(Code::Internal, format!("an internal error (incident {incident})"));
+            self.failed(fault, &[])
         });
         drop(counted);
         if let (Some(client), Some(seen)) = (self.0.client, seen) {

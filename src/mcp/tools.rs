@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
+    fault::Fault,
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
     server::{Connection, Server},
 };
@@ -21,7 +22,7 @@ use cerebro_core::domain::{
 use cerebro_core::recall::{Match, Signal, Weights};
 use cerebro_service::{
     Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
-    ServiceError, StartRequest, TimelineRequest, Within, agent_name, is_directory,
+    StartRequest, TimelineRequest, Within, agent_name, is_directory,
 };
 
 /// One call under way.
@@ -35,20 +36,11 @@ pub(super) struct Call {
     pub server: Server,
 }
 
-/// Why a call has no answer but an error that the agent can mend.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
-    #[error(transparent)]
-    Argument(#[from] ArgumentError),
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-}
-
-pub(super) type Answer = Result<Reply, CallError>;
+pub(super) type Answer = Result<Reply, Fault>;
 
 impl Call {
     /// The session that the call names, or else belongs to.
-    fn session_argument(&mut self) -> Result<SessionId, CallError> {
+    fn session_argument(&mut self) -> Result<SessionId, Fault> {
         let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
         self.connection.uses(&self.service, &session);
         Ok(session)

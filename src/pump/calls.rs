@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::message::{self, FromDaemon, Key, Request};
 use crate::daemon::hello::READ_METHOD;
+use cerebro_core::code::Code;
 use cerebro_core::domain::limits::CALLS_IN_FLIGHT_MAX;
 use cerebro_core::operation::Operation;
 
@@ -165,7 +166,7 @@ impl Calls {
         let is_subscription = request.method == SUBSCRIBE;
         if is_subscription && self.subscriptions == SUBSCRIPTIONS_MAX {
             let text = format!("{SUBSCRIPTIONS_MAX} subscriptions are open already; end one first");
-            return Err(message::unavailable(&request, &text, true));
+            return Err(message::unavailable(&request, Code::InvalidArgument, &text, true));
         }
         if request.method == INITIALIZE {
             let initialize = line.clone();
@@ -293,7 +294,7 @@ impl Calls {
         }
         let keys: Vec<_> = self.under_way.iter().map(|(key, call)| (call.order, key.clone())).collect();
         let sent = keys.into_iter().filter(|(order, _)| !self.waiting.contains_key(order)).collect();
-        self.answer_all(sent, INTERRUPTED, true)
+        self.answer_all(sent, Code::Interrupted, INTERRUPTED, true)
     }
 
     /// When the next answer is owed at the latest, of a daemon that may take `patience` for each.
@@ -313,7 +314,7 @@ impl Calls {
              `cerebro doctor`.",
             patience.as_secs()
         );
-        self.answer_all(late, &text, true)
+        self.answer_all(late, Code::Unanswered, &text, true)
     }
 
     /// Gives up the requests that wait, because no daemon can be reached, and returns the answers. What
@@ -328,14 +329,20 @@ impl Calls {
         let urgent = |key: &Key| self.under_way.get(key).is_some_and(Call::is_urgent);
         let keys = self.waiting.iter().filter(|(_, key)| urgent(key));
         let keys = keys.map(|(order, key)| (*order, key.clone())).collect();
-        self.answer_all(keys, &text, !is_lasting)
+        self.answer_all(keys, Code::Unreachable, &text, !is_lasting)
     }
 
     /// Ends requests with an answer of the pump's own, in the order in which they came.
-    fn answer_all(&mut self, mut keys: Vec<(u64, Key)>, text: &str, is_retryable: bool) -> Vec<String> {
+    fn answer_all(
+        &mut self,
+        mut keys: Vec<(u64, Key)>,
+        code: Code,
+        text: &str,
+        is_retryable: bool,
+    ) -> Vec<String> {
         keys.sort_unstable_by_key(|(order, _)| *order);
         let calls = keys.into_iter().filter_map(|(_, key)| self.remove(&key));
-        calls.map(|call| message::unavailable(&call.request, text, is_retryable)).collect()
+        calls.map(|call| message::unavailable(&call.request, code, text, is_retryable)).collect()
     }
 
     fn remove(&mut self, key: &Key) -> Option<Call> {
@@ -391,6 +398,7 @@ mod tests {
         assert_eq!(answers[0]["result"]["isError"], true);
         assert_eq!(answers[0]["result"]["content"][0]["text"], INTERRUPTED);
         assert_eq!(answers[0]["result"]["structuredContent"]["error"], INTERRUPTED);
+        assert_eq!(answers[0]["result"]["structuredContent"]["code"], "interrupted");
         assert_eq!(answers[1]["id"], 2);
         assert_eq!(answers[1]["error"]["code"], -32_000);
         assert!(calls.needs_link() && calls.send_next(Instant::now()).is_none());

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use cerebro_core::code::Code;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -148,13 +149,13 @@ pub fn id_in_use(request: &Request) -> String {
 
 /// The answer to a request that could not be done: a result with `isError` for a tool call, which the model
 /// sees, else an error. `is_retryable` says whether the reason may pass by itself.
-pub fn unavailable(request: &Request, text: &str, is_retryable: bool) -> String {
+pub fn unavailable(request: &Request, code: Code, text: &str, is_retryable: bool) -> String {
     if request.tool.is_none() {
         return error_line(&request.id, UNAVAILABLE, text);
     }
     let mut result = json!({
         "content": [{"type": "text", "text": text}],
-        "structuredContent": {"error": text, "retryable": is_retryable},
+        "structuredContent": {"error": text, "code": code.name(), "message": text, "retryable": is_retryable},
         "isError": true,
     });
     if request.stateless {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use super::asks::Ask;
 use super::state::{Link, Message};
 use crate::config::Config;
-use crate::daemon::client::{self, Autostart, CallError, Client};
+use crate::daemon::client::{self, Autostart, CallError, Client, Refusal};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::Home;
 
@@ -89,14 +89,14 @@ async fn pass_on(client: Arc<Client>, ask: Ask, messages: Sender<Message>, lost:
     let Ask { number, slot, operation, arguments } = ask;
     let outcome = match client.call(operation, without_nulls(arguments)).await {
         Ok(value) => Ok(value),
-        Err(CallError::Tool { message }) => Err(message),
+        Err(CallError::Refused(refusal)) => Err(refusal),
         Err(CallError::Gone) => {
             // The first who notices is enough.
             let _ = lost.try_send(());
             let _ = messages.send(Message::Lost { slot, number }).await;
             return;
         }
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(Refusal::in_words(error.to_string())),
     };
     // Nobody listens when the screens are closed.
     let _ = messages.send(Message::Answer { slot, number, outcome }).await;

@@ -15,6 +15,7 @@ use super::memories::Memories;
 use super::paper::Cursor;
 use super::sessions::Sessions;
 use super::theme::Theme;
+use crate::daemon::client::Refusal;
 
 /// Ticks for which a notice stays.
 const NOTICE_TICKS: u64 = 24;
@@ -66,11 +67,11 @@ pub enum Message {
     Redraw,
     Tick(Timestamp),
     Link(Link),
-    /// The answer to a question: the structured half, or the words of a refusal.
+    /// The answer to a question: the structured half, or why there is none.
     Answer {
         slot: Slot,
         number: u64,
-        outcome: Result<Value, String>,
+        outcome: Result<Value, Refusal>,
     },
     /// The connection went away before a question was answered.
     Lost {

@@ -8,6 +8,8 @@ use super::input::Input;
 use super::paper::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
 use super::{dashboard, graph, live, memories, sessions};
+use crate::daemon::client::Refusal;
+use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 
 /// Ticks from a change that somebody made until it is read.
@@ -89,10 +91,10 @@ fn refresh(state: &mut State) {
     }
 }
 
-fn answer(state: &mut State, slot: Slot, outcome: Result<Value, String>) {
+fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
     let value = match outcome {
         Ok(value) => value,
-        Err(words) => return refused(state, slot, &words),
+        Err(refusal) => return refused(state, slot, &refusal),
     };
     match slot {
         Slot::Stats | Slot::Activity | Slot::Clients | Slot::Projects => {
@@ -113,13 +115,13 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, String>) {
 }
 
 /// The daemon said no, and why.
-fn refused(state: &mut State, slot: Slot, words: &str) {
+fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
     if slot == Slot::Save
         && let Some((draft, file)) = state.memories.draft.take()
     {
         let now = state.memories.detail.as_ref().map(|detail| &detail.memory.row);
-        let moved = words.contains("revision");
-        if moved && now.is_some_and(|row| row.id == draft.id) {
+        let is_revised = refusal.code == Some(Code::RevisionMismatch);
+        if is_revised && now.is_some_and(|row| row.id == draft.id) {
             // What it is now is read first, so that a yes is to something seen.
             state.asks.ask(Slot::Memory, Operation::GetObservation, super::detail::question(&draft.id));
             state.overlay = Some(Overlay::Confirm(Confirm {
@@ -129,7 +131,7 @@ fn refused(state: &mut State, slot: Slot, words: &str) {
             }));
             return;
         }
-        state.complain(&not_saved(&file, words));
+        state.complain(&not_saved(&file, &refusal.message));
         return;
     }
     if slot == Slot::Memory {
@@ -137,7 +139,26 @@ fn refused(state: &mut State, slot: Slot, words: &str) {
     }
     // A deleted memory has no timeline; its text is shown all the same.
     if slot != Slot::Around {
-        state.complain(words);
+        state.complain(&advised(refusal));
+    }
+}
+
+/// What happened, and what a person at the screens can do about it.
+fn advised(refusal: &Refusal) -> String {
+    match hint(refusal.code) {
+        Some(hint) => format!("{}: {hint}", refusal.message),
+        None => refusal.message.clone(),
+    }
+}
+
+/// What to do next, in terms of the screens' keys.
+fn hint(code: Option<Code>) -> Option<&'static str> {
+    match code? {
+        Code::MemoryDeleted => Some("u brings it back"),
+        Code::NoMemory | Code::MemoryPurged | Code::BadMemoryId => Some("/ finds others"),
+        Code::IndexBusy | Code::StoreOpening => Some("try again in a minute"),
+        Code::DaemonLeaving | Code::Interrupted => Some("try again"),
+        _ => None,
     }
 }
 
@@ -377,7 +398,7 @@ mod tests {
         press_key(&mut state, KeyCode::Down);
         let ask = press_key(&mut state, KeyCode::Enter).pop().unwrap();
         let refused =
-            Message::Answer { slot: ask.slot, number: ask.number, outcome: Err("purged".to_owned()) };
+            Message::Answer { slot: ask.slot, number: ask.number, outcome: Err(Refusal::in_words("purged")) };
         update(&mut state, refused);
         assert_eq!(state.memories.subject().map(|row| row.id.as_str()), Some("b"));
         assert!(state.notice.as_ref().is_some_and(|notice| notice.bad));

@@ -36,6 +36,7 @@ mod embed_local;
 mod embed_model;
 mod embed_server;
 mod embed_wire;
+mod errors;
 mod export;
 mod faults;
 mod folders;

@@ -2,6 +2,7 @@
 //!
 //! A module may use those above it in this list.
 
+pub mod code;
 pub mod domain;
 pub mod text;
 

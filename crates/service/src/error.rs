@@ -1,6 +1,16 @@
-//! Why a use case did not do what it was asked, in words that the caller can act on.
+//! Why a use case did not do what it was asked: what happened, to which value.
+//!
+//! What to do next depends on who asked, and is added where that is known, by [`ServiceError::code`].
 
-use cerebro_core::domain::{MemoryId, limits::ECHO_CHARS_MAX};
+use std::{fmt, net::SocketAddr};
+
+use serde_json::{Map, Value, json};
+
+use cerebro_core::code::Code;
+use cerebro_core::domain::{
+    MemoryId, Project,
+    limits::{ECHO_CHARS_MAX, HIT_TITLE_CHARS_MAX},
+};
 use cerebro_core::redact;
 use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
@@ -20,22 +30,16 @@ pub enum ServiceError {
         problem: String,
     },
     /// There is no such memory.
-    #[error("no memory `{0}`; search with mem_search")]
+    #[error("no memory `{0}`")]
     NoMemory(MemoryId),
     /// The memory is deleted, where a live one is needed.
-    #[error(
-        "memory `{0}` is deleted; search with mem_search for a live one, or ask the user to run `cerebro restore {0}`"
-    )]
+    #[error("memory `{0}` is deleted")]
     Deleted(MemoryId),
     /// The memory's text is gone for good.
-    #[error(
-        "memory `{0}` was purged: its text is gone for good and cannot come back; search with mem_search"
-    )]
+    #[error("memory `{0}` was purged: its text is gone for good and cannot come back")]
     Purged(MemoryId),
     /// Somebody revised the memory in between.
-    #[error(
-        "memory `{id}` is at revision {present}, not {expected}; read it with mem_get_observation and update that"
-    )]
+    #[error("memory `{id}` is at revision {present}, not {expected}")]
     RevisionMismatch {
         /// The memory.
         id: MemoryId,
@@ -45,30 +49,33 @@ pub enum ServiceError {
         present: u32,
     },
     /// Another live memory has the topic key.
-    #[error(
-        "topic_key `{key}` is held by memory `{holder}`, a stored note titled \"{title}\"; update that one with mem_update, or choose another key"
-    )]
+    #[error("topic_key `{key}` is held by memory `{holder}`")]
     TopicTaken {
         /// The key.
         key: String,
         /// Who has it.
         holder: MemoryId,
         /// The holder's title.
-        title: String,
+        title: Quotation,
     },
     /// The user keeps purging for themselves.
-    #[error(
-        "agents may not purge here (agent_hard_delete = false); delete without `hard`, or ask the user to run `cerebro delete --hard {0}`"
-    )]
+    #[error("agents may not purge here (agent_hard_delete = false)")]
     PurgeForbidden(MemoryId),
     /// There is no such session.
-    #[error("no session `{0}`; begin one with mem_session_start")]
+    #[error("no session `{0}`")]
     NoSession(String),
     /// The index is still being built.
-    #[error(
-        "the search index is still being built, which takes a while for a large store; nothing is lost, call again in a minute"
-    )]
+    #[error("the search index is still being built, which takes a while for a large store; nothing is lost")]
     IndexBusy,
+    /// Nothing belongs to the project.
+    #[error("there is nothing of project `{0}`")]
+    EmptyProject(Project),
+    /// The settings name no model.
+    #[error("no model is set")]
+    NoModel,
+    /// The live endpoint is open already.
+    #[error("the live endpoint is open on {0}")]
+    StudioOpen(SocketAddr),
     /// There is no backup.
     #[error("{0}")]
     Backup(String),
@@ -80,7 +87,71 @@ pub enum ServiceError {
     Index(#[from] LexicalError),
 }
 
+/// A piece of a memory's text in an error, for the caller's eyes: `Debug` does not show it, so that no log can.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Quotation(String);
+
+impl From<String> for Quotation {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Quotation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Quotation(..)")
+    }
+}
+
 impl ServiceError {
+    /// What kind of failure it is.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Invalid { .. } => Code::InvalidArgument,
+            Self::NoMemory(_) => Code::NoMemory,
+            Self::Deleted(_) => Code::MemoryDeleted,
+            Self::Purged(_) => Code::MemoryPurged,
+            Self::RevisionMismatch { .. } => Code::RevisionMismatch,
+            Self::TopicTaken { .. } => Code::TopicTaken,
+            Self::PurgeForbidden(_) => Code::PurgeForbidden,
+            Self::NoSession(_) => Code::NoSession,
+            Self::EmptyProject(_) => Code::EmptyProject,
+            Self::NoModel => Code::NoModel,
+            Self::StudioOpen(_) => Code::StudioOpen,
+            Self::IndexBusy => Code::IndexBusy,
+            Self::Backup(_) => Code::BackupFailed,
+            Self::Store(_) => Code::StoreFailed,
+            Self::Index(_) => Code::IndexFailed,
+        }
+    }
+
+    /// The values that it is about, by the names that [`Code`] lists.
+    pub fn data(&self) -> Map<String, Value> {
+        let facts = match self {
+            Self::Invalid { field, value, .. } => json!({ "argument": field, "value": value }),
+            Self::NoMemory(id) | Self::Deleted(id) | Self::Purged(id) | Self::PurgeForbidden(id) => {
+                json!({ "id": id.as_str() })
+            }
+            Self::RevisionMismatch { id, expected, present } => {
+                json!({ "id": id.as_str(), "expected_revision": expected, "revision": present })
+            }
+            Self::TopicTaken { key, holder, title } => {
+                let title = text::cut_chars(&title.0, HIT_TITLE_CHARS_MAX);
+                json!({ "topic_key": key, "holder": holder.as_str(), "title": title })
+            }
+            Self::NoSession(id) => json!({ "session_id": id }),
+            Self::EmptyProject(project) => json!({ "project": project.as_str() }),
+            Self::StudioOpen(address) => json!({ "address": address.to_string() }),
+            Self::NoModel | Self::IndexBusy | Self::Backup(_) | Self::Store(_) | Self::Index(_) => {
+                Value::Null
+            }
+        };
+        match facts {
+            Value::Object(facts) => facts,
+            _ => Map::new(),
+        }
+    }
+
     /// Whether another process has the store or its index open.
     pub fn is_held(&self) -> bool {
         matches!(

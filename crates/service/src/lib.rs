@@ -46,7 +46,7 @@ use std::{
 pub use browse::{BrowseRequest, Browsed};
 pub use claims::{Claimed, Claiming};
 pub use context::{Context, ContextRequest};
-pub use error::ServiceError;
+pub use error::{Quotation, ServiceError};
 pub use fields::{agent as agent_name, directory, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};

@@ -53,7 +53,7 @@ impl Service {
     /// A memory whose topic key is taken there keeps its text and loses the key.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] when both are the same or the first holds nothing, or a failing store.
+    /// [`ServiceError::Invalid`] when both are the same, [`ServiceError::EmptyProject`], or a failing store.
     pub async fn merge_projects(&self, from: &Project, into: &Project) -> Result<Merged, ServiceError> {
         if from == into {
             return Err(ServiceError::invalid(
@@ -74,8 +74,7 @@ impl Service {
             merged.kept.extend(batch.kept);
         }
         if merged == Merged::default() {
-            let problem = "there is nothing of this project; `cerebro projects` lists those that are";
-            return Err(ServiceError::invalid("from", from.as_str(), problem));
+            return Err(ServiceError::EmptyProject(from.clone()));
         }
         let mut known = lock(self.known_projects().await?);
         known.remove(from);

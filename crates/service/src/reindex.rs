@@ -18,12 +18,12 @@ impl Service {
     /// on by itself when a daemon runs again.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] when the settings name no model that can be used.
+    /// [`ServiceError::NoModel`], or [`ServiceError::Invalid`] when the one of the settings cannot be used.
     pub async fn reindex(&self) -> Result<Reindexing, ServiceError> {
         let problem = |problem: String| ServiceError::invalid("model", "", problem);
         let embedder = (self.0.vectors.embedding.open)(None)
             .map_err(|error| problem(error.to_string()))?
-            .ok_or_else(|| problem("there is none; `cerebro model install` installs one".to_owned()))?;
+            .ok_or(ServiceError::NoModel)?;
         let model = embedder.model();
         let stored = self.store().models().await?;
         let is_it = |one: &StoredModel| one.name == model.name && one.dimension == model.dimension;

@@ -88,8 +88,7 @@ impl Service {
     pub async fn open_studio(&self, options: StudioOptions) -> Result<StudioAccess, ServiceError> {
         let mut slot = self.0.studio.lock().await;
         if let Some(open) = &*slot {
-            let words = format!("one is open on {}; `cerebro studio --stop` closes it", open.address);
-            return Err(refused(words));
+            return Err(ServiceError::StudioOpen(open.address));
         }
         let origins = APPS.iter().map(|app| (*app).to_owned()).chain(options.origins);
         let guard = Guard::new(&PATHS).letting_in(origins).map_err(|odd| refused(odd.to_string()))?;

@@ -264,7 +264,7 @@ async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), Service
     let Some(key) = &memory.topic_key else { return Ok(()) };
     match write.store().topic_holder(&memory.project, memory.scope, key).await? {
         Some(holder) if holder.id != memory.id => {
-            Err(ServiceError::TopicTaken { key: key.clone(), holder: holder.id, title: holder.title })
+            Err(ServiceError::TopicTaken { key: key.clone(), holder: holder.id, title: holder.title.into() })
         }
         _ => Ok(()),
     }

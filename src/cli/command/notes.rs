@@ -13,6 +13,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
+use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_durable as durable;
@@ -214,7 +215,12 @@ async fn take(
         fs::read_to_string(path).map_err(|error| Fault::Note(format!("it cannot be read: {error}")))?;
     let Some(note) = note::parse(&text).map_err(Fault::Note)? else { return Ok(None) };
     let answer = daemon.ask(request(&note, root, path, dry_run)).await.map_err(|error| {
-        if error.exit_code() == 1 { Fault::Note(error.to_string()) } else { Fault::All(error) }
+        // The next note may be taken where this one is not; a store that fails will fail again.
+        if error.code().is_some_and(Code::is_askers) {
+            Fault::Note(error.to_string())
+        } else {
+            Fault::All(error)
+        }
     })?;
     let outcome = match answer["outcome"].as_str() {
         Some("created") => "created",

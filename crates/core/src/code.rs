@@ -1,0 +1,140 @@
+//! What kind of failure a call ended with, for programs: the words beside it are for readers and may change.
+//!
+//! A failure travels as a code, a message and data. The message says what happened and to which value; what to do
+//! next depends on who asks, so each edge (tools, commands, screens) adds that itself, by the code.
+
+use std::fmt;
+
+/// Builds [`Code`] from one row a code: its variant, its name on the wire, what it means.
+macro_rules! codes {
+    ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)+) => {
+        /// The kind of a failure. Its name on the wire is [`Self::name`] and never changes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[doc = $meaning])+ $variant,)+
+        }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// The code of that name; none for one of a later version.
+            // Two codes of one name do not compile.
+            #[deny(unreachable_patterns)]
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// An argument breaks a bound or a form. Data: `argument`, `value`.
+    InvalidArgument "invalid_argument";
+    /// A memory's id is missing, or no id. Data: `argument`, `value`.
+    BadMemoryId "bad_memory_id";
+    /// There is no memory of that id. Data: `id`.
+    NoMemory "no_memory";
+    /// The memory is deleted, where a live one is needed. Data: `id`.
+    MemoryDeleted "memory_deleted";
+    /// The memory's text is gone for good. Data: `id`.
+    MemoryPurged "memory_purged";
+    /// The memory was revised in between. Data: `id`, `expected_revision`, `revision`.
+    RevisionMismatch "revision_mismatch";
+    /// Another live memory has the topic key. Data: `topic_key`, `holder`, `title`.
+    TopicTaken "topic_taken";
+    /// Purging is left to people. Data: `id`.
+    PurgeForbidden "purge_forbidden";
+    /// There is no session of that id. Data: `session_id`.
+    NoSession "no_session";
+    /// Nothing belongs to the project. Data: `project`.
+    EmptyProject "empty_project";
+    /// The settings name no model.
+    NoModel "no_model";
+    /// The live endpoint is open already. Data: `address`.
+    StudioOpen "studio_open";
+    /// The search index is still being built.
+    IndexBusy "index_busy";
+    /// The search index failed.
+    IndexFailed "index_failed";
+    /// No backup could be made.
+    BackupFailed "backup_failed";
+    /// The store is still being opened.
+    StoreOpening "store_opening";
+    /// The store failed, or cannot be opened.
+    StoreFailed "store_failed";
+    /// The folder of the memory is gone, or another one.
+    HomeGone "home_gone";
+    /// The daemon is about to end.
+    DaemonLeaving "daemon_leaving";
+    /// The daemon ended during the call, which may have been done.
+    Interrupted "interrupted";
+    /// The daemon did not answer in time; the call may have been done, or be done yet.
+    Unanswered "unanswered";
+    /// No daemon can be reached; the call was not done.
+    Unreachable "unreachable";
+    /// A fault of the program.
+    Internal "internal";
+}
+
+impl Code {
+    /// Whether the fault lies in what was asked: asking for something else can succeed, and asking for the same
+    /// again cannot. All other faults are the state of the service.
+    pub const fn is_askers(self) -> bool {
+        match self {
+            Self::InvalidArgument
+            | Self::BadMemoryId
+            | Self::NoMemory
+            | Self::MemoryDeleted
+            | Self::MemoryPurged
+            | Self::RevisionMismatch
+            | Self::TopicTaken
+            | Self::PurgeForbidden
+            | Self::NoSession
+            | Self::EmptyProject => true,
+            Self::NoModel
+            | Self::StudioOpen
+            | Self::IndexBusy
+            | Self::IndexFailed
+            | Self::BackupFailed
+            | Self::StoreOpening
+            | Self::StoreFailed
+            | Self::HomeGone
+            | Self::DaemonLeaving
+            | Self::Interrupted
+            | Self::Unanswered
+            | Self::Unreachable
+            | Self::Internal => false,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_found_by_its_name() {
+        for &code in Code::ALL {
+            assert_eq!(Code::named(code.name()), Some(code));
+            assert!(code.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+        }
+        assert_eq!(Code::named("of_a_later_version"), None);
+    }
+}
