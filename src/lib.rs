@@ -11,6 +11,8 @@ pub mod project_dir;
 
 pub mod daemon;
 pub mod mcp;
+
+pub mod app;
 pub mod pump;
 
 pub mod config;

@@ -5,8 +5,8 @@
 
 use super::{
     arguments::ArgumentError,
+    call::{Answer, Call},
     reply::Reply,
-    tools::{Answer, Call},
 };
 use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};

@@ -1,27 +1,39 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
-//! [`Server`] is what the daemon serves. It answers the handshake and the tool list at once, while the
-//! store opens behind it; only calls wait for the store.
+//! Each file may use those named before it here: what a connection is and shares ([`Context`]), calls and answers, the
+//! handlers, `dispatch` that names the handler of each operation, and on top `server`, which speaks the protocol. It
+//! answers the handshake and the tool list at once; only calls wait for the store.
 
-mod agent_hooks;
 mod arguments;
-mod definition;
-mod dispatch;
 mod fault;
-mod http;
-mod keep;
+mod reply;
+mod rows;
+
 mod live;
 mod metrics;
+
+mod context;
+
+mod connection;
+
+mod call;
+
+mod agent_hooks;
+pub mod http;
+mod maintenance;
 mod observation;
 mod operator;
-mod reply;
-mod server;
 mod studio;
 mod tools;
-mod view;
-mod wire;
+mod tui_ops;
 mod worker;
 
+mod definition;
+mod dispatch;
+mod server;
+mod wire;
+
+pub use context::Context;
 pub use definition::{INSTRUCTIONS, TOOLS};
 pub use http::{ADDRESS as HTTP_ADDRESS, HttpOptions, RATE as HTTP_RATE, RATE_MAX as HTTP_RATE_MAX};
-pub use server::Server;
+pub use server::serve;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
+    call::{Answer, Call},
     reply::{NOTES, Reply, agent, moment},
-    tools::{Answer, Call, shown_project},
+    rows::shown_project,
 };
 use cerebro_core::domain::{
     Memory, Revision,

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
-    http, keep,
+    call::{Answer, Call},
+    context::Context,
+    http, maintenance,
     reply::{Reply, moment},
-    server::Server,
-    tools::{Answer, Call},
+    rows::{memory_row, session_row},
 };
 use cerebro_core::domain::{
-    EndReason, Memory, Project, Prompt, Session, Timestamp,
+    Project, Prompt, Timestamp,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated};
@@ -24,24 +25,24 @@ const IMPORT_LINES_MAX: usize = 500;
 const RESOLVED_MAX: usize = 10;
 
 /// How the daemon is. It answers also while the store opens, or cannot.
-pub(super) fn status(server: &Server) -> Reply {
-    let control = server.control();
+pub(super) fn status(context: &Context) -> Reply {
+    let control = context.control();
     Reply::saying("serving")
         .fact("pid", control.pid())
         .fact("version", control.version())
         .fact("uptime_s", control.uptime().as_secs())
         .fact("clients", control.clients())
         .fact("started_at", moment(control.started_at()))
-        .fact("store", server.stage_name())
-        .fact("home", server.home().root().display().to_string())
-        .fact("database", server.database())
-        .fact("http", http::address(server))
-        .fact("backup", keep::backup_facts(server))
+        .fact("store", context.stage_name())
+        .fact("home", context.home().root().display().to_string())
+        .fact("database", context.database())
+        .fact("http", http::address(context))
+        .fact("backup", maintenance::backup_facts(context))
 }
 
 /// Lets the daemon leave.
-pub(super) fn stop(server: &Server) -> Reply {
-    let control = server.control();
+pub(super) fn stop(context: &Context) -> Reply {
+    let control = context.control();
     control.stop();
     Reply::saying("leaving").fact("pid", control.pid())
 }
@@ -96,15 +97,6 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} memories", memories.len())).list("memories", rows))
 }
 
-pub(super) fn memory_row(memory: &Memory) -> Value {
-    json!({
-        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
-        "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
-        "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
-        "deleted_at": memory.deleted_at.map(moment),
-    })
-}
-
 pub(super) async fn sessions(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
@@ -113,15 +105,6 @@ pub(super) async fn sessions(call: &mut Call) -> Answer {
     let sessions = call.service.sessions((!all).then_some(&project), before, limit).await?;
     let rows = sessions.iter().map(session_row).collect();
     Ok(Reply::saying(format!("{} sessions", sessions.len())).list("sessions", rows))
-}
-
-pub(super) fn session_row(session: &Session) -> Value {
-    json!({
-        "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
-        "directory": session.directory, "started_at": session.started_at.to_string(),
-        "ended_at": session.ended_at.map(|at| at.to_string()), "end_reason": session.end_reason.map(EndReason::as_str),
-        "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
-    })
 }
 
 pub(super) async fn projects(call: &mut Call) -> Answer {

@@ -10,14 +10,12 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
+    call::{Answer, Call},
     reply::Reply,
-    server::Server,
-    tools::{Answer, Call},
 };
-use crate::platform;
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 use cerebro_durable as durable;
-use cerebro_service::{Lease, Service, StudioAccess, StudioOptions};
+use cerebro_service::{StudioAccess, StudioOptions};
 use cerebro_store::Query;
 
 /// Longest text of a query.
@@ -71,12 +69,12 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         let problem = format!("{} origins, at most {ORIGINS_MAX} can be added", origins.len());
         return Err(ArgumentError::new("origins", None, problem).into());
     }
-    let server = call.server.clone();
-    let _order = server.studio().lock().await;
+    let context = call.context.clone();
+    let _order = context.studio().lock().await;
     let access = call.service.open_studio(StudioOptions { port, origins }).await?;
     call.connection.holds(access.lease);
     let told = describe(&access);
-    let file = server.home().studio_file();
+    let file = context.home().studio_file();
     if let Err(error) = durable::write(&file, durable::Kind::Own, format!("{told:#}\n").as_bytes()) {
         call.service.close_studio(Some(access.lease)).await;
         let problem = format!("cannot write {}: {error}", file.display());
@@ -98,7 +96,7 @@ fn describe(access: &StudioAccess) -> Value {
 }
 
 pub(super) async fn close(call: &mut Call) -> Answer {
-    let closed = close_now(&call.server, &call.service, None).await;
+    let closed = call.context.close_studio(&call.service, None).await;
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
 }
 
@@ -109,22 +107,4 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         None => false,
     };
     Ok(Reply::saying(if open { "open" } else { "closed" }).fact("open", open))
-}
-
-/// Closes the endpoint, or only the given opening of it, and takes its file away.
-pub(super) async fn close_now(server: &Server, service: &Service, lease: Option<Lease>) -> bool {
-    let _order = server.studio().lock().await;
-    let closed = service.close_studio(lease).await;
-    if closed {
-        forget(server);
-    }
-    closed
-}
-
-/// Takes away the file that tells how to connect.
-pub(super) fn forget(server: &Server) {
-    let file = server.home().studio_file();
-    if let Err(error) = platform::remove_file_if_there(&file) {
-        tracing::warn!(%error, file = %file.display(), "cannot remove the live endpoint's file");
-    }
 }

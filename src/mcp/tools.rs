@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
-    fault::Fault,
+    call::{Answer, Call},
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
-    server::{Connection, Server},
+    rows::{entry_json, shown_project},
 };
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, MemoryId, Project, Scope, SessionId,
+    EndReason, Kind, MemoryId, Project, Scope,
     limits::{
         CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
         TIMELINE_MAX,
@@ -21,31 +21,9 @@ use cerebro_core::domain::{
 };
 use cerebro_core::recall::{Match, Signal, Weights};
 use cerebro_service::{
-    Caller, Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, Service,
-    StartRequest, TimelineRequest, Within, agent_name, is_directory,
+    Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, StartRequest,
+    TimelineRequest, Within, agent_name, is_directory,
 };
-
-/// One call under way.
-pub(super) struct Call {
-    pub service: Service,
-    pub caller: Caller,
-    /// The session the call belongs to unless it names another.
-    pub session: SessionId,
-    pub arguments: Arguments,
-    pub connection: Connection,
-    pub server: Server,
-}
-
-pub(super) type Answer = Result<Reply, Fault>;
-
-impl Call {
-    /// The session that the call names, or else belongs to.
-    fn session_argument(&mut self) -> Result<SessionId, Fault> {
-        let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
-        self.connection.uses(&self.service, &session);
-        Ok(session)
-    }
-}
 
 /// What a write to a project that nobody has seen before says.
 fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Reply {
@@ -56,11 +34,6 @@ fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Rep
         .fact("new_project", true)
         .fact("near", json!(names))
         .line(format!("new project `{project}`, never seen before{hint}"))
-}
-
-/// The project that a personal memory's reply names.
-pub(super) fn shown_project(project: &Project) -> &str {
-    if project.is_none() { "personal" } else { project.as_str() }
 }
 
 pub(super) async fn session_start(call: &mut Call) -> Answer {
@@ -301,7 +274,7 @@ pub(super) async fn delete(call: &mut Call) -> Answer {
 
 /// Removes the texts of edits that a purged memory left in the home.
 fn forget_edits(call: &Call, id: MemoryId) {
-    match edits::remove_of(call.server.home().root(), &id) {
+    match edits::remove_of(call.context.home().root(), &id) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => {
             tracing::warn!(memory = %id, files = left.len(), "texts of edits of a purged memory are left");
@@ -541,18 +514,6 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     }
 }
 
-pub(super) fn entry_json(entry: &Entry) -> Value {
-    let title = cerebro_core::text::cut_chars(&entry.title, 120);
-    let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
-    if !title.is_empty() {
-        facts["title"] = json!(title);
-    }
-    if let Some(kind) = &entry.memory_kind {
-        facts["type"] = json!(kind);
-    }
-    facts
-}
-
 fn entry_line(entry: &Entry) -> String {
     let kind = entry.memory_kind.as_deref().unwrap_or(entry.kind.as_str());
     let title = cerebro_core::text::cut_chars(&entry.title, 120);
@@ -578,10 +539,10 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     let stats = call.service.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;
     let counts = &stats.counts;
-    let home = call.server.home();
+    let home = call.context.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());
     let disk = store_bytes + stats.index_bytes;
-    let control = call.server.control();
+    let control = call.context.control();
     let uptime = control.uptime().as_secs();
     let place = project.as_ref().map_or("all projects", Project::as_str);
     Ok(Reply::saying(format!(

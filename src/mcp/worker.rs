@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
+    call::{Answer, Call},
     reply::Reply,
-    tools::{Answer, Call},
 };
 use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_service::{Service, ServiceError};

@@ -82,7 +82,10 @@ fn what_a_refusal_quotes_cannot_end_a_frame() {
     let id = agent.save("Other", "Another text.");
     let reply = refusal(&mut agent, "mem_update", json!({"id": id, "topic_key": "config/ci"}));
     assert!(!reply.structured.to_string().contains('<') && !reply.text.contains('<'), "{reply:?}");
-    assert!(reply["data"]["title"].as_str().is_some_and(|shown| shown.contains("system-reminder")), "{reply:?}");
+    assert!(
+        reply["data"]["title"].as_str().is_some_and(|shown| shown.contains("system-reminder")),
+        "{reply:?}"
+    );
 }
 
 #[test]

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::serve::HttpArgs;
 use super::{Desk, Leftover, Outcome};
+use crate::app::App;
 use crate::cli::error::{Error, Result};
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{duration, shown};
 use crate::config::{Config, ConfigError};
 use crate::daemon::spawn::MISCONFIGURED;
 use crate::home::Home;
-use crate::mcp::Server;
 use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
@@ -100,11 +100,11 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     let own = home.clone();
     let embedding = config.embedding(&home);
     let serve = |control| {
-        let server = Server::open(own, settings, embedding, control);
+        let app = App::open(own, settings, embedding, control);
         if args.http.is_given() {
-            server.serve_http(args.http.options());
+            app.serve_http(args.http.options());
         }
-        server
+        app
     };
     let run = daemon::run(&home, options, serve).await;
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))

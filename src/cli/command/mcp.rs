@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::{Desk, Leftover, Outcome};
+use crate::app::App;
 use crate::cli::error::{Error, Result};
 use crate::cli::request::Daemon;
 use crate::config::Config;
-use crate::mcp::Server;
 use crate::pump::{self, PumpError, PumpOptions};
 use cerebro_core::redact;
 
@@ -37,7 +37,7 @@ async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
         redact::configure(config.redaction);
         let own = home.clone();
         let embedding = config.embedding(&home);
-        pump::run_standalone(&home, options, |control| Server::open(own, settings, embedding, control)).await
+        pump::run_standalone(&home, options, |control| App::open(own, settings, embedding, control)).await
     } else {
         Daemon::agrees(&home).await?;
         pump::run(&home, options).await

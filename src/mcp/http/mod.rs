@@ -22,16 +22,15 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::{auth::Authenticator, sessions::SessionRegistry, token::Token};
 use super::{
     arguments::ArgumentError,
+    call::{Answer, Call},
+    context::{Context, Listening},
     metrics,
     reply::Reply,
-    server::Server,
-    tools::{Answer, Call},
 };
 use cerebro_net::{Bounded, Guard};
 
@@ -68,19 +67,9 @@ pub struct HttpOptions {
     pub rate: u32,
 }
 
-/// The listener while it is open.
-pub(super) struct Listening {
-    address: SocketAddr,
-    stop: CancellationToken,
-    ended: JoinHandle<()>,
-}
-
-/// Where the listener is, if there is one.
-pub(super) type Place = tokio::sync::Mutex<Option<Listening>>;
-
 /// Closes the listener that a command opened.
 pub(super) async fn close_for(call: &mut Call) -> Answer {
-    let closed = close(&call.server).await;
+    let closed = close(&call.context).await;
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
 }
 
@@ -102,11 +91,11 @@ pub(super) async fn open_for(call: &mut Call) -> Answer {
         origins: arguments.texts("origins")?.unwrap_or_default(),
         rate: u32::try_from(rate).unwrap_or(u32::MAX),
     };
-    let server = call.server.clone();
+    let context = call.context.clone();
     let has_file = options.token.is_none() && !options.no_token;
-    let (address, stop) = open(&server, options).await?;
+    let (address, stop) = open(&context, options).await?;
     call.connection.listens(stop);
-    let file = has_file.then(|| server.home().token_file().display().to_string());
+    let file = has_file.then(|| context.home().token_file().display().to_string());
     Ok(Reply::saying(format!("listening on {address}"))
         .fact("url", format!("http://{address}{MCP}"))
         .fact("health", format!("http://{address}{HEALTH}"))
@@ -115,11 +104,11 @@ pub(super) async fn open_for(call: &mut Call) -> Answer {
 }
 
 /// Listens until the token that is returned is cancelled, [`close`] or the daemon's end.
-pub(super) async fn open(
-    server: &Server,
+pub(crate) async fn open(
+    context: &Context,
     options: HttpOptions,
 ) -> Result<(SocketAddr, CancellationToken), ArgumentError> {
-    let mut place = server.http().lock().await;
+    let mut place = context.http().lock().await;
     if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
         let problem = format!("one listens on {}; `cerebro serve --stop` closes it", open.address);
         return Err(ArgumentError::new("address", None, problem));
@@ -128,7 +117,7 @@ pub(super) async fn open(
         let problem = format!("it is no address with a port, such as {ADDRESS} or [::1]:8765");
         ArgumentError::new("address", Some(&options.address), problem)
     })?;
-    let token = token(server, &options, address)?;
+    let token = token(context, &options, address)?;
     let guard = guard(&options, address)?;
     let rate = if options.rate == 0 { RATE } else { options.rate.min(RATE_MAX) };
     let auth = Authenticator::new(token, rate);
@@ -139,10 +128,10 @@ pub(super) async fn open(
     let listener = Bounded::bind(address).await.map_err(refused)?;
     let address = listener.address().map_err(refused)?;
     let (stop, end) = (CancellationToken::new(), CancellationToken::new());
-    let sessions = SessionRegistry::new(server.clone(), stop.clone(), end.clone());
-    let router = router(server, auth, guard, sessions);
+    let sessions = SessionRegistry::new(context.clone(), stop.clone(), end.clone());
+    let router = router(context, auth, guard, sessions);
     let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
-    let (own, stopped) = (server.clone(), stop.clone());
+    let (own, stopped) = (context.clone(), stop.clone());
     let ended = tokio::spawn(async move {
         tokio::select! {
             () = stopped.cancelled() => {}
@@ -160,8 +149,8 @@ pub(super) async fn open(
 }
 
 /// Closes the listener and says whether one was open.
-pub(super) async fn close(server: &Server) -> bool {
-    let Some(open) = server.http().lock().await.take() else { return false };
+pub(crate) async fn close(context: &Context) -> bool {
+    let Some(open) = context.http().lock().await.take() else { return false };
     let was_open = !open.stop.is_cancelled();
     open.stop.cancel();
     if let Err(error) = open.ended.await {
@@ -171,13 +160,13 @@ pub(super) async fn close(server: &Server) -> bool {
 }
 
 /// Where it listens, if it does.
-pub(super) fn address(server: &Server) -> Option<String> {
-    let place = server.http().try_lock().ok()?;
+pub(super) fn address(context: &Context) -> Option<String> {
+    let place = context.http().try_lock().ok()?;
     place.as_ref().filter(|open| !open.stop.is_cancelled()).map(|open| open.address.to_string())
 }
 
 fn token(
-    server: &Server,
+    context: &Context,
     options: &HttpOptions,
     address: SocketAddr,
 ) -> Result<Option<Token>, ArgumentError> {
@@ -190,7 +179,7 @@ fn token(
     }
     let token = match &options.token {
         Some(token) => Token::new(token),
-        None => Token::of_file(&server.home().token_file()),
+        None => Token::of_file(&context.home().token_file()),
     };
     token.map(Some).map_err(|error| ArgumentError::new("token", None, error.to_string()))
 }
@@ -216,12 +205,17 @@ fn guard(options: &HttpOptions, address: SocketAddr) -> Result<Guard, ArgumentEr
 /// What the other pages know.
 #[derive(Clone)]
 struct Pages {
-    server: Server,
+    context: Context,
     auth: Arc<Authenticator>,
 }
 
-fn router(server: &Server, auth: Arc<Authenticator>, guard: Guard, sessions: Arc<SessionRegistry>) -> Router {
-    let pages = Pages { server: server.clone(), auth: Arc::clone(&auth) };
+fn router(
+    context: &Context,
+    auth: Arc<Authenticator>,
+    guard: Guard,
+    sessions: Arc<SessionRegistry>,
+) -> Router {
+    let pages = Pages { context: context.clone(), auth: Arc::clone(&auth) };
     let mcp = Router::new().route(MCP, post(endpoint::post).delete(endpoint::delete)).with_state(sessions);
     Router::new()
         .route(HEALTH, get(health))
@@ -235,17 +229,17 @@ fn router(server: &Server, auth: Arc<Authenticator>, guard: Guard, sessions: Arc
 
 /// Whether calls would be answered: for those who restart what is not well. It tells nothing else.
 async fn health(State(pages): State<Pages>) -> (StatusCode, &'static str) {
-    match pages.server.opened() {
+    match pages.context.opened() {
         Some(_) => (StatusCode::OK, "ok\n"),
         None => (StatusCode::SERVICE_UNAVAILABLE, "the store is not open\n"),
     }
 }
 
 async fn numbers(State(pages): State<Pages>) -> Response {
-    let (server, mut text) = (&pages.server, String::new());
-    let uptime = server.control().uptime().as_secs();
+    let (context, mut text) = (&pages.context, String::new());
+    let uptime = context.control().uptime().as_secs();
     metrics::number(&mut text, "cerebro_uptime_seconds", "gauge", "Since the daemon started.", uptime);
-    let clients = server.live().clients().len() as u64;
+    let clients = context.live().clients().len() as u64;
     metrics::number(
         &mut text,
         "cerebro_clients",
@@ -253,7 +247,7 @@ async fn numbers(State(pages): State<Pages>) -> Response {
         "Agents and commands that are connected.",
         clients,
     );
-    if let Some(service) = server.opened() {
+    if let Some(service) = context.opened() {
         let memories = service.memories_indexed();
         metrics::number(&mut text, "cerebro_memories", "gauge", "Memories that a search can find.", memories);
         if let Ok((jobs, _)) = service.job_counts().await {
@@ -268,7 +262,7 @@ async fn numbers(State(pages): State<Pages>) -> Response {
             metrics::number(&mut text, "cerebro_dead_jobs", "gauge", "Jobs that were given up.", dead);
         }
     }
-    text.push_str(&server.metrics().text());
+    text.push_str(&context.metrics().text());
     text.push_str(&pages.auth.text());
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }

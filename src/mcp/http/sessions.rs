@@ -24,10 +24,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::message::{Message, answered};
-use crate::{
-    daemon::{Serve as _, hello::Hello},
-    mcp::server::Server,
-};
+use crate::{daemon::hello::Hello, mcp::context::Context};
 use cerebro_core::domain::{
     Project, SessionId,
     limits::{CALLS_IN_FLIGHT_MAX, DISCONNECT_GRACE},
@@ -55,10 +52,9 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    fn open(server: &Server, hello: Hello) -> Self {
+    fn open(context: &Context, hello: Hello) -> Self {
         let (near, far) = duplex(PIPE_BYTES);
-        let server = server.clone();
-        tokio::spawn(async move { server.serve(hello, far).await });
+        tokio::spawn(context.serve(hello, far));
         let (reader, writer) = split(near);
         Self { lines: BufReader::new(reader).lines(), writer }
     }
@@ -187,7 +183,7 @@ impl Session {
 
 /// The sessions of one listener's clients.
 pub(super) struct SessionRegistry {
-    server: Server,
+    context: Context,
     /// Says that the listener closes: streams end.
     closing: CancellationToken,
     /// Ends the sessions.
@@ -198,8 +194,8 @@ pub(super) struct SessionRegistry {
 }
 
 impl SessionRegistry {
-    pub(super) fn new(server: Server, closing: CancellationToken, end: CancellationToken) -> Arc<Self> {
-        Arc::new(Self { server, closing, end, sessions: Mutex::default(), runs: Mutex::default() })
+    pub(super) fn new(context: Context, closing: CancellationToken, end: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { context, closing, end, sessions: Mutex::default(), runs: Mutex::default() })
     }
 
     /// Is cancelled when the listener closes.
@@ -216,7 +212,7 @@ impl SessionRegistry {
         if sessions.len() >= SESSIONS_MAX {
             return None;
         }
-        let Pipe { lines, writer } = Pipe::open(&self.server, hello);
+        let Pipe { lines, writer } = Pipe::open(&self.context, hello);
         let session = Arc::new(Session::new(writer, end.clone().drop_guard()));
         sessions.insert(id.clone(), Arc::clone(&session));
         drop(sessions);
@@ -268,7 +264,7 @@ impl SessionRegistry {
     pub(super) fn open_stateless(&self, client: &str, project: &Project) -> Pipe {
         let run = self.anonymous_session(client, project);
         let hello = Hello { minted_session: Some(run.as_str().to_owned()), ..remote_hello(project) };
-        Pipe::open(&self.server, hello)
+        Pipe::open(&self.context, hello)
     }
 
     /// The run of work that a request without a session belongs to. The client's name is cut before it becomes a key:

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments},
-    operator::memory_row,
+    call::{Answer, Call},
+    context::Context,
     reply::Reply,
-    server::Server,
-    tools::{Answer, Call, entry_json},
+    rows::{entry_json, memory_row, session_row},
 };
 use cerebro_core::domain::Timestamp;
 use cerebro_service::{BrowseRequest, Story};
@@ -24,22 +24,22 @@ const CALLS_MAX: usize = 1_000;
 const WAIT_MS_MAX: usize = 20_000;
 
 /// Who is connected.
-pub(super) fn clients(server: &Server) -> Reply {
-    let clients = server.live().clients();
+pub(super) fn clients(context: &Context) -> Reply {
+    let clients = context.live().clients();
     Reply::saying(format!("{} clients", clients.len())).list("clients", clients)
 }
 
 /// The calls after a number; waits for one if there is none yet.
-pub(super) async fn calls(server: &Server, arguments: &mut Arguments) -> Answer {
+pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answer {
     let after = arguments.count("after")?.unwrap_or(0) as u64;
     let limit = arguments.clamped("limit", 100, 1..=CALLS_MAX)?;
     let wait = arguments.clamped("wait_ms", 0, 0..=WAIT_MS_MAX)?;
     tokio::select! {
-        () = server.live().wait(after) => {}
+        () = context.live().wait(after) => {}
         () = tokio::time::sleep(Duration::from_millis(wait as u64)) => {}
-        () = server.control().stopping() => {}
+        () = context.control().stopping() => {}
     }
-    let (calls, last) = server.live().after(after, limit);
+    let (calls, last) = context.live().after(after, limit);
     Ok(Reply::saying(format!("{} calls", calls.len())).list("calls", calls).fact("last", last))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
     let Story { session, entries, more } = call.service.story(&id, after, limit).await?;
     Ok(Reply::saying(format!("{} entries", entries.len()))
-        .fact("session", session.as_ref().map_or(Value::Null, super::operator::session_row))
+        .fact("session", session.as_ref().map_or(Value::Null, session_row))
         .list("entries", entries.iter().map(entry_json).collect())
         .fact("more", more))
 }

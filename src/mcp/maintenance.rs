@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{
     arguments::ArgumentError,
+    call::{Answer, Call},
+    context::Context,
     reply::{Reply, moment},
-    server::Server,
-    tools::{Answer, Call},
 };
 use cerebro_core::domain::MemoryId;
 use cerebro_service::{
@@ -45,7 +45,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         _ => return Err(ArgumentError::new("dir", None, "either `dir` or `file` says where it goes").into()),
     };
     let request = BackupRequest {
-        home: call.server.home().root().to_path_buf(),
+        home: call.context.home().root().to_path_buf(),
         target,
         verify: call.arguments.flag(&["verify"])?,
         keep: call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?,
@@ -71,8 +71,8 @@ pub(super) async fn backup_progress(call: &mut Call) -> Answer {
 }
 
 /// What the daemon's status says of backups: the last one and a failure, since it started.
-pub(super) fn backup_facts(server: &Server) -> Option<Value> {
-    let outcome = server.opened()?.backup_outcome();
+pub(super) fn backup_facts(context: &Context) -> Option<Value> {
+    let outcome = context.opened()?.backup_outcome();
     if outcome.made.is_none() && outcome.failure.is_none() {
         return None;
     }

@@ -1,0 +1,165 @@
+//! The composition root: what a process that owns a home is put together from, in the order in which it starts and ends.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::{
+    daemon::{Activity, Control, Serve, hello::Hello},
+    home::Home,
+    mcp::{self, Context, HttpOptions},
+};
+use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
+use cerebro_service::{Embedding, Service, ServiceError, Settings};
+use cerebro_store::Remote;
+
+/// How long a daemon whose store did not open stays to say why.
+const FAILED_LINGER: Duration = Duration::from_secs(5);
+/// How long a store is waited for that another process has open although the home is ours: that one is about to
+/// end. Longer than a daemon of an earlier version takes for that when it has released the home.
+const HELD_MAX: Duration = Duration::from_secs(8);
+const HELD_PAUSE: Duration = Duration::from_millis(100);
+/// How often sessions without a connection are looked at.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What the owner of a home runs. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct App {
+    context: Context,
+    /// Whether it listens on HTTP for as long as it runs, and so does not leave as idle.
+    stays: Arc<AtomicBool>,
+}
+
+impl App {
+    /// Begins to open the store and returns at once: clients are greeted meanwhile, and their calls wait.
+    pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
+        let database = settings.remote.as_ref().map(Remote::place);
+        let context = Context::opening(home, database, control);
+        context.forget_studio();
+        tokio::spawn(bring_up(context.clone(), settings, embedding));
+        Self { context, stays: Arc::default() }
+    }
+
+    /// Serves HTTP too, from now until the daemon leaves. Agents on the socket do not suffer if it cannot.
+    pub fn serve_http(&self, options: HttpOptions) {
+        let app = self.clone();
+        tokio::spawn(async move {
+            match mcp::http::open(&app.context, options).await {
+                Ok(_) => app.stays.store(true, Ordering::SeqCst),
+                Err(error) => tracing::error!(%error, "HTTP is not served"),
+            }
+        });
+    }
+}
+
+/// Opens the store, and then does what is done by the clock until the daemon leaves.
+async fn bring_up(context: Context, settings: Settings, embedding: Embedding) {
+    let begun = Instant::now();
+    let is_embedded = settings.remote.is_none();
+    match open_store(&context, settings, embedding).await {
+        Ok(service) => {
+            if is_embedded {
+                context.control().store_is_open();
+            }
+            tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
+            tokio::spawn(keep_backups(context.clone(), service.clone()));
+            context.set_store(Ok(service));
+            sweep(&context).await;
+        }
+        Err(error) => {
+            tracing::error!(%error, "the store cannot be opened");
+            context.set_store(Err(error.to_string()));
+            // Those who wait hear why; the next daemon tries again.
+            tokio::time::sleep(FAILED_LINGER).await;
+            context.control().stop();
+        }
+    }
+}
+
+/// Opens the store, with patience for a process that is about to let go of it.
+async fn open_store(
+    context: &Context,
+    settings: Settings,
+    embedding: Embedding,
+) -> Result<Service, ServiceError> {
+    let home = context.home();
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        let (settings, embedding) = (settings.clone(), embedding.clone());
+        match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
+            Err(error)
+                if error.is_held() && begun.elapsed() < HELD_MAX && !context.control().is_stopping() =>
+            {
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::info!(%error, "waits for the store");
+                }
+                tokio::time::sleep(HELD_PAUSE).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Makes backups by the clock, until the daemon leaves.
+async fn keep_backups(context: Context, service: Service) {
+    service.keep_backups(context.home().root(), context.control().stopping()).await;
+}
+
+/// Ends the sessions whose connections are gone for good, until the store closes.
+async fn sweep(context: &Context) {
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = context.control().stopping() => return,
+        }
+        let Some(service) = context.opened() else { return };
+        let gone = context.gone_sessions();
+        let began = context.control().started_at();
+        let since = |id: &SessionId| gone.get(id).copied().unwrap_or(began);
+        if let Err(error) = service.end_disconnected(since).await {
+            tracing::warn!(%error, "sessions that lost their connection could not be ended");
+        }
+        // A session that went before that is as good as gone when the daemon began.
+        let long_ago = Timestamp::now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);
+        context.forget_gone_before(long_ago);
+    }
+}
+
+impl Serve for App {
+    async fn serve<S>(&self, hello: Hello, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        mcp::serve(self.context.clone(), hello, stream).await;
+    }
+
+    fn activity(&self) -> Activity {
+        let stays = self.stays.load(Ordering::SeqCst);
+        Activity {
+            last_call: if stays { Instant::now() } else { self.context.last_call() },
+            calls_under_way: self.context.calls_under_way(),
+            runnable_jobs: self.context.opened().map_or(0, |service| {
+                service.runnable_jobs() + usize::from(service.backup_progress().is_some())
+            }),
+        }
+    }
+
+    async fn close(&self) {
+        mcp::http::close(&self.context).await;
+        // An opening cannot be cut off half-way, and what it opens has to be closed. The caller bounds the wait.
+        if let Some(service) = self.context.take_store().await
+            && let Err(error) = service.close().await
+        {
+            tracing::warn!(%error, "the store did not close cleanly");
+        }
+        self.context.forget_studio();
+    }
+}

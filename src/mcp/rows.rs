@@ -1,0 +1,46 @@
+//! What several answers show in the same way: a memory, a session, an entry of a timeline.
+
+use serde_json::{Value, json};
+
+use super::reply::{agent, moment};
+use cerebro_core::domain::{EndReason, Memory, Project, Session};
+use cerebro_core::text;
+use cerebro_service::Entry;
+
+/// The project that a personal memory's reply names.
+pub(super) fn shown_project(project: &Project) -> &str {
+    if project.is_none() { "personal" } else { project.as_str() }
+}
+
+/// A memory in a list, without its content.
+pub(super) fn memory_row(memory: &Memory) -> Value {
+    json!({
+        "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
+        "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
+        "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
+        "deleted_at": memory.deleted_at.map(moment),
+    })
+}
+
+/// A session in a list.
+pub(super) fn session_row(session: &Session) -> Value {
+    json!({
+        "id": session.id.as_str(), "project": session.project.as_str(), "agent": session.agent,
+        "directory": session.directory, "started_at": session.started_at.to_string(),
+        "ended_at": session.ended_at.map(|at| at.to_string()), "end_reason": session.end_reason.map(EndReason::as_str),
+        "summary": session.summary, "follows": session.follows.as_ref().map(|id| id.as_str().to_owned()),
+    })
+}
+
+/// An entry of a timeline.
+pub(super) fn entry_json(entry: &Entry) -> Value {
+    let title = text::cut_chars(&entry.title, 120);
+    let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
+    if !title.is_empty() {
+        facts["title"] = json!(title);
+    }
+    if let Some(kind) = &entry.memory_kind {
+        facts["type"] = json!(kind);
+    }
+    facts
+}
