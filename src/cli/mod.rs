@@ -2,13 +2,13 @@
 //! command that touches data asks the daemon for it and opens no store itself.
 
 mod command;
+mod daemon_client;
 mod error;
 mod foreign;
 mod front_matter;
 mod logging;
 mod note;
 mod output;
-mod request;
 mod table;
 
 use std::ffi::OsString;
@@ -68,13 +68,13 @@ impl Outcome {
 }
 
 /// What a command works with.
-struct Desk {
+struct CommandContext {
     home: Option<PathBuf>,
     db: Option<String>,
     output: Output,
 }
 
-impl Desk {
+impl CommandContext {
     /// Opens the home; makes it when it is missing.
     fn home(&self) -> error::Result<Home> {
         Ok(Home::open(self.home.as_deref())?.with_database(self.db.clone()))
@@ -96,14 +96,14 @@ pub fn main() -> ExitCode {
     // A line on a terminal full of screens would stand in them, and move them.
     let is_told = !(command.has_screens() && io::stderr().is_terminal());
     let fault = is_told.then(|| logging::begin(command.log_level(), command.is_daemon())).flatten();
-    let desk = Desk { home: global.home, db: global.db, output: Output::new(global.json) };
+    let context = CommandContext { home: global.home, db: global.db, output: Output::new(global.json) };
     if let Some(fault) = fault.filter(|_| command.log_level() != "off") {
-        desk.output.warn(&fault);
+        context.output.warn(&fault);
     }
-    let code = match command.run(&desk) {
+    let code = match command.run(&context) {
         Ok(outcome) => outcome.exit_code(),
         Err(error) => {
-            desk.output.error(&error);
+            context.output.error(&error);
             error.exit_code()
         }
     };

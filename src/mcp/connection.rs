@@ -140,7 +140,7 @@ async fn end(service: Service, session: SessionId) {
 
 /// A session's id that the client or its environment tells: like an argument, without secrets.
 fn clean_session(id: &str) -> Option<SessionId> {
-    SessionId::parse(&redact::clean(id)).ok()
+    SessionId::parse(&redact::redact_secrets(id)).ok()
 }
 
 impl State {

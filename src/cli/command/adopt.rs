@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::foreign::{ForeignError, Harvest, Item, Source};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::home::user_home;
 use crate::project_dir;
@@ -34,7 +34,7 @@ struct Report {
 
 /// Takes over the memory in `path`.
 pub async fn run(
-    desk: &Desk,
+    context: &CommandContext,
     source: Source,
     path: &Path,
     project: Option<String>,
@@ -46,9 +46,9 @@ pub async fn run(
         None => own_project().await,
     };
     let Harvest { items, skipped } = source.read(path, &project)?;
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     let bar =
-        desk.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
+        context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
     let mut report = Report { skipped, ..Report::default() };
     let known = known(&daemon, &items).await?;
     let (old, new): (Vec<Item>, Vec<Item>) =
@@ -64,7 +64,7 @@ pub async fn run(
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(desk, &report, dry_run)
+    tell(context, &report, dry_run)
 }
 
 /// The project of the working folder.
@@ -138,7 +138,7 @@ async fn send(daemon: &Daemon, batch: &[Item], dry_run: bool, report: &mut Repor
     Ok(())
 }
 
-fn tell(desk: &Desk, report: &Report, dry_run: bool) -> Result<Outcome> {
+fn tell(context: &CommandContext, report: &Report, dry_run: bool) -> Result<Outcome> {
     let skipped: Vec<Value> =
         report.skipped.iter().map(|(what, why)| json!({ "what": what, "why": why })).collect();
     let count = |kind: &str| report.created.get(kind).copied().unwrap_or_default();
@@ -146,19 +146,21 @@ fn tell(desk: &Desk, report: &Report, dry_run: bool) -> Result<Outcome> {
         "dry_run": dry_run, "sessions": count("session"), "memories": count("memory"), "prompts": count("prompt"),
         "edges": count("edge"), "unchanged": report.unchanged, "skipped": skipped,
     });
-    if !desk.output.json(&told)? {
+    if !context.output.json(&told)? {
         let names = ["sessions", "memories", "prompts", "edges", "unchanged"];
         let mut facts: Vec<(&str, String)> = names.iter().map(|name| (*name, shown(&told[*name]))).collect();
         facts.push(("skipped", report.skipped.len().to_string()));
-        desk.output.facts(&facts)?;
+        context.output.facts(&facts)?;
         for (what, why) in report.skipped.iter().take(SKIPPED_SHOWN) {
-            desk.output.note(&format!("{what} was skipped: {}", text::one_line(why)));
+            context.output.note(&format!("{what} was skipped: {}", text::one_line(why)));
         }
         if report.skipped.len() > SKIPPED_SHOWN {
-            desk.output.note(&format!("and {} more; --json names all", report.skipped.len() - SKIPPED_SHOWN));
+            context
+                .output
+                .note(&format!("and {} more; --json names all", report.skipped.len() - SKIPPED_SHOWN));
         }
         if dry_run {
-            desk.output.note("nothing was written: this was a dry run");
+            context.output.note("nothing was written: this was a dry run");
         }
     }
     Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })

@@ -8,9 +8,9 @@ use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{Desk, Leftover, Outcome, daemon};
+use super::{CommandContext, Leftover, Outcome, daemon};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
@@ -99,43 +99,43 @@ pub fn is_file(given: &str) -> bool {
     given.contains('/') || path.extension().is_some()
 }
 
-pub async fn run(desk: &Desk, args: BackupArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: BackupArgs) -> Result<Outcome> {
     match args.command {
-        None => back_up(desk, args.now).await,
-        Some(BackupCommand::Verify(args)) => verify(desk, &located(desk, args.file)?),
-        Some(BackupCommand::List(args)) => list(desk, args),
+        None => back_up(context, args.now).await,
+        Some(BackupCommand::Verify(args)) => verify(context, &located(context, args.file)?),
+        Some(BackupCommand::List(args)) => list(context, args),
         Some(BackupCommand::Restore(_)) => Err(Error::internal("a restore needs a database of its own")),
     }
 }
 
-async fn back_up(desk: &Desk, args: NowArgs) -> Result<Outcome> {
-    let dir = folder(desk, args.to)?;
+async fn back_up(context: &CommandContext, args: NowArgs) -> Result<Outcome> {
+    let dir = folder(context, args.to)?;
     let request = Request::new(Operation::Backup)
         .with("dir", dir.display().to_string())
         .with("keep", args.keep)
         .with("verify", args.verify);
-    let daemon = Daemon::reach_patiently(&desk.home()?).await?;
-    let made = with_progress(desk, &daemon, request).await?;
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let made = with_progress(context, &daemon, request).await?;
     daemon.close().await;
-    if !desk.output.json(&made)? {
+    if !context.output.json(&made)? {
         let rows: u64 =
             made["rows"].as_object().into_iter().flatten().filter_map(|(_, rows)| rows.as_u64()).sum();
-        desk.output.facts(&[
+        context.output.facts(&[
             ("file", shown(&made["file"])),
             ("rows", rows.to_string()),
             ("size", made["bytes"].as_u64().map(bytes).unwrap_or_default()),
             ("verified", if made["verified"] == true { "yes".to_owned() } else { String::new() }),
         ])?;
         for old in made["removed"].as_array().into_iter().flatten() {
-            desk.output.note(&format!("removed {}", shown(old)));
+            context.output.note(&format!("removed {}", shown(old)));
         }
     }
     Ok(Outcome::Done)
 }
 
 /// Asks for a backup and shows how far it is.
-pub async fn with_progress(desk: &Desk, daemon: &Daemon, request: Request) -> Result<Value> {
-    let bar = desk.output.progress(Some(0), BAR);
+pub async fn with_progress(context: &CommandContext, daemon: &Daemon, request: Request) -> Result<Value> {
+    let bar = context.output.progress(Some(0), BAR);
     let made = tokio::select! {
         made = daemon.ask(request) => made,
         () = follow(daemon, &bar) => Err(Error::internal("the progress of the backup ended before it")),
@@ -155,34 +155,34 @@ async fn follow(daemon: &Daemon, bar: &ProgressBar) {
 }
 
 /// The folder of backups: what was said, from the working folder; else the configured one.
-fn folder(desk: &Desk, given: Option<PathBuf>) -> Result<PathBuf> {
+fn folder(context: &CommandContext, given: Option<PathBuf>) -> Result<PathBuf> {
     match given {
         Some(dir) => std::path::absolute(&dir).map_err(|error| Error::file("use", &dir, &error)),
         None => {
-            let home = desk.home()?;
+            let home = context.home()?;
             Ok(Config::read(&home.config_file())?.settings().backup.dir_in(home.root()))
         }
     }
 }
 
 /// The file that is meant: a bare name that is not in the working folder is one among the home's backups.
-fn located(desk: &Desk, file: PathBuf) -> Result<PathBuf> {
+fn located(context: &CommandContext, file: PathBuf) -> Result<PathBuf> {
     let is_bare = file.components().count() == 1;
     if !is_bare || file.exists() {
         return Ok(file);
     }
-    let among = folder(desk, None)?.join(&file);
+    let among = folder(context, None)?.join(&file);
     Ok(if among.exists() { among } else { file })
 }
 
-fn size_bar(desk: &Desk, file: &Path, words: &str) -> ProgressBar {
-    let bar = desk.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
+fn size_bar(context: &CommandContext, file: &Path, words: &str) -> ProgressBar {
+    let bar = context.output.progress(None, "{spinner} {msg} {bytes} of script, {elapsed}");
     bar.set_message(format!("{words} {}", file.display()));
     bar
 }
 
-fn verify(desk: &Desk, file: &Path) -> Result<Outcome> {
-    let bar = size_bar(desk, file, "reading");
+fn verify(context: &CommandContext, file: &Path) -> Result<Outcome> {
+    let bar = size_bar(context, file, "reading");
     let (head, end) = backup::verify(file, |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
     let told = json!({
@@ -190,17 +190,17 @@ fn verify(desk: &Desk, file: &Path) -> Result<Outcome> {
         "version": head.version, "schema": head.schema, "rows": end.rows, "script_bytes": end.bytes,
         "sha256": end.sha256,
     });
-    if !desk.output.json(&told)? {
+    if !context.output.json(&told)? {
         let mut facts = vec![
             ("whole", "yes".to_owned()),
-            ("made", desk.output.moment(&told["at"])),
+            ("made", context.output.moment(&told["at"])),
             ("of home", head.home),
             ("by version", head.version),
             ("schema version", head.schema.to_string()),
             ("script", bytes(end.bytes)),
         ];
         facts.extend(end.rows.iter().map(|(table, rows)| (table.as_str(), rows.to_string())));
-        desk.output.facts(&facts)?;
+        context.output.facts(&facts)?;
     }
     Ok(Outcome::Done)
 }
@@ -208,10 +208,10 @@ fn verify(desk: &Desk, file: &Path) -> Result<Outcome> {
 const COLUMNS: &[(&str, Layout)] =
     &[("made", Layout::Moment), ("size", Layout::Fixed), ("file", Layout::Flexible)];
 
-fn list(desk: &Desk, args: ListArgs) -> Result<Outcome> {
+fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let is_elsewhere = args.to.is_some();
-    let dir = folder(desk, args.to)?;
-    let kept = backup::kept(&dir, desk.home()?.root())?;
+    let dir = folder(context, args.to)?;
+    let kept = backup::kept(&dir, context.home()?.root())?;
     // A name is enough where the other commands look for it.
     let name = |path: &Path| {
         let name = path.file_name().filter(|_| !is_elsewhere).map(|name| name.to_string_lossy().into_owned());
@@ -222,28 +222,28 @@ fn list(desk: &Desk, args: ListArgs) -> Result<Outcome> {
             "seq": kept.head.seq, "version": kept.head.version, "schema": kept.head.schema })
     };
     let rows: Vec<Value> = kept.iter().map(row).collect();
-    if !desk.output.json(&json!(rows))? {
+    if !context.output.json(&json!(rows))? {
         let mut table = Table::new(COLUMNS);
         for kept in &kept {
             table.add(vec![kept.head.at.to_string(), bytes(kept.bytes), name(&kept.path)]);
         }
-        desk.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
+        context.output.table(&table, &format!("{} holds no backup of this home", dir.display()))?;
     }
     Ok(Outcome::Done)
 }
 
 /// Makes the memory of a home from a backup, as the owner of that home.
-pub async fn restore(desk: &Desk, args: RestoreFileArgs) -> (Result<Outcome>, Leftover) {
-    (restore_file(desk, args).await, Leftover::Tasks)
+pub async fn restore(context: &CommandContext, args: RestoreFileArgs) -> (Result<Outcome>, Leftover) {
+    (restore_file(context, args).await, Leftover::Tasks)
 }
 
-async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
-    let file = located(desk, args.file)?;
+async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result<Outcome> {
+    let file = located(context, args.file)?;
     // Before anything is stopped for it.
     drop(File::open(&file).map_err(|error| {
         Error::file("read", &file, &error).hint("`cerebro backup list` shows the backups of this home")
     })?);
-    let home = desk.home()?;
+    let home = context.home()?;
     if let Some(url) = Config::read(&home.config_file())?.server_of(&home) {
         let said =
             format!("the memory of {} is in the database at {url}, not in the home", home.root().display());
@@ -253,7 +253,7 @@ async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
         ));
     }
     let owned = if args.replace { own(&home).await? } else { own_idle(&home).await? };
-    let bar = size_bar(desk, &file, "restoring");
+    let bar = size_bar(context, &file, "restoring");
     let moving = bar.clone();
     let progress = move |bytes| moving.set_position(bytes);
     let (store, index) = (home.store_dir(), home.index_dir());
@@ -267,15 +267,15 @@ async fn restore_file(desk: &Desk, args: RestoreFileArgs) -> Result<Outcome> {
         "file": file.display().to_string(), "home": home.root().display().to_string(),
         "at": restored.head.at.to_string(), "rows": restored.end.rows, "kept": kept,
     });
-    if !desk.output.json(&told)? {
-        desk.output.facts(&[
+    if !context.output.json(&told)? {
+        context.output.facts(&[
             ("restored", home.root().display().to_string()),
-            ("as of", desk.output.moment(&told["at"])),
+            ("as of", context.output.moment(&told["at"])),
             ("rows", rows.to_string()),
             ("kept", kept.clone().unwrap_or_default()),
         ])?;
         if let Some(kept) = kept {
-            desk.output.note(&format!(
+            context.output.note(&format!(
                 "what was here before is in {kept}; remove that folder when you do not need it any more"
             ));
         }

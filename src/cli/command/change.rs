@@ -6,9 +6,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::remains::Remains;
-use super::{Desk, Outcome, backup};
+use super::{CommandContext, Outcome, backup};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::edits;
 use crate::home::Home;
@@ -60,22 +60,22 @@ pub struct DeleteArgs {
 }
 
 /// Does to the memory what the operation is named for.
-pub async fn run(desk: &Desk, args: OneArgs, operation: Operation) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn run(context: &CommandContext, args: OneArgs, operation: Operation) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let id = daemon.memory_id(&args.id).await?;
     let changed = daemon.ask(Request::new(operation).with("id", id)).await?;
     daemon.close().await;
-    tell(desk, &changed)
+    tell(context, &changed)
 }
 
-pub async fn delete(desk: &Desk, args: DeleteArgs) -> Result<Outcome> {
-    let home = desk.home()?;
+pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
+    let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
     let id = daemon.memory_id(&args.id).await?;
     if args.hard && !args.yes {
         let question = format!("Remove memory {id} and all its revisions for good?");
-        if !desk.output.confirm(&question)? {
-            desk.output.note("nothing was removed");
+        if !context.output.confirm(&question)? {
+            context.output.note("nothing was removed");
             return Ok(Outcome::Short);
         }
     }
@@ -84,17 +84,17 @@ pub async fn delete(desk: &Desk, args: DeleteArgs) -> Result<Outcome> {
     let mut deleted = daemon.ask(request).await?;
     daemon.close().await;
     if !args.hard {
-        return tell(desk, &deleted);
+        return tell(context, &deleted);
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
     let remains = Remains { edits: left, ..Remains::of(&home) };
     deleted["removed"] = removed.iter().map(|path| path.display().to_string()).collect();
     deleted["remains"] = remains.json();
-    tell(desk, &deleted)?;
+    tell(context, &deleted)?;
     for path in removed {
-        desk.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
+        context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
     }
-    remains.tell(desk);
+    remains.tell(context);
     Ok(Outcome::Done)
 }
 
@@ -104,11 +104,11 @@ fn edits_of(home: &Home, id: &str) -> Vec<PathBuf> {
     files.filter(|edit| edit.memory.as_str() == id).map(|edit| edit.path).collect()
 }
 
-fn tell(desk: &Desk, changed: &Value) -> Result<Outcome> {
-    if !desk.output.json(changed)? {
+fn tell(context: &CommandContext, changed: &Value) -> Result<Outcome> {
+    if !context.output.json(changed)? {
         let title = shown(&changed["title"]);
         let detail = if title.is_empty() { title } else { format!(" {title}") };
-        desk.output.outcome(&shown(&changed["id"]), &shown(&changed["outcome"]), &detail)?;
+        context.output.outcome(&shown(&changed["id"]), &shown(&changed["outcome"]), &detail)?;
     }
     Ok(Outcome::Done)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::Args;
 
 use super::remains::Remains;
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use cerebro_core::operation::Operation;
 
 /// Rewrite the database's files, so that no text of destroyed memories is left in them
@@ -19,10 +19,10 @@ use cerebro_core::operation::Operation;
 #[derive(Debug, Args)]
 pub struct CompactArgs {}
 
-pub async fn run(desk: &Desk, _: CompactArgs) -> Result<Outcome> {
-    let home = desk.home()?;
+pub async fn run(context: &CommandContext, _: CompactArgs) -> Result<Outcome> {
+    let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let bar = desk.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
+    let bar = context.output.progress(None, "{spinner} rewriting the database's files, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let answer = daemon.ask(Request::new(Operation::Compact)).await;
     bar.finish_and_clear();
@@ -30,9 +30,9 @@ pub async fn run(desk: &Desk, _: CompactArgs) -> Result<Outcome> {
     daemon.close().await;
     let remains = Remains::of(&home);
     answer["remains"] = remains.json();
-    if !desk.output.json(&answer)? {
-        desk.output.note("the database's files hold nothing any more that is not in the database");
-        remains.tell(desk);
+    if !context.output.json(&answer)? {
+        context.output.note("the database's files hold nothing any more that is not in the database");
+        remains.tell(context);
     }
     Ok(Outcome::Done)
 }

@@ -9,10 +9,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::serve::HttpArgs;
-use super::{Desk, Leftover, Outcome};
+use super::{CommandContext, Leftover, Outcome};
 use crate::app::App;
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{duration, shown};
 use crate::config::{Config, ConfigError};
 use crate::daemon::spawn::MISCONFIGURED;
@@ -73,16 +73,16 @@ pub struct RunArgs {
 }
 
 /// Is the daemon, until it is told to stop or has nothing to do.
-pub async fn serve(desk: &Desk, args: RunArgs) -> (Result<Outcome>, Leftover) {
+pub async fn serve(context: &CommandContext, args: RunArgs) -> (Result<Outcome>, Leftover) {
     // The log's last line is what a client shows when its daemon does not come up.
-    let ended = run_daemon(desk, &args)
+    let ended = run_daemon(context, &args)
         .await
         .map_err(|error| Error::user(text::one_line(&error.to_string())).with_exit_code(error.exit_code()));
     (ended.map(|()| Outcome::Done), Leftover::Tasks)
 }
 
-async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
-    let home = desk.home()?;
+async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
+    let home = context.home()?;
     let is_starter = args.detached && !args.orphan;
     let misconfigured = |error: ConfigError| {
         let error = Error::from(error);
@@ -110,70 +110,71 @@ async fn run_daemon(desk: &Desk, args: &RunArgs) -> Result<()> {
     run.map_err(|error: RunError| Error::user(&error).with_exit_code(error.exit_code()))
 }
 
-pub async fn run(desk: &Desk, command: DaemonCommand) -> Result<Outcome> {
-    let home = desk.home()?;
+pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Outcome> {
+    let home = context.home()?;
     match command {
-        DaemonCommand::Start => start(desk, &home).await,
-        DaemonCommand::Stop => stop(desk, &home).await,
-        DaemonCommand::Status => status(desk, &home).await,
-        DaemonCommand::Logs(args) => logs(desk, &home.log_file(), &args).await,
+        DaemonCommand::Start => start(context, &home).await,
+        DaemonCommand::Stop => stop(context, &home).await,
+        DaemonCommand::Status => status(context, &home).await,
+        DaemonCommand::Logs(args) => logs(context, &home.log_file(), &args).await,
         DaemonCommand::Run(_) => Err(Error::internal("a daemon cannot be run as a client")),
     }
 }
 
-async fn start(desk: &Desk, home: &Home) -> Result<Outcome> {
+async fn start(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let daemon = Daemon::reach(home).await?;
     let status = daemon.ask(Request::new(Operation::Status)).await?;
     daemon.close().await;
-    show_status(desk, status)
+    show_status(context, status)
 }
 
-async fn status(desk: &Desk, home: &Home) -> Result<Outcome> {
+async fn status(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let Some(daemon) = Daemon::running(home).await? else {
-        if !desk.output.json(&json!({ "running": false }))? {
-            desk.output
+        if !context.output.json(&json!({ "running": false }))? {
+            context
+                .output
                 .note("no daemon is running; the first call of an agent or `cerebro daemon start` starts it");
         }
         return Ok(Outcome::Short);
     };
     let status = daemon.ask(Request::new(Operation::Status)).await?;
     daemon.close().await;
-    show_status(desk, status)
+    show_status(context, status)
 }
 
-fn show_status(desk: &Desk, mut status: Value) -> Result<Outcome> {
+fn show_status(context: &CommandContext, mut status: Value) -> Result<Outcome> {
     // The command that asks is connected too, and gone when this is read.
     let clients = status["clients"].as_u64().unwrap_or_default().saturating_sub(1);
     status["clients"] = json!(clients);
     status["running"] = json!(true);
-    if !desk.output.json(&status)? {
-        desk.output.facts(&[
+    if !context.output.json(&status)? {
+        context.output.facts(&[
             ("running", "yes".to_owned()),
             ("pid", shown(&status["pid"])),
             ("version", shown(&status["version"])),
-            ("started", desk.output.moment(&status["started_at"])),
+            ("started", context.output.moment(&status["started_at"])),
             ("up for", status["uptime_s"].as_u64().map(duration).unwrap_or_default()),
             ("clients", clients.to_string()),
             ("store", shown(&status["store"])),
             ("home", shown(&status["home"])),
             ("database", shown(&status["database"])),
             ("HTTP", shown(&status["http"])),
-            ("last backup", desk.output.moment(&status["backup"]["made_at"])),
+            ("last backup", context.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
         ])?;
     }
     Ok(Outcome::Done)
 }
 
-async fn stop(desk: &Desk, home: &Home) -> Result<Outcome> {
+async fn stop(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let Some(pid) = dismiss(home).await? else {
-        if !desk.output.json(&json!({ "running": false, "stopped": false }))? {
-            desk.output.note("no daemon was running");
+        if !context.output.json(&json!({ "running": false, "stopped": false }))? {
+            context.output.note("no daemon was running");
         }
         return Ok(Outcome::Done);
     };
-    if !desk.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
-        desk.output.note(&format!("the daemon (process {pid}) has left"));
+    if !context.output.json(&json!({ "running": false, "stopped": true, "pid": pid }))? {
+        context.output.note(&format!("the daemon (process {pid}) has left"));
     }
     Ok(Outcome::Done)
 }
@@ -209,25 +210,25 @@ async fn wait_until(bound: Duration, mut came: impl FnMut() -> bool) -> bool {
     true
 }
 
-async fn logs(desk: &Desk, path: &Path, args: &LogsArgs) -> Result<Outcome> {
+async fn logs(context: &CommandContext, path: &Path, args: &LogsArgs) -> Result<Outcome> {
     let size = std::fs::metadata(path).map_or(0, |found| found.len());
     let from = size.saturating_sub(LOG_BYTES_MAX);
     let bytes = read_from(path, from)?;
     let text = String::from_utf8_lossy(&bytes);
     let lines = last_lines(&text, args.lines);
-    if desk.output.json(&json!({ "file": path.display().to_string(), "lines": lines }))? {
+    if context.output.json(&json!({ "file": path.display().to_string(), "lines": lines }))? {
         return Ok(Outcome::Done);
     }
     if lines.is_empty() {
-        desk.output.note(&format!("{} holds nothing", path.display()));
+        context.output.note(&format!("{} holds nothing", path.display()));
     } else {
-        desk.output.text(&lines.join("\n"))?;
+        context.output.text(&lines.join("\n"))?;
     }
-    if args.follow { follow(desk, path, from + bytes.len() as u64).await } else { Ok(Outcome::Done) }
+    if args.follow { follow(context, path, from + bytes.len() as u64).await } else { Ok(Outcome::Done) }
 }
 
 /// Shows the whole lines that are added to the log, until the process is ended.
-async fn follow(desk: &Desk, path: &Path, mut shown_to: u64) -> Result<Outcome> {
+async fn follow(context: &CommandContext, path: &Path, mut shown_to: u64) -> Result<Outcome> {
     loop {
         tokio::time::sleep(LOG_POLL).await;
         if std::fs::metadata(path).is_ok_and(|found| found.len() < shown_to) {
@@ -238,7 +239,7 @@ async fn follow(desk: &Desk, path: &Path, mut shown_to: u64) -> Result<Outcome> 
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         bytes.truncate(whole);
         if whole > 0 {
-            desk.output.text(&String::from_utf8_lossy(&bytes))?;
+            context.output.text(&String::from_utf8_lossy(&bytes))?;
             shown_to += whole as u64;
         }
     }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::edits;
@@ -49,13 +49,13 @@ pub struct DoctorArgs {
     fix: bool,
 }
 
-pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
-    let Some(root) = desk.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
-        return tell(desk, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
+pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> {
+    let Some(root) = context.home.clone().or_else(|| user_home().map(|home| home.join(".cerebro"))) else {
+        return tell(context, &[Check::fault("home", "the user's home folder is unknown: give --home DIR")]);
     };
     if !root.exists() {
         let words = format!("{} is not there yet; the first agent makes it", root.display());
-        return tell(desk, &[Check::sound("home", words)]);
+        return tell(context, &[Check::sound("home", words)]);
     }
     // Before anything opens the home, which closes it to others by itself.
     let open_to_others = matches!(platform::privacy_fault(&root), Ok(Some(platform::OPEN_TO_OTHERS)));
@@ -64,7 +64,7 @@ pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
         Err(error) => {
             let mut checks = vec![Check::fault("home", error.to_string())];
             checks.extend(unknown("needs a usable home"));
-            return tell(desk, &checks);
+            return tell(context, &checks);
         }
     };
     let config = Config::read(&home.config_file());
@@ -74,27 +74,27 @@ pub async fn run(desk: &Desk, args: DoctorArgs) -> Result<Outcome> {
     checks.push(left_behind(&home, args.fix).await);
     checks.push(telemetry(reports_dir().as_deref()));
     checks.push(unsaved_edits(&home));
-    let bar = desk.output.progress(None, "{spinner} looking at the store, {elapsed}");
+    let bar = context.output.progress(None, "{spinner} looking at the store, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let (inside, status) = inside(&home, args.fix).await;
     bar.finish_and_clear();
     checks.extend(inside);
     checks.push(backups(&home, config.ok().as_ref(), &status));
-    tell(desk, &checks)
+    tell(context, &checks)
 }
 
-fn tell(desk: &Desk, checks: &[Check]) -> Result<Outcome> {
+fn tell(context: &CommandContext, checks: &[Check]) -> Result<Outcome> {
     let well = checks.iter().all(|check| matches!(check.health, Health::Sound | Health::Mended));
     let rows: Vec<Value> = checks
         .iter()
         .map(|check| json!({ "check": check.name, "state": check.health.as_str(), "words": check.words }))
         .collect();
-    if !desk.output.json(&json!({ "ok": well, "checks": rows }))? {
+    if !context.output.json(&json!({ "ok": well, "checks": rows }))? {
         let mut table = Table::new(COLUMNS);
         for check in checks {
             table.add(vec![check.name.to_owned(), check.health.as_str().to_owned(), check.words.clone()]);
         }
-        desk.output.table(&table, "nothing was checked")?;
+        context.output.table(&table, "nothing was checked")?;
     }
     Ok(if well { Outcome::Done } else { Outcome::Short })
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::platform;
 use cerebro_core::operation::Operation;
 
@@ -33,17 +33,17 @@ impl Endpoint {
     /// Opens it, shows what the daemon says of it, and holds it until the command is interrupted.
     pub async fn hold(
         &self,
-        desk: &Desk,
+        context: &CommandContext,
         open: Request,
         facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
     ) -> Result<Outcome> {
         // Before it opens, so that no signal falls between.
         let end = platform::termination().map_err(Error::internal)?;
-        let daemon = Daemon::reach(&desk.home()?).await?;
+        let daemon = Daemon::reach(&context.home()?).await?;
         let access = daemon.ask(open).await?;
-        if !desk.output.json(&access)? {
-            desk.output.facts(&facts(&access))?;
-            desk.output.note(self.open);
+        if !context.output.json(&access)? {
+            context.output.facts(&facts(&access))?;
+            context.output.note(self.open);
         }
         let outcome = tokio::select! {
             () = end => {
@@ -52,7 +52,7 @@ impl Endpoint {
                 Outcome::Done
             }
             is_meant = self.gone(&daemon) => {
-                desk.output.note(if is_meant { self.ended } else { "it is closed: the daemon has left" });
+                context.output.note(if is_meant { self.ended } else { "it is closed: the daemon has left" });
                 if is_meant { Outcome::Done } else { Outcome::Short }
             }
         };
@@ -73,8 +73,8 @@ impl Endpoint {
     }
 
     /// Closes the one that another command opened.
-    pub async fn stop(&self, desk: &Desk) -> Result<Outcome> {
-        let closed = match Daemon::running(&desk.home()?).await? {
+    pub async fn stop(&self, context: &CommandContext) -> Result<Outcome> {
+        let closed = match Daemon::running(&context.home()?).await? {
             None => false,
             Some(daemon) => {
                 let answer = daemon.ask(Request::new(self.close)).await?;
@@ -82,8 +82,8 @@ impl Endpoint {
                 answer["closed"] == json!(true)
             }
         };
-        if !desk.output.json(&json!({ "closed": closed }))? {
-            desk.output.note(if closed { self.closed } else { self.none });
+        if !context.output.json(&json!({ "closed": closed }))? {
+            context.output.note(if closed { self.closed } else { self.none });
         }
         Ok(Outcome::Done)
     }

@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::{Desk, Outcome, within};
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
@@ -149,7 +149,7 @@ const EXPLAINED: [(&str, Layout); 10] = [
     ("title", Layout::Flexible),
 ];
 
-pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
+pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
     let query = args.query.join(" ");
     let request = Request::new(Operation::Search)
         .with("query", query.as_str())
@@ -165,24 +165,24 @@ pub async fn search(desk: &Desk, args: SearchArgs) -> Result<Outcome> {
         .with("explain", args.explain)
         .with("without", args.without);
     let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     let mut found = daemon.ask(request).await?;
     daemon.close().await;
-    if desk.output.json(&found)? {
+    if context.output.json(&found)? {
         return Ok(Outcome::Done);
     }
     if let Some(words) = nothing_fits(&mut found, is_asked_for_more) {
-        desk.output.note(&words);
+        context.output.note(&words);
     }
     if args.explain {
         let table = Table::of(&EXPLAINED, &EXPLAINED.map(|(name, _)| name), &titled(&found));
-        desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
-        desk.output.note(&format!("match: {}", shown(&found["match"])));
+        context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+        context.output.note(&format!("match: {}", shown(&found["match"])));
         return Ok(Outcome::Done);
     }
     let table = Table::of(HITS, &["id", "date", "type", "project", "title", "preview"], &found["hits"]);
-    desk.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
-    tell_more(desk, &found);
+    context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+    tell_more(context, &found);
     Ok(Outcome::Done)
 }
 
@@ -215,30 +215,30 @@ fn place(found: &Value) -> String {
 }
 
 /// Says how well the hits fit, and where more are.
-fn tell_more(desk: &Desk, found: &Value) {
+fn tell_more(context: &CommandContext, found: &Value) {
     let has_hits = found["hits"].as_array().is_some_and(|hits| !hits.is_empty());
     match found["match"].as_str() {
         Some(label @ ("strong" | "partial")) if has_hits => {
             let missing = if found["relaxed"] == true { "; no hit has every word" } else { "" };
-            desk.output.note(&format!("match: {label}{missing}"));
+            context.output.note(&format!("match: {label}{missing}"));
         }
         // What fits nothing was said first.
         _ => {}
     }
     for other in found["elsewhere"].as_array().into_iter().flatten() {
-        desk.output.note(&format!(
+        context.output.note(&format!(
             "project {} has {} that fit better",
             shown(&other["project"]),
             shown(&other["hits"])
         ));
     }
     if let Some(cursor) = found["next_cursor"].as_str() {
-        desk.output.note(&format!("more: add --cursor {cursor}"));
+        context.output.note(&format!("more: add --cursor {cursor}"));
     }
 }
 
-pub async fn get(desk: &Desk, args: GetArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let request = Request::new(Operation::GetObservation)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("history", args.history)
@@ -246,30 +246,30 @@ pub async fn get(desk: &Desk, args: GetArgs) -> Result<Outcome> {
         .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX));
     let found = daemon.ask(request).await?;
     daemon.close().await;
-    if desk.output.json(&found)? {
+    if context.output.json(&found)? {
         return Ok(Outcome::Done);
     }
-    show_memory(desk, &found)?;
+    show_memory(context, &found)?;
     for revision in found["revisions"].as_array().into_iter().flatten() {
-        desk.output.write("\n")?;
-        desk.output.facts(&[
+        context.output.write("\n")?;
+        context.output.facts(&[
             ("revision", shown(&revision["revision"])),
             ("title", shown(&revision["title"])),
             ("type", shown(&revision["type"])),
-            ("written", desk.output.moment(&revision["at"])),
+            ("written", context.output.moment(&revision["at"])),
             ("agent", shown(&revision["agent"])),
         ])?;
-        desk.output.write("\n")?;
-        desk.output.text(&shown(&revision["content"]))?;
+        context.output.write("\n")?;
+        context.output.text(&shown(&revision["content"]))?;
     }
     if let Some(next) = found["next_offset"].as_u64() {
-        desk.output.note(&format!("more follows: add --offset {next}"));
+        context.output.note(&format!("more follows: add --offset {next}"));
     }
     Ok(Outcome::Done)
 }
 
-fn show_memory(desk: &Desk, memory: &Value) -> Result<()> {
-    let output = &desk.output;
+fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
+    let output = &context.output;
     let size = memory["content_bytes"].as_u64().map(bytes).unwrap_or_default();
     let again = memory["duplicate_count"].as_u64().filter(|count| *count > 0);
     let mut facts = vec![
@@ -301,8 +301,8 @@ fn show_memory(desk: &Desk, memory: &Value) -> Result<()> {
     output.text(&shown(&memory["content"]))
 }
 
-pub async fn timeline(desk: &Desk, args: TimelineArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let within = match args.within {
         Within::Session => "session",
         Within::Project => "project",
@@ -314,10 +314,10 @@ pub async fn timeline(desk: &Desk, args: TimelineArgs) -> Result<Outcome> {
         .with("within", within);
     let found = daemon.ask(request).await?;
     daemon.close().await;
-    if desk.output.json(&found)? {
+    if context.output.json(&found)? {
         return Ok(Outcome::Done);
     }
-    desk.output.table(&timeline_table(&found), "nothing happened")?;
+    context.output.table(&timeline_table(&found), "nothing happened")?;
     Ok(Outcome::Done)
 }
 
@@ -335,17 +335,17 @@ fn timeline_table(found: &Value) -> Table {
     table
 }
 
-pub async fn context(desk: &Desk, args: ContextArgs) -> Result<Outcome> {
+pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outcome> {
     let request = Request::new(Operation::Context)
         .with("project", args.project)
         .with("scope", args.scope)
         .with("limit", args.limit)
         .with("max_bytes", args.max_bytes);
-    let daemon = Daemon::reach(&desk.home()?).await?;
-    let context = daemon.ask(request).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.ask(request).await?;
     daemon.close().await;
-    if !desk.output.json(&context)? {
-        desk.output.text(&shown(&context["text"]))?;
+    if !context.output.json(&answer)? {
+        context.output.text(&shown(&answer["text"]))?;
     }
     Ok(Outcome::Done)
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::{Desk, Outcome, within};
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
@@ -43,27 +43,27 @@ pub struct GraphArgs {
     format: Drawing,
 }
 
-pub async fn run(desk: &Desk, args: GraphArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let id = daemon.memory_id(&args.id).await?;
     let request =
         Request::new(Operation::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.ask(request).await?;
     daemon.close().await;
-    if desk.output.json(&answer)? {
+    if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     let graph = Graph::read(&answer);
-    desk.output.text(&match args.format {
+    context.output.text(&match args.format {
         Drawing::Tree => graph.tree(),
         Drawing::Dot => graph.dot(),
         Drawing::Mermaid => graph.mermaid(),
     })?;
     if graph.relations.is_empty() {
-        desk.output.note("nothing is related to it");
+        context.output.note("nothing is related to it");
     }
     if answer["truncated"].as_bool().unwrap_or_default() {
-        desk.output.note("there is more around it; see `--limit`");
+        context.output.note("there is more around it; see `--limit`");
     }
     Ok(Outcome::Done)
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncReadExt;
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
@@ -38,12 +38,12 @@ pub struct HookArgs {
     words: Vec<String>,
 }
 
-pub async fn run(desk: &Desk, args: HookArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: HookArgs) -> Result<Outcome> {
     // In a task of its own, so that a file system that hangs does not hold up the deadline.
-    let work = tokio::spawn(answer(desk.home.clone(), args.words));
+    let work = tokio::spawn(answer(context.home.clone(), args.words));
     if let Ok(Ok(Some(said))) = tokio::time::timeout(HOOK_TIME_MAX, work).await {
         // An agent that has gone needs no answer.
-        let _ = desk.output.write(&said);
+        let _ = context.output.write(&said);
     }
     Ok(Outcome::Done)
 }

@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome, within};
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 use cerebro_core::operation::Operation;
@@ -116,7 +116,7 @@ const EVENTS: Columns = (
     &["seq", "at", "kind", "memory", "project", "session"],
 );
 
-pub async fn memories(desk: &Desk, args: ListArgs) -> Result<Outcome> {
+pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
     let request = Request::new(Operation::List)
         .with("project", args.project)
         .with("all_projects", args.all_projects)
@@ -127,45 +127,46 @@ pub async fn memories(desk: &Desk, args: ListArgs) -> Result<Outcome> {
         (false, true) => "no memories yet",
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
-    let answer = ask(desk, request).await?;
+    let answer = ask(context, request).await?;
     let mut shown = answer.clone();
     name_personal(&mut shown["memories"]);
-    tell(desk, &answer, &shown["memories"], MEMORIES, nothing)
+    tell(context, &answer, &shown["memories"], MEMORIES, nothing)
 }
 
-pub async fn sessions(desk: &Desk, args: SessionsArgs) -> Result<Outcome> {
+pub async fn sessions(context: &CommandContext, args: SessionsArgs) -> Result<Outcome> {
     let request = Request::new(Operation::Sessions)
         .with("project", args.project)
         .with("all_projects", args.all_projects)
         .with("limit", args.limit);
-    let answer = ask(desk, request).await?;
+    let answer = ask(context, request).await?;
     let nothing = if args.all_projects {
         "no sessions yet"
     } else {
         "no sessions in this project; --all-projects lists those of all"
     };
-    tell(desk, &answer, &answer["sessions"], SESSIONS, nothing)
+    tell(context, &answer, &answer["sessions"], SESSIONS, nothing)
 }
 
-pub async fn prompts(desk: &Desk, args: PromptsArgs) -> Result<Outcome> {
+pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
     let request = Request::new(Operation::Prompts).with("project", args.project).with("limit", args.limit);
-    let answer = ask(desk, request).await?;
-    tell(desk, &answer, &answer["prompts"], PROMPTS, "no prompts in this project; --project names another")
+    let answer = ask(context, request).await?;
+    tell(context, &answer, &answer["prompts"], PROMPTS, "no prompts in this project; --project names another")
 }
 
-pub async fn events(desk: &Desk, args: EventsArgs) -> Result<Outcome> {
+pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcome> {
     let answer = match args.limit {
         Some(limit) => {
-            ask(desk, Request::new(Operation::Events).with("after", args.after).with("limit", limit)).await?
+            ask(context, Request::new(Operation::Events).with("after", args.after).with("limit", limit))
+                .await?
         }
-        None => whole_log(desk, args.after).await?,
+        None => whole_log(context, args.after).await?,
     };
-    tell(desk, &answer, &answer["events"], EVENTS, "no changes after that")
+    tell(context, &answer, &answer["events"], EVENTS, "no changes after that")
 }
 
 /// Reads the log to its end, page by page.
-async fn whole_log(desk: &Desk, after: Option<u64>) -> Result<Value> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+async fn whole_log(context: &CommandContext, after: Option<u64>) -> Result<Value> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let (mut after, mut events) = (after, Vec::new());
     loop {
         let answer = daemon
@@ -183,16 +184,22 @@ async fn whole_log(desk: &Desk, after: Option<u64>) -> Result<Value> {
     Ok(json!({ "events": events }))
 }
 
-async fn ask(desk: &Desk, request: Request) -> Result<Value> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.ask(request).await?;
     daemon.close().await;
     Ok(answer)
 }
 
-fn tell(desk: &Desk, answer: &Value, list: &Value, columns: Columns, nothing: &str) -> Result<Outcome> {
-    if !desk.output.json(answer)? {
-        desk.output.table(&Table::of(columns.0, columns.1, list), nothing)?;
+fn tell(
+    context: &CommandContext,
+    answer: &Value,
+    list: &Value,
+    columns: Columns,
+    nothing: &str,
+) -> Result<Outcome> {
+    if !context.output.json(answer)? {
+        context.output.table(&Table::of(columns.0, columns.1, list), nothing)?;
     }
     Ok(Outcome::Done)
 }

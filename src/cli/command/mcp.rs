@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::{Desk, Leftover, Outcome};
+use super::{CommandContext, Leftover, Outcome};
 use crate::app::App;
+use crate::cli::daemon_client::Daemon;
 use crate::cli::error::{Error, Result};
-use crate::cli::request::Daemon;
 use crate::config::Config;
 use crate::pump::{self, PumpError, PumpOptions};
 use cerebro_core::redact;
@@ -24,12 +24,12 @@ pub struct McpArgs {
     standalone: bool,
 }
 
-pub async fn run(desk: &Desk, args: McpArgs) -> (Result<Outcome>, Leftover) {
-    (pump(desk, args).await.map(|()| Outcome::Done), Leftover::Reader)
+pub async fn run(context: &CommandContext, args: McpArgs) -> (Result<Outcome>, Leftover) {
+    (pump(context, args).await.map(|()| Outcome::Done), Leftover::Reader)
 }
 
-async fn pump(desk: &Desk, args: McpArgs) -> Result<()> {
-    let home = desk.home()?;
+async fn pump(context: &CommandContext, args: McpArgs) -> Result<()> {
+    let home = context.home()?;
     let options = PumpOptions { project: args.project };
     let ended = if args.standalone {
         let config = Config::read(&home.config_file())?;

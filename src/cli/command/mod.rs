@@ -36,7 +36,7 @@ use clap::builder::RangedU64ValueParser;
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::{Error, Result};
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
 use crate::daemon::WIND_DOWN;
 use cerebro_core::operation::Operation;
 
@@ -119,51 +119,51 @@ impl Command {
     }
 
     /// Does it.
-    pub(super) fn run(self, desk: &Desk) -> Result<Outcome> {
+    pub(super) fn run(self, context: &CommandContext) -> Result<Outcome> {
         match self {
-            Self::Prompt(args) => prompt::run(desk, &args),
-            Self::Setup(args) => asking(setup::setup(desk, args)),
-            Self::Unsetup(args) => setup::unsetup(desk, &args),
-            Self::Hook(args) => asking(hook::run(desk, args)),
-            Self::Mcp(args) => serving(mcp::run(desk, args)),
-            Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(desk, args)),
-            Self::Daemon(command) => asking(daemon::run(desk, command)),
-            Self::Save(args) => asking(save::save(desk, args)),
-            Self::Search(args) => asking(explore::search(desk, args)),
-            Self::Get(args) => asking(explore::get(desk, args)),
-            Self::Timeline(args) => asking(explore::timeline(desk, args)),
-            Self::Context(args) => asking(explore::context(desk, args)),
-            Self::Graph(args) => asking(graph::run(desk, args)),
-            Self::Stats(args) => asking(stats::run(desk, args)),
-            Self::Tui(args) => asking(tui::run(desk, args)),
-            Self::Update(args) => asking(save::update(desk, args)),
-            Self::Delete(args) => asking(change::delete(desk, args)),
+            Self::Prompt(args) => prompt::run(context, &args),
+            Self::Setup(args) => asking(setup::setup(context, args)),
+            Self::Unsetup(args) => setup::unsetup(context, &args),
+            Self::Hook(args) => asking(hook::run(context, args)),
+            Self::Mcp(args) => serving(mcp::run(context, args)),
+            Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(context, args)),
+            Self::Daemon(command) => asking(daemon::run(context, command)),
+            Self::Save(args) => asking(save::save(context, args)),
+            Self::Search(args) => asking(explore::search(context, args)),
+            Self::Get(args) => asking(explore::get(context, args)),
+            Self::Timeline(args) => asking(explore::timeline(context, args)),
+            Self::Context(args) => asking(explore::context(context, args)),
+            Self::Graph(args) => asking(graph::run(context, args)),
+            Self::Stats(args) => asking(stats::run(context, args)),
+            Self::Tui(args) => asking(tui::run(context, args)),
+            Self::Update(args) => asking(save::update(context, args)),
+            Self::Delete(args) => asking(change::delete(context, args)),
             Self::Restore(args) => match args.backup() {
-                Some(args) => serving(backup::restore(desk, args)),
-                None => asking(change::run(desk, args.one(), Operation::Restore)),
+                Some(args) => serving(backup::restore(context, args)),
+                None => asking(change::run(context, args.one(), Operation::Restore)),
             },
             Self::Backup(args) => match args.restored() {
-                Some(args) => serving(backup::restore(desk, args)),
-                None => asking(backup::run(desk, args)),
+                Some(args) => serving(backup::restore(context, args)),
+                None => asking(backup::run(context, args)),
             },
-            Self::Compact(args) => asking(compact::run(desk, args)),
-            Self::Pin(args) => asking(change::run(desk, args, Operation::Pin)),
-            Self::Unpin(args) => asking(change::run(desk, args, Operation::Unpin)),
-            Self::List(args) => asking(list::memories(desk, args)),
-            Self::Sessions(args) => asking(list::sessions(desk, args)),
-            Self::Projects(args) => asking(projects::run(desk, args)),
-            Self::Model(command) => asking(model::run(desk, command)),
-            Self::Prompts(args) => asking(list::prompts(desk, args)),
-            Self::Events(args) => asking(list::events(desk, args)),
-            Self::Doctor(args) => asking(doctor::run(desk, args)),
-            Self::Export(args) => asking(portable::export(desk, args)),
-            Self::Import(args) => asking(portable::import(desk, args)),
-            Self::Worker(args) => asking(worker::worker(desk, args)),
-            Self::Jobs(args) => asking(worker::jobs(desk, args)),
-            Self::Reindex(args) => asking(worker::reindex(desk, args)),
-            Self::Sql(args) => asking(sql::run(desk, args)),
-            Self::Studio(args) => asking(studio::run(desk, args)),
-            Self::Serve(args) => asking(serve::run(desk, args)),
+            Self::Compact(args) => asking(compact::run(context, args)),
+            Self::Pin(args) => asking(change::run(context, args, Operation::Pin)),
+            Self::Unpin(args) => asking(change::run(context, args, Operation::Unpin)),
+            Self::List(args) => asking(list::memories(context, args)),
+            Self::Sessions(args) => asking(list::sessions(context, args)),
+            Self::Projects(args) => asking(projects::run(context, args)),
+            Self::Model(command) => asking(model::run(context, command)),
+            Self::Prompts(args) => asking(list::prompts(context, args)),
+            Self::Events(args) => asking(list::events(context, args)),
+            Self::Doctor(args) => asking(doctor::run(context, args)),
+            Self::Export(args) => asking(portable::export(context, args)),
+            Self::Import(args) => asking(portable::import(context, args)),
+            Self::Worker(args) => asking(worker::worker(context, args)),
+            Self::Jobs(args) => asking(worker::jobs(context, args)),
+            Self::Reindex(args) => asking(worker::reindex(context, args)),
+            Self::Sql(args) => asking(sql::run(context, args)),
+            Self::Studio(args) => asking(studio::run(context, args)),
+            Self::Serve(args) => asking(serve::run(context, args)),
         }
     }
 }

@@ -13,7 +13,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use toml_edit::Value as Setting;
 
-use super::{Desk, Outcome, daemon};
+use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes};
 use crate::config::{Config, edit};
@@ -131,18 +131,18 @@ pub struct TestArgs {
     name: Option<String>,
 }
 
-pub async fn run(desk: &Desk, command: ModelCommand) -> Result<Outcome> {
-    let home = desk.home()?;
+pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outcome> {
+    let home = context.home()?;
     if matches!(command, ModelCommand::Install(_) | ModelCommand::Test(_)) {
         // These run a model in this process.
         spawn::with_settings().map_err(Error::user)?;
     }
     match command {
-        ModelCommand::List => list(desk, &home),
-        ModelCommand::Install(args) => install(desk, &home, args).await,
-        ModelCommand::Use(args) => choose(desk, &home, args).await,
-        ModelCommand::Remove(args) => remove(desk, &home, &args).await,
-        ModelCommand::Test(args) => test(desk, &home, args).await,
+        ModelCommand::List => list(context, &home),
+        ModelCommand::Install(args) => install(context, &home, args).await,
+        ModelCommand::Use(args) => choose(context, &home, args).await,
+        ModelCommand::Remove(args) => remove(context, &home, &args).await,
+        ModelCommand::Test(args) => test(context, &home, args).await,
     }
 }
 
@@ -162,7 +162,7 @@ const COLUMNS: &[(&str, Layout)] = &[
     ("about", Layout::Flexible),
 ];
 
-fn list(desk: &Desk, home: &Home) -> Result<Outcome> {
+fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let shelf = shelf(home);
     let settings = settings(home)?;
     // A wrong setting is told by what uses it; the list is still true.
@@ -188,21 +188,21 @@ fn list(desk: &Desk, home: &Home) -> Result<Outcome> {
             }));
         }
     }
-    if desk.output.json(&json!({ "models": models, "provider": settings.provider.name() }))? {
+    if context.output.json(&json!({ "models": models, "provider": settings.provider.name() }))? {
         return Ok(Outcome::Done);
     }
     for model in &mut models {
         model["to fetch"] = json!(model["download_bytes"].as_u64().map(bytes));
     }
     let fields = ["model", "state", "dimension", "to fetch", "about"];
-    desk.output.table(&Table::of(COLUMNS, &fields, &json!(models)), "no models")?;
+    context.output.table(&Table::of(COLUMNS, &fields, &json!(models)), "no models")?;
     Ok(Outcome::Done)
 }
 
-async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome> {
+async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Result<Outcome> {
     let shelf = shelf(home);
     let library = args.runtime_from.as_deref();
-    warn_of_native_code(desk, &args);
+    warn_of_native_code(context, &args);
     let manifest = match &args.from {
         Some(dir) => {
             let traits = Traits {
@@ -218,7 +218,7 @@ async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome>
         }
         None => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
-            let progress = desk.output.progress(
+            let progress = context.output.progress(
                 Some(listing.download_bytes()),
                 "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}",
             );
@@ -234,27 +234,27 @@ async fn install(desk: &Desk, home: &Home, args: InstallArgs) -> Result<Outcome>
     if first {
         chosen.model.clone_from(&manifest.name);
         write(home, &[("model", Some(manifest.name.clone().into()))])?;
-        renew(desk, home).await?;
+        renew(context, home).await?;
     }
     let answer = json!({ "model": manifest.name, "dimension": manifest.dimension, "in_use": first });
-    if !desk.output.json(&answer)? {
+    if !context.output.json(&answer)? {
         let next =
             if first { "in use".to_owned() } else { format!("`cerebro model use {}` uses it", args.name) };
-        desk.output.note(&format!("{} is installed and works; {next}", manifest.name));
+        context.output.note(&format!("{} is installed and works; {next}", manifest.name));
     }
     Ok(Outcome::Done)
 }
 
 /// Says what is loaded that nobody has checked, and what lies there and is not loaded.
-fn warn_of_native_code(desk: &Desk, args: &InstallArgs) {
+fn warn_of_native_code(context: &CommandContext, args: &InstallArgs) {
     if let Some(library) = &args.runtime_from {
-        desk.output.warn(&format!(
+        context.output.warn(&format!(
             "{} is native code that Cerebro cannot check: it is loaded now, and from now on by the daemon, with all \
              your rights",
             library.display()
         ));
     } else if let Some(Found::Foreign(library)) = args.from.as_deref().map(install::find_library) {
-        desk.output.warn(&format!(
+        context.output.warn(&format!(
             "{} is not the ONNX Runtime that Cerebro knows and was left alone; if you trust it, name it with \
              --runtime-from",
             library.display()
@@ -280,7 +280,7 @@ fn advance(progress: &ProgressBar, name: &str, count: u64) {
     }
 }
 
-async fn choose(desk: &Desk, home: &Home, args: UseArgs) -> Result<Outcome> {
+async fn choose(context: &CommandContext, home: &Home, args: UseArgs) -> Result<Outcome> {
     let shelf = shelf(home);
     let mut wanted = settings(home)?;
     match Provider::named(&args.name) {
@@ -309,15 +309,15 @@ async fn choose(desk: &Desk, home: &Home, args: UseArgs) -> Result<Outcome> {
     }
     let opened = embed::open(&wanted, &shelf)?;
     write(home, &keys(&wanted, &args))?;
-    renew(desk, home).await?;
+    renew(context, home).await?;
     let model = opened.map(|it| it.model().clone());
     let answer = json!({
         "provider": wanted.provider.name(),
         "model": model.as_ref().map(|model| &model.name),
         "dimension": model.as_ref().map(|model| model.dimension),
     });
-    if !desk.output.json(&answer)? {
-        desk.output.note(&match model {
+    if !context.output.json(&answer)? {
+        context.output.note(&match model {
             Some(model) => format!("in use: {} ({} numbers a vector)", model.name, model.dimension),
             None => "no model is in use; search is by words".to_owned(),
         });
@@ -364,13 +364,13 @@ fn keys(settings: &Settings, args: &UseArgs) -> Vec<(&'static str, Option<Settin
     keys
 }
 
-async fn remove(desk: &Desk, home: &Home, args: &RemoveArgs) -> Result<Outcome> {
+async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Result<Outcome> {
     let (shelf, name, settings) = (shelf(home), &args.name, settings(home)?);
     let used = embed::open(&settings, &shelf).ok().flatten();
     let is_used = used.is_some_and(|used| used.model().name == format!("local/{name}"));
     let question = format!("{name} is the model in use; without it search is by words alone. Remove it?");
-    if is_used && !args.yes && !desk.output.confirm(&question)? {
-        desk.output.note("nothing was removed");
+    if is_used && !args.yes && !context.output.confirm(&question)? {
+        context.output.note("nothing was removed");
         return Ok(Outcome::Short);
     }
     if !shelf.remove(name)? {
@@ -378,10 +378,11 @@ async fn remove(desk: &Desk, home: &Home, args: &RemoveArgs) -> Result<Outcome> 
     }
     if settings.model == *name && matches!(settings.provider, Provider::Auto | Provider::Local) {
         write(home, &[("provider", None), ("model", None)])?;
-        renew(desk, home).await?;
+        renew(context, home).await?;
     }
-    if !desk.output.json(&json!({ "model": name, "removed": true }))? {
-        desk.output
+    if !context.output.json(&json!({ "model": name, "removed": true }))? {
+        context
+            .output
             .note(&format!("{name} is removed; its vectors stay until the memories are embedded anew"));
     }
     Ok(Outcome::Done)
@@ -392,9 +393,9 @@ fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {
 }
 
 /// Lets a running daemon leave, so that the next one reads the configuration.
-async fn renew(desk: &Desk, home: &Home) -> Result<()> {
+async fn renew(context: &CommandContext, home: &Home) -> Result<()> {
     if daemon::dismiss(home).await?.is_some() {
-        desk.output.note("the daemon has left; the next call starts one that knows the change");
+        context.output.note("the daemon has left; the next call starts one that knows the change");
     }
     Ok(())
 }
@@ -406,7 +407,7 @@ const NEAR: [&str; 2] = [
 ];
 const FAR: &str = "We render the chart with twelve columns on wide screens.";
 
-async fn test(desk: &Desk, home: &Home, args: TestArgs) -> Result<Outcome> {
+async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<Outcome> {
     let mut settings = settings(home)?;
     if let Some(name) = args.name {
         (settings.provider, settings.model) = (Provider::Local, name);
@@ -433,8 +434,8 @@ async fn test(desk: &Desk, home: &Home, args: TestArgs) -> Result<Outcome> {
         "first_ms": ms(load), "query_ms": ms(query), "passage_ms": ms(passage), "memory_bytes": grown,
     });
     let sound = near > far;
-    if !desk.output.json(&answer)? {
-        desk.output.facts(&[
+    if !context.output.json(&answer)? {
+        context.output.facts(&[
             ("model", model.name.clone()),
             ("dimension", model.dimension.to_string()),
             ("near sentences", format!("{near:.3}")),
@@ -446,7 +447,8 @@ async fn test(desk: &Desk, home: &Home, args: TestArgs) -> Result<Outcome> {
         ])?;
     }
     if !sound {
-        desk.output
+        context
+            .output
             .note("two sentences of one meaning are no nearer than two of different ones: a wrong model?");
     }
     Ok(if sound { Outcome::Done } else { Outcome::Short })

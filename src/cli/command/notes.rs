@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::note::{self, Link, Note};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -19,7 +19,7 @@ use cerebro_core::text;
 use cerebro_durable as durable;
 
 /// Says what was done, and which files were left alone and why.
-fn tell(desk: &Desk, report: &Report) -> Result<Outcome> {
+fn tell(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let skipped: Vec<Value> = report
         .skipped
         .iter()
@@ -27,13 +27,13 @@ fn tell(desk: &Desk, report: &Report) -> Result<Outcome> {
         .collect();
     let mut told = json!(report.counts);
     told["skipped"] = json!(skipped);
-    if !desk.output.json(&told)? {
+    if !context.output.json(&told)? {
         let mut facts: Vec<(&str, String)> =
             report.counts.iter().map(|(what, count)| (*what, count.to_string())).collect();
         facts.push(("skipped", report.skipped.len().to_string()));
-        desk.output.facts(&facts)?;
+        context.output.facts(&facts)?;
         for (path, why) in &report.skipped {
-            desk.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
+            context.output.note(&format!("{} was skipped: {}", path.display(), text::one_line(why)));
         }
     }
     Ok(if report.skipped.is_empty() { Outcome::Done } else { Outcome::Short })
@@ -51,9 +51,9 @@ struct Map {
 }
 
 /// Writes every live memory and every session into `dir`. Files that are not ours stay as they are.
-pub async fn export(desk: &Desk, dir: &Path) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
-    let bar = desk.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
+pub async fn export(context: &CommandContext, dir: &Path) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let map = survey(&daemon).await?;
     bar.set_length(map.memories.len() as u64);
     let vault = Vault::open(dir)?;
@@ -77,7 +77,7 @@ pub async fn export(desk: &Desk, dir: &Path) -> Result<Outcome> {
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(desk, &report)
+    tell(context, &report)
 }
 
 fn is_live(line: &Value) -> bool {
@@ -174,10 +174,10 @@ fn memory_links(memory: &Value, map: &Map) -> Vec<Link> {
 
 /// Takes in every note below `dir`: changes as new revisions, notes without an id as new memories, whose
 /// ids are then written into them.
-pub async fn import(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Outcome> {
+pub async fn import(context: &CommandContext, dir: &Path, dry_run: bool) -> Result<Outcome> {
     let notes = notes_below(dir)?;
-    let daemon = Daemon::reach(&desk.home()?).await?;
-    let bar = desk
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let bar = context
         .output
         .progress(Some(notes.len() as u64), "{bar:30} {human_pos} of {human_len} notes, {elapsed}");
     let mut report = Report::default();
@@ -192,7 +192,7 @@ pub async fn import(desk: &Desk, dir: &Path, dry_run: bool) -> Result<Outcome> {
     }
     bar.finish_and_clear();
     daemon.close().await;
-    tell(desk, &report)
+    tell(context, &report)
 }
 
 /// Why a note was not taken: a fault of its own, or one that ends the import.

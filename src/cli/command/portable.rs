@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome, adopt, backup, notes};
+use super::{CommandContext, Outcome, adopt, backup, notes};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::foreign::Source;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use crate::home::Home;
 use cerebro_core::domain::limits::LINE_BYTES_MAX;
@@ -73,39 +73,39 @@ pub struct ImportArgs {
     dry_run: bool,
 }
 
-pub async fn export(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
+pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
     match args.format {
-        Format::Jsonl => export_lines(desk, args).await,
+        Format::Jsonl => export_lines(context, args).await,
         Format::Markdown if args.file == Path::new("-") => {
             Err(Error::usage("Markdown notes need a folder: `cerebro export --format markdown DIR`"))
         }
-        Format::Markdown => notes::export(desk, &args.file).await,
-        Format::Surrealql => export_script(desk, &args.file).await,
+        Format::Markdown => notes::export(context, &args.file).await,
+        Format::Surrealql => export_script(context, &args.file).await,
     }
 }
 
 /// Has the daemon write the database's own script, of one moment.
-async fn export_script(desk: &Desk, file: &Path) -> Result<Outcome> {
-    let home = desk.home()?;
+async fn export_script(context: &CommandContext, file: &Path) -> Result<Outcome> {
+    let home = context.home()?;
     if file == Path::new("-") {
-        return print_script(desk, &home).await;
+        return print_script(context, &home).await;
     }
     let target = std::path::absolute(file).map_err(|error| Error::file("write", file, &error))?;
     check_replaceable(&target)?;
-    let made = write_script(desk, &home, &target).await?;
-    if !desk.output.json(&made)? {
-        desk.output.note(&format!("{} is a script for SurrealDB", target.display()));
+    let made = write_script(context, &home, &target).await?;
+    if !context.output.json(&made)? {
+        context.output.note(&format!("{} is a script for SurrealDB", target.display()));
     }
     Ok(Outcome::Done)
 }
 
 /// Has the script written to a draft in the home, which is removed in any case: it holds everything that
 /// is remembered.
-async fn print_script(desk: &Desk, home: &Home) -> Result<Outcome> {
+async fn print_script(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let fault = |error: io::Error| Error::file("write", home.root(), &error);
     let draft = tempfile::Builder::new().prefix(durable::PREFIX).tempfile_in(home.root()).map_err(fault)?;
     let target = draft.into_temp_path();
-    write_script(desk, home, &target).await?;
+    write_script(context, home, &target).await?;
     let copied = File::open(&target).and_then(|mut from| io::copy(&mut from, &mut io::stdout().lock()));
     let removed = target.close();
     copied.map_err(|error| Error::stream("standard output", &error))?;
@@ -113,28 +113,28 @@ async fn print_script(desk: &Desk, home: &Home) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-async fn write_script(desk: &Desk, home: &Home, target: &Path) -> Result<Value> {
+async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> Result<Value> {
     let daemon = Daemon::reach_patiently(home).await?;
     let request = Request::new(Operation::Backup).with("file", target.display().to_string());
-    let made = backup::with_progress(desk, &daemon, request).await?;
+    let made = backup::with_progress(context, &daemon, request).await?;
     daemon.close().await;
     Ok(made)
 }
 
-async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     if args.file == Path::new("-") {
         // Moving numbers would run into the lines on the same terminal.
-        let progress = if desk.output.is_terminal() { ProgressBar::hidden() } else { counter(desk) };
-        let exported = export_pages(&daemon, &progress, |text| desk.output.write(text)).await?;
+        let progress = if context.output.is_terminal() { ProgressBar::hidden() } else { counter(context) };
+        let exported = export_pages(&daemon, &progress, |text| context.output.write(text)).await?;
         progress.finish_and_clear();
         daemon.close().await;
-        exported.warn(desk);
+        exported.warn(context);
         return Ok(Outcome::Done);
     }
     let fault = |error: io::Error| Error::file("write", &args.file, &error);
     check_replaceable(&args.file)?;
-    let progress = counter(desk);
+    let progress = counter(context);
     let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
     let mut writer = BufWriter::new(draft);
     let exported =
@@ -143,16 +143,16 @@ async fn export_lines(desk: &Desk, args: ExportArgs) -> Result<Outcome> {
     draft.finish().map_err(fault)?;
     progress.finish_and_clear();
     daemon.close().await;
-    exported.warn(desk);
+    exported.warn(context);
     let lines = exported.lines;
-    if !desk.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
-        desk.output.note(&format!("{lines} lines are in {}", args.file.display()));
+    if !context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
+        context.output.note(&format!("{lines} lines are in {}", args.file.display()));
     }
     Ok(Outcome::Done)
 }
 
-fn counter(desk: &Desk) -> ProgressBar {
-    desk.output.progress(None, "{spinner} {human_pos} lines, {elapsed}")
+fn counter(context: &CommandContext) -> ProgressBar {
+    context.output.progress(None, "{spinner} {human_pos} lines, {elapsed}")
 }
 
 /// What an export gave.
@@ -163,9 +163,9 @@ struct Exported {
 }
 
 impl Exported {
-    fn warn(&self, desk: &Desk) {
+    fn warn(&self, context: &CommandContext) {
         if self.is_torn {
-            desk.output.warn(
+            context.output.warn(
                 "something was written during the export, so its lines are not of one moment: export again when nobody \
                  works, or make a `cerebro backup`",
             );
@@ -248,18 +248,18 @@ impl Report {
     }
 }
 
-pub async fn import(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
+pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     if let Some(source) = args.from {
-        return adopt::run(desk, source, &args.file, args.project, args.dry_run).await;
+        return adopt::run(context, source, &args.file, args.project, args.dry_run).await;
     }
     if args.file.is_dir() {
-        return notes::import(desk, &args.file, args.dry_run).await;
+        return notes::import(context, &args.file, args.dry_run).await;
     }
-    import_lines(desk, args).await
+    import_lines(context, args).await
 }
 
 /// In a dry run edges and revisions are not looked at: what they belong to would have to be there first.
-async fn import_lines(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
+async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
         (Box::new(BufReader::new(io::stdin())), None)
     } else {
@@ -272,12 +272,12 @@ async fn import_lines(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
     } else {
         "{spinner} {bytes}, {elapsed}"
     };
-    let progress = desk.output.progress(size, template);
+    let progress = context.output.progress(size, template);
     let mut lines = Lines::new(reader, args.file.clone());
     let mut report = Report::default();
     let mut batch = lines.batch(&mut report)?;
     check_header(&batch, &args.file)?;
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     while !batch.lines.is_empty() {
         if args.dry_run {
             batch.keep(|line| !["edge", "revision"].iter().any(|kind| is_of_kind(line, kind)));
@@ -296,13 +296,13 @@ async fn import_lines(desk: &Desk, args: ImportArgs) -> Result<Outcome> {
     }
     progress.finish_and_clear();
     daemon.close().await;
-    tell(desk, &mut report)
+    tell(context, &mut report)
 }
 
-fn tell(desk: &Desk, report: &mut Report) -> Result<Outcome> {
+fn tell(context: &CommandContext, report: &mut Report) -> Result<Outcome> {
     report.skipped.sort();
-    if !desk.output.json(&report.json())? {
-        desk.output.facts(&[
+    if !context.output.json(&report.json())? {
+        context.output.facts(&[
             ("created", report.created.to_string()),
             ("unchanged", report.unchanged.to_string()),
             ("skipped", report.skipped.len().to_string()),
@@ -312,7 +312,7 @@ fn tell(desk: &Desk, report: &mut Report) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     for (line, why) in &report.skipped {
-        desk.output.note(&format!("line {line} was skipped: {}", text::one_line(why)));
+        context.output.note(&format!("line {line} was skipped: {}", text::one_line(why)));
     }
     Ok(Outcome::Short)
 }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 
 use super::list::name_personal;
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
 
@@ -41,48 +41,48 @@ const PROJECTS: &[(&str, Layout)] = &[
     ("last", Layout::Moment),
 ];
 
-pub async fn run(desk: &Desk, args: ProjectsArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
     match args.action {
-        None => list(desk).await,
-        Some(Action::Merge(args)) => merge(desk, args).await,
+        None => list(context).await,
+        Some(Action::Merge(args)) => merge(context, args).await,
     }
 }
 
-async fn list(desk: &Desk) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+async fn list(context: &CommandContext) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let mut answer = daemon.ask(Request::new(Operation::Projects)).await?;
     daemon.close().await;
-    if desk.output.json(&answer)? {
+    if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     name_personal(&mut answer["projects"]);
     let fields = ["project", "memories", "sessions", "prompts", "last_at"];
-    desk.output.table(&Table::of(PROJECTS, &fields, &answer["projects"]), "no projects yet")?;
+    context.output.table(&Table::of(PROJECTS, &fields, &answer["projects"]), "no projects yet")?;
     Ok(Outcome::Done)
 }
 
-async fn merge(desk: &Desk, args: MergeArgs) -> Result<Outcome> {
+async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
     let MergeArgs { from, into, yes } = args;
     let question = format!("Make everything of project {from} belong to {into}? This cannot be undone.");
-    if !yes && !desk.output.confirm(&question)? {
-        desk.output.note("nothing was moved");
+    if !yes && !context.output.confirm(&question)? {
+        context.output.note("nothing was moved");
         return Ok(Outcome::Short);
     }
-    let daemon = Daemon::reach_patiently(&desk.home()?).await?;
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
     let merged =
         daemon.ask(Request::new(Operation::MergeProjects).with("from", from).with("into", into)).await?;
     daemon.close().await;
-    if desk.output.json(&merged)? {
+    if context.output.json(&merged)? {
         return Ok(Outcome::Done);
     }
-    desk.output.facts(&[
+    context.output.facts(&[
         ("memories", shown(&merged["memories"])),
         ("sessions", shown(&merged["sessions"])),
         ("prompts", shown(&merged["prompts"])),
     ])?;
     for kept in merged["kept"].as_array().into_iter().flatten() {
         let (id, holder) = (shown(&kept["id"]), shown(&kept["topic_held_by"]));
-        desk.output.note(&format!("{id} lost its topic key, which {holder} has already"));
+        context.output.note(&format!("{id} lost its topic key, which {holder} has already"));
     }
     Ok(Outcome::Done)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
 use crate::setup::{GUIDE, INSTRUCTIONS};
 
@@ -17,10 +17,10 @@ pub struct PromptArgs {
     full: bool,
 }
 
-pub fn run(desk: &Desk, args: &PromptArgs) -> Result<Outcome> {
+pub fn run(context: &CommandContext, args: &PromptArgs) -> Result<Outcome> {
     let text = if args.full { GUIDE } else { INSTRUCTIONS };
-    if !desk.output.json(&json!({ "text": text }))? {
-        desk.output.write(text)?;
+    if !context.output.json(&json!({ "text": text }))? {
+        context.output.write(text)?;
     }
     Ok(Outcome::Done)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::CommandContext;
 use crate::config::Config;
 use crate::edits;
 use crate::home::Home;
@@ -51,17 +51,17 @@ impl Remains {
     }
 
     /// Names them beside the result.
-    pub fn tell(&self, desk: &Desk) {
+    pub fn tell(&self, context: &CommandContext) {
         for path in &self.edits {
-            desk.output.note(&format!("{} holds the text of an edit that was not saved", path.display()));
+            context.output.note(&format!("{} holds the text of an edit that was not saved", path.display()));
         }
         for path in &self.replaced {
-            desk.output.note(&format!("{} holds what was here before a restore", path.display()));
+            context.output.note(&format!("{} holds what was here before a restore", path.display()));
         }
         if let Some(newest) = self.backups.first() {
             let count = self.backups.len();
             let dir = newest.parent().unwrap_or(newest).display();
-            desk.output.note(&format!("backups made before still hold destroyed text: {count} in {dir}"));
+            context.output.note(&format!("backups made before still hold destroyed text: {count} in {dir}"));
         }
     }
 }

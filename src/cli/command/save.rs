@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::shown;
 use cerebro_core::domain::limits::CONTENT_BYTES_MAX;
 use cerebro_core::operation::Operation;
@@ -93,7 +93,7 @@ impl Fields {
     }
 }
 
-pub async fn save(desk: &Desk, args: SaveArgs) -> Result<Outcome> {
+pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
     let SaveArgs { words, title, content, file, fields, session } = args;
     let (title, content) = title_and_content(words, title, content, file.is_some())?;
     let content = match (content, file) {
@@ -105,25 +105,25 @@ pub async fn save(desk: &Desk, args: SaveArgs) -> Result<Outcome> {
         .with("title", title)
         .with("content", content)
         .with("session_id", session);
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     let saved = daemon.ask(fields.add_to(request)).await?;
     daemon.close().await;
-    if desk.output.json(&saved)? {
+    if context.output.json(&saved)? {
         return Ok(Outcome::Done);
     }
-    desk.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
-    tell_more(desk, &saved);
+    context.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
+    tell_more(context, &saved);
     Ok(Outcome::Done)
 }
 
-pub async fn update(desk: &Desk, args: UpdateArgs) -> Result<Outcome> {
+pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcome> {
     let content = match (args.content, args.file) {
         (Some(content), _) if content != "-" => Some(content),
         (Some(_), _) => Some(read_content(Path::new("-"))?),
         (None, Some(file)) => Some(read_content(&file)?),
         (None, None) => None,
     };
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     let request = Request::new(Operation::Update)
         .with("id", daemon.memory_id(&args.id).await?)
         .with("title", args.title)
@@ -131,11 +131,11 @@ pub async fn update(desk: &Desk, args: UpdateArgs) -> Result<Outcome> {
         .with("expected_revision", args.expected_revision);
     let updated = daemon.ask(args.fields.add_to(request)).await?;
     daemon.close().await;
-    if desk.output.json(&updated)? {
+    if context.output.json(&updated)? {
         return Ok(Outcome::Done);
     }
-    desk.output.outcome(&shown(&updated["id"]), &shown(&updated["outcome"]), &where_it_is(&updated))?;
-    tell_more(desk, &updated);
+    context.output.outcome(&shown(&updated["id"]), &shown(&updated["outcome"]), &where_it_is(&updated))?;
+    tell_more(context, &updated);
     Ok(Outcome::Done)
 }
 
@@ -191,7 +191,7 @@ fn where_it_is(saved: &Value) -> String {
 }
 
 /// Says what else there is to know about a write.
-fn tell_more(desk: &Desk, saved: &Value) {
+fn tell_more(context: &CommandContext, saved: &Value) {
     let told = [
         ("topic key", &saved["topic_key"]),
         ("suggested topic key", &saved["suggested_topic_key"]),
@@ -199,15 +199,15 @@ fn tell_more(desk: &Desk, saved: &Value) {
         ("secrets and private texts left out", &saved["redacted"]),
     ];
     for (name, value) in told.into_iter().filter(|(_, value)| !value.is_null()) {
-        desk.output.note(&format!("{name}: {}", shown(value)));
+        context.output.note(&format!("{name}: {}", shown(value)));
     }
     if saved["new_project"] == true {
         let near = shown(&saved["near"]);
         let near = if near.is_empty() { near } else { format!("; known ones near it: {near}") };
-        desk.output.note(&format!("project {} is new{near}", shown(&saved["project"])));
+        context.output.note(&format!("project {} is new{near}", shown(&saved["project"])));
     }
     for similar in saved["similar"].as_array().into_iter().flatten() {
-        desk.output.note(&format!("similar: {} {}", shown(&similar["id"]), shown(&similar["title"])));
+        context.output.note(&format!("similar: {} {}", shown(&similar["id"]), shown(&similar["title"])));
     }
 }
 

@@ -4,9 +4,9 @@ use clap::{Args, value_parser};
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
-use crate::cli::request::Request;
 use crate::cli::table::shown;
 use crate::mcp::{HTTP_ADDRESS, HTTP_RATE, HTTP_RATE_MAX, HttpOptions};
 use cerebro_core::operation::Operation;
@@ -78,9 +78,9 @@ const HTTP: Endpoint = Endpoint {
     none: "HTTP was not served",
 };
 
-pub async fn run(desk: &Desk, args: ServeArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
     if args.stop {
-        return HTTP.stop(desk).await;
+        return HTTP.stop(context).await;
     }
     let options = args.http.options();
     let request = Request::new(Operation::HttpOpen)
@@ -90,7 +90,7 @@ pub async fn run(desk: &Desk, args: ServeArgs) -> Result<Outcome> {
         .with("hosts", options.hosts)
         .with("origins", options.origins)
         .with("rate", options.rate);
-    HTTP.hold(desk, request, |access| facts(access, options.no_token)).await
+    HTTP.hold(context, request, |access| facts(access, options.no_token)).await
 }
 
 fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {

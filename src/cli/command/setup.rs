@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table};
 use crate::home::{HomeError, user_home};
@@ -75,11 +75,11 @@ struct Site {
 }
 
 impl Site {
-    fn of(desk: &Desk, agent: &'static Agent) -> Result<Self> {
+    fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
         let user = user_home().ok_or(HomeError::Unknown)?;
         let program = std::env::current_exe()
             .map_err(|error| Error::internal(format!("cannot tell where this program is: {error}")))?;
-        let named = desk.home.as_deref().map(absolute).transpose()?;
+        let named = context.home.as_deref().map(absolute).transpose()?;
         let folder = named.clone().unwrap_or_else(|| user.join(".cerebro"));
         let invocation = Invocation { program, home: named };
         let targets = agent.targets(&Places::of(user.clone()), &invocation);
@@ -87,9 +87,9 @@ impl Site {
         Ok(Self { agent, user, folder, targets, record })
     }
 
-    fn named(desk: &Desk, name: &str) -> Result<Self> {
+    fn named(context: &CommandContext, name: &str) -> Result<Self> {
         let agent = Agent::named(name).ok_or_else(|| Error::usage(format!("no agent `{name}`")))?;
-        Self::of(desk, agent)
+        Self::of(context, agent)
     }
 
     fn short(&self, path: &Path) -> String {
@@ -127,7 +127,13 @@ impl Site {
         self.record.as_ref().is_some_and(|record| record.parts.iter().any(|name| name == part.name()))
     }
 
-    fn show(&self, desk: &Desk, changes: &[Change], is_dry: bool, notes: &[String]) -> Result<()> {
+    fn show(
+        &self,
+        context: &CommandContext,
+        changes: &[Change],
+        is_dry: bool,
+        notes: &[String],
+    ) -> Result<()> {
         let files: Vec<Value> = changes
             .iter()
             .filter(|change| change.is_any() || change.after.is_some())
@@ -141,21 +147,21 @@ impl Site {
             })
             .collect();
         let answer = json!({ "agent": self.agent.name, "dry_run": is_dry, "files": files, "notes": notes });
-        if desk.output.json(&answer)? {
+        if context.output.json(&answer)? {
             return Ok(());
         }
         if is_dry {
             let differences: String = changes.iter().map(Change::difference).collect();
-            desk.output.text(&differences)?;
+            context.output.text(&differences)?;
         } else {
             let mut table = Table::new(FILES);
             for change in changes.iter().filter(|change| change.is_any() || change.after.is_some()) {
                 table.add(vec![self.short(&change.path), change.outcome().to_owned()]);
             }
-            desk.output.table(&table, "nothing was set up")?;
+            context.output.table(&table, "nothing was set up")?;
         }
         for note in notes {
-            desk.output.note(note);
+            context.output.note(note);
         }
         Ok(())
     }
@@ -175,11 +181,11 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(made.canonicalize().unwrap_or(made))
 }
 
-pub async fn setup(desk: &Desk, args: SetupArgs) -> Result<Outcome> {
-    let Some(name) = &args.agent else { return list(desk) };
-    let site = Site::named(desk, name)?;
+pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
+    let Some(name) = &args.agent else { return list(context) };
+    let site = Site::named(context, name)?;
     if args.check {
-        return check(desk, &site).await;
+        return check(context, &site).await;
     }
     let stays_allowed = !args.allow && site.was_put(Part::Permissions);
     let wanted = |part| match part {
@@ -197,7 +203,7 @@ pub async fn setup(desk: &Desk, args: SetupArgs) -> Result<Outcome> {
         notes.push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
     }
     if !args.dry_run {
-        let home = desk.home()?;
+        let home = context.home()?;
         let mut record = site.record.clone().unwrap_or_default();
         let put = PARTS.iter().filter(|part| wanted(**part) && site.has_place_for(**part));
         record.parts = put.map(|part| part.name().to_owned()).collect();
@@ -206,12 +212,12 @@ pub async fn setup(desk: &Desk, args: SetupArgs) -> Result<Outcome> {
         applied?;
         notes.push(format!("{} reads it when it starts next", site.agent.title));
     }
-    site.show(desk, &changes, args.dry_run, &notes)?;
+    site.show(context, &changes, args.dry_run, &notes)?;
     Ok(Outcome::Done)
 }
 
-pub fn unsetup(desk: &Desk, args: &UnsetupArgs) -> Result<Outcome> {
-    let site = Site::named(desk, &args.agent)?;
+pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
+    let site = Site::named(context, &args.agent)?;
     let changes = setup::unsetup(&site.targets, site.record.as_ref())?;
     let mut notes = Vec::new();
     if !args.dry_run {
@@ -231,7 +237,7 @@ pub fn unsetup(desk: &Desk, args: &UnsetupArgs) -> Result<Outcome> {
         notes.extend(kept);
     }
     let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
-    site.show(desk, &changed, args.dry_run, &notes)?;
+    site.show(context, &changed, args.dry_run, &notes)?;
     Ok(Outcome::Done)
 }
 
@@ -242,13 +248,13 @@ const AGENT_COLUMNS: &[(&str, Layout)] = &[
     ("configuration", Layout::Flexible),
 ];
 
-fn list(desk: &Desk) -> Result<Outcome> {
+fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
     let places = Places::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
     let mut rows = Vec::new();
     for agent in &AGENTS {
-        let site = Site::of(desk, agent)?;
+        let site = Site::of(context, agent)?;
         let is_installed = agent.is_installed(&places);
         // A file that cannot be read is told by `setup AGENT`; here it only has nothing of ours.
         let states = site.states().unwrap_or_default();
@@ -261,8 +267,8 @@ fn list(desk: &Desk) -> Result<Outcome> {
         let yes = if is_installed { "yes" } else { "no" };
         table.add(vec![agent.name.to_owned(), yes.to_owned(), parts.join(", "), site.short(&path)]);
     }
-    if !desk.output.json(&json!({ "agents": rows }))? {
-        desk.output.table(&table, "no agents")?;
+    if !context.output.json(&json!({ "agents": rows }))? {
+        context.output.table(&table, "no agents")?;
     }
     Ok(Outcome::Done)
 }
@@ -272,7 +278,7 @@ const STATES: &[(&str, Layout)] =
 
 /// Says what is set up. It falls short when the server does not answer with its tools, or when a part that
 /// was put in is no longer there.
-async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
+async fn check(context: &CommandContext, site: &Site) -> Result<Outcome> {
     let states = site.states()?;
     let is_missing = |state: &State| !state.held && (state.part == Part::Server || site.was_put(state.part));
     let mut table = Table::new(STATES);
@@ -306,14 +312,14 @@ async fn check(desk: &Desk, site: &Site) -> Result<Outcome> {
         "agent": site.agent.name, "parts": parts, "connected": problem.is_none(), "tools": tools,
         "problem": problem,
     });
-    if !desk.output.json(&answer)? {
-        desk.output.table(&table, "nothing is set up")?;
-        desk.output.note(&match &problem {
+    if !context.output.json(&answer)? {
+        context.output.table(&table, "nothing is set up")?;
+        context.output.note(&match &problem {
             None => format!("{} connects: {} tools", site.agent.title, tools.unwrap_or_default()),
             Some(problem) => format!("{} does not connect: {problem}", site.agent.title),
         });
         for (_, fault) in faults.iter().filter(|(_, fault)| problem.as_ref() != Some(fault)) {
-            desk.output.note(fault);
+            context.output.note(fault);
         }
     }
     Ok(if is_short { Outcome::Short } else { Outcome::Done })

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::{Desk, Outcome, within};
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
 use cerebro_core::operation::Operation;
@@ -39,7 +39,7 @@ pub struct SqlArgs {
     timeout: Option<usize>,
 }
 
-pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
     let request = Request::new(Operation::Sql)
@@ -47,21 +47,21 @@ pub async fn run(desk: &Desk, args: SqlArgs) -> Result<Outcome> {
         .with("params", Value::Object(params))
         .with("rows", args.limit)
         .with("seconds", args.timeout);
-    let daemon = Daemon::reach(&desk.home()?).await?;
+    let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.ask(request).await?;
     daemon.close().await;
     let results = answer["results"].as_array().cloned().unwrap_or_default();
     let failed = results.iter().any(|result| !result["error"].is_null());
-    if !desk.output.json(&answer)? {
+    if !context.output.json(&answer)? {
         let mut between = false;
         for (at, result) in results.iter().enumerate() {
             let has_lines =
                 !matches!(&result["result"], Value::Null) && result["result"] != Value::Array(vec![]);
             if between && has_lines {
-                desk.output.text("")?;
+                context.output.text("")?;
             }
             between |= has_lines;
-            show(desk, result, at + 1, results.len())?;
+            show(context, result, at + 1, results.len())?;
         }
     }
     Ok(if failed { Outcome::Short } else { Outcome::Done })
@@ -110,26 +110,26 @@ fn params(given: &[String]) -> Result<Map<String, Value>> {
 }
 
 /// One statement's answer: rows as a table, one value as it is.
-fn show(desk: &Desk, result: &Value, number: usize, of: usize) -> Result<()> {
+fn show(context: &CommandContext, result: &Value, number: usize, of: usize) -> Result<()> {
     let which = if of > 1 { format!("statement {number}: ") } else { String::new() };
     if let Some(error) = result["error"].as_str() {
-        desk.output.note(&format!("{which}{error}"));
+        context.output.note(&format!("{which}{error}"));
         return Ok(());
     }
     match &result["result"] {
         // Of several statements, some are only there for the others.
-        Value::Null if of == 1 => desk.output.note("NONE: the query has no value"),
+        Value::Null if of == 1 => context.output.note("NONE: the query has no value"),
         Value::Null => {}
         Value::Array(rows) if rows.is_empty() => {
             let nothing = if result["wrote_nothing"].is_null() { "no rows" } else { READ_ONLY };
-            desk.output.note(&format!("{which}{nothing}"));
+            context.output.note(&format!("{which}{nothing}"));
         }
-        Value::Array(rows) => desk.output.table(&table(rows), "no rows")?,
-        row @ Value::Object(_) => desk.output.table(&facts(row), "nothing")?,
-        value => desk.output.text(&cell(value))?,
+        Value::Array(rows) => context.output.table(&table(rows), "no rows")?,
+        row @ Value::Object(_) => context.output.table(&facts(row), "nothing")?,
+        value => context.output.text(&cell(value))?,
     }
     if !result["cut"].is_null() {
-        desk.output.note(&format!("{which}there is more; narrow the query, or give --limit"));
+        context.output.note(&format!("{which}there is more; narrow the query, or give --limit"));
     }
     Ok(())
 }

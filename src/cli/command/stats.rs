@@ -3,9 +3,9 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{bytes, duration, milliseconds, shown};
 use cerebro_core::operation::Operation;
 
@@ -17,12 +17,12 @@ pub struct StatsArgs {
     project: Option<String>,
 }
 
-pub async fn run(desk: &Desk, args: StatsArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let stats = daemon.ask(Request::new(Operation::Stats).with("project", args.project)).await?;
     daemon.close().await;
-    if !desk.output.json(&stats)? {
-        desk.output.facts(&facts(&stats))?;
+    if !context.output.json(&stats)? {
+        context.output.facts(&facts(&stats))?;
     }
     Ok(Outcome::Done)
 }

@@ -4,9 +4,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::Request;
 use crate::cli::error::Result;
-use crate::cli::request::Request;
 use crate::cli::table::shown;
 use cerebro_core::operation::Operation;
 
@@ -37,12 +37,12 @@ const STUDIO: Endpoint = Endpoint {
     none: "no endpoint was open",
 };
 
-pub async fn run(desk: &Desk, args: StudioArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: StudioArgs) -> Result<Outcome> {
     if args.stop {
-        return STUDIO.stop(desk).await;
+        return STUDIO.stop(context).await;
     }
     let request = Request::new(Operation::StudioOpen).with("port", args.port).with("origins", args.origins);
-    STUDIO.hold(desk, request, facts).await
+    STUDIO.hold(context, request, facts).await
 }
 
 fn facts(access: &Value) -> Vec<(&'static str, String)> {

@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::{Desk, Outcome};
+use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
 use crate::tui;
 use cerebro_core::domain::{Project, Timestamp};
@@ -19,8 +19,8 @@ pub struct TuiArgs {
     project: Option<String>,
 }
 
-pub async fn run(desk: &Desk, args: TuiArgs) -> Result<Outcome> {
-    if desk.output.is_json() {
+pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
+    if context.output.is_json() {
         return Err(
             Error::usage("screens cannot be shown as JSON").hint("`cerebro stats --json` and others can")
         );
@@ -42,7 +42,7 @@ pub async fn run(desk: &Desk, args: TuiArgs) -> Result<Outcome> {
         project: project.transpose()?,
         clock: Timestamp::now,
     };
-    let shown = tui::run(desk.home()?, options).await;
+    let shown = tui::run(context.home()?, options).await;
     shown.map_err(|error| Error::stream("the terminal", &error))?;
     Ok(Outcome::Done)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Desk, Outcome, within};
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
-use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
 use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_core::operation::Operation;
@@ -95,8 +95,8 @@ const JOBS: &[(&str, Layout)] = &[
     ("error", Layout::Flexible),
 ];
 
-pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn worker(context: &CommandContext, args: WorkerArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let (request, wait) = match args.action {
         Some(Action::Pause) => (Operation::WorkerPause, false),
         Some(Action::Resume(args)) => (Operation::WorkerResume, args.wait),
@@ -105,21 +105,21 @@ pub async fn worker(desk: &Desk, args: WorkerArgs) -> Result<Outcome> {
     };
     let mut facts = daemon.ask(Request::new(request)).await?["worker"].take();
     if wait {
-        facts = watch(desk, &daemon).await?;
+        facts = watch(context, &daemon).await?;
     }
     daemon.close().await;
-    show(desk, &facts)?;
+    show(context, &facts)?;
     if request == Operation::WorkerPause && facts["state"] != "paused" {
-        desk.output.note("it pauses as soon as what it is at is done");
+        context.output.note("it pauses as soon as what it is at is done");
     }
     Ok(if wait && !is_done(&facts) { Outcome::Short } else { Outcome::Done })
 }
 
-fn show(desk: &Desk, facts: &Value) -> Result<()> {
-    if desk.output.json(facts)? {
+fn show(context: &CommandContext, facts: &Value) -> Result<()> {
+    if context.output.json(facts)? {
         return Ok(());
     }
-    desk.output.facts(&[
+    context.output.facts(&[
         ("worker", shown(&facts["state"])),
         ("provider", shown(&facts["provider"])),
         ("model", shown(&facts["model"])),
@@ -149,8 +149,8 @@ fn is_stuck(facts: &Value) -> bool {
 }
 
 /// Shows the progress until nothing is left to do, or the worker cannot go on; gives its last facts.
-async fn watch(desk: &Desk, daemon: &Daemon) -> Result<Value> {
-    let bar = desk.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
+async fn watch(context: &CommandContext, daemon: &Daemon) -> Result<Value> {
+    let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
     let mut most = 0;
     let mut stuck = 0;
     loop {
@@ -169,14 +169,14 @@ async fn watch(desk: &Desk, daemon: &Daemon) -> Result<Value> {
     }
 }
 
-pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let list = match args.action {
         Some(JobsAction::Retry) => {
             let answer = daemon.ask(Request::new(Operation::JobsRetry)).await?;
             daemon.close().await;
-            if !desk.output.json(&answer)? {
-                desk.output.note(&format!("{} jobs are tried again", answer["revived"]));
+            if !context.output.json(&answer)? {
+                context.output.note(&format!("{} jobs are tried again", answer["revived"]));
             }
             return Ok(Outcome::Done);
         }
@@ -188,15 +188,15 @@ pub async fn jobs(desk: &Desk, args: JobsArgs) -> Result<Outcome> {
         None => all_jobs(&daemon, list.limit).await?,
     };
     daemon.close().await;
-    if desk.output.json(&answer)? {
+    if context.output.json(&answer)? {
         return Ok(Outcome::Done);
     }
     let (queued, leased, dead) = (&answer["queued"], &answer["leased"], &answer["dead"]);
-    desk.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
+    context.output.note(&format!("{queued} wait, {leased} are under way, {dead} were given up"));
     let fields = ["memory", "state", "attempts", "due_at", "title", "error"];
     let rows = ["jobs", "under_way", "waiting"].into_iter().filter_map(|name| answer[name].as_array());
     let rows = Value::Array(rows.flatten().cloned().collect());
-    desk.output.table(&Table::of(JOBS, &fields, &rows), "none to list")?;
+    context.output.table(&Table::of(JOBS, &fields, &rows), "none to list")?;
     Ok(Outcome::Done)
 }
 
@@ -218,27 +218,27 @@ async fn all_jobs(daemon: &Daemon, limit: usize) -> Result<Value> {
     Ok(answer)
 }
 
-pub async fn reindex(desk: &Desk, args: ReindexArgs) -> Result<Outcome> {
-    let daemon = Daemon::reach(&desk.home()?).await?;
+pub async fn reindex(context: &CommandContext, args: ReindexArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
     let begun = daemon.ask(Request::new(Operation::Reindex)).await?;
     if args.no_wait {
         daemon.close().await;
-        if !desk.output.json(&begun)? {
-            desk.output.note("it has begun; `cerebro worker status --wait` shows how it goes");
+        if !context.output.json(&begun)? {
+            context.output.note("it has begun; `cerebro worker status --wait` shows how it goes");
         }
         return Ok(Outcome::Done);
     }
-    let facts = watch(desk, &daemon).await?;
+    let facts = watch(context, &daemon).await?;
     daemon.close().await;
     if !is_done(&facts) {
         let (state, why) = (shown(&facts["state"]), shown(&facts["detail"]));
         let hint = if state == "paused" { "`cerebro worker resume` lets it go on" } else { why.as_str() };
         return Err(Error::user(format!("the worker cannot go on: it is {state}")).hint(hint));
     }
-    if !desk.output.json(&json!({ "model": begun["model"], "worker": facts }))? {
-        desk.output.note(&format!("every live memory has its vectors of {}", shown(&begun["model"])));
+    if !context.output.json(&json!({ "model": begun["model"], "worker": facts }))? {
+        context.output.note(&format!("every live memory has its vectors of {}", shown(&begun["model"])));
         if facts["dead"].as_u64().unwrap_or_default() > 0 {
-            desk.output.note("but some were given up: `cerebro jobs` names them");
+            context.output.note("but some were given up: `cerebro jobs` names them");
         }
     }
     Ok(Outcome::Done)
