@@ -7,6 +7,7 @@ use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
     reply::Reply,
+    rows::ways,
 };
 use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};
@@ -53,6 +54,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
             CONTEXT_BYTES_MIN..=HOOK_OUTPUT_BYTES_MAX,
         )?,
         session: call.session.clone(),
+        ways: ways(caller.person),
     };
     let context = call.service.context(&caller, &request).await?;
     let is_empty = context.sessions + context.prompts + context.memories == 0;

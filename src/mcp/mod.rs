@@ -1,8 +1,9 @@
 //! The public contract over MCP: the tools, their arguments and their answers.
 //!
-//! Each file may use those named before it here: what a connection is and shares ([`Context`]), calls and answers, the
-//! handlers, `dispatch` that names the handler of each operation, and on top `server`, which speaks the protocol. It
-//! answers the handshake and the tool list at once; only calls wait for the store.
+//! The groups below build on each other, and no two files use each other: arguments and answers; what is watched and
+//! counted; what connections share ([`Context`]), a connection, a call; the handlers; `dispatch`, which names the
+//! handler of each operation, and `server`, which speaks the protocol. It answers the handshake and the tool list at
+//! once; only calls wait for the store.
 
 mod arguments;
 mod fault;

@@ -1,15 +1,25 @@
-//! What several answers show in the same way: a memory, a session, an entry of a timeline.
+//! What several answers show in the same way: a memory, a session, an entry of a timeline, how to go on.
 
 use serde_json::{Value, json};
 
 use super::reply::{agent, moment};
 use cerebro_core::domain::{EndReason, Memory, Project, Session};
+use cerebro_core::operation::Operation;
 use cerebro_core::text;
-use cerebro_service::Entry;
+use cerebro_service::{Entry, Ways};
 
 /// The project that a personal memory's reply names.
 pub(super) fn shown_project(project: &Project) -> &str {
     if project.is_none() { "personal" } else { project.as_str() }
+}
+
+/// How the reader of a context goes on: a person with commands, an agent with tools.
+pub(super) fn ways(is_person: bool) -> Ways {
+    let way = |operation: Operation| match operation.command() {
+        Some(command) if is_person => format!("`cerebro {command}`"),
+        _ => operation.name().to_owned(),
+    };
+    Ways { search: way(Operation::Search), read: way(Operation::GetObservation), save: way(Operation::Save) }
 }
 
 /// A memory in a list, without its content.

@@ -8,7 +8,7 @@ use super::{
     arguments::{ArgumentError, Arguments, bullets},
     call::{Answer, Call},
     reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
-    rows::{entry_json, shown_project},
+    rows::{entry_json, shown_project, ways},
 };
 use crate::edits;
 use crate::{home::user_home, project_dir};
@@ -150,6 +150,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         limit: call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?,
         max_bytes: call.arguments.clamped("max_bytes", CONTEXT_BYTES_DEFAULT, 1..=CONTEXT_BYTES_MAX)?,
         session: call.session.clone(),
+        ways: ways(call.caller.person),
     };
     let context = call.service.context(&call.caller, &request).await?;
     Ok(Reply::saying(context.text.clone())

@@ -102,6 +102,10 @@ fn people_are_shown_commands_and_agents_tools() {
         assert_eq!(refused.code(), 1, "{refused:?}");
         assert!(refused.stderr.contains(&want) && !refused.stderr.contains("mem_"), "{refused:?}");
     }
+    let context = home.run(&["context"]).success();
+    assert!(context.contains("`cerebro ") && !context.contains("mem_"), "{context}");
+    let context = agent.ok("mem_context", json!({})).text;
+    assert!(context.contains("mem_") && !context.contains("`cerebro "), "{context}");
     let said = agent.refused("mem_timeline", json!({"id": id}));
     assert!(said.contains("mem_search") && said.contains(&format!("`cerebro restore {id}`")), "{said}");
 }

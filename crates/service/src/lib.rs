@@ -45,7 +45,7 @@ use std::{
 
 pub use browse::{BrowseRequest, Browsed};
 pub use claims::{Claimed, Claiming};
-pub use context::{Context, ContextRequest};
+pub use context::{Context, ContextRequest, Ways};
 pub use error::{Quotation, ServiceError};
 pub use fields::{agent as agent_name, directory, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
