@@ -87,6 +87,7 @@ pub fn main() -> ExitCode {
     crate::platform::keep_private();
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(_) if is_greeting() => return welcome(),
         Err(words) => {
             // Help and version are "errors" with the code 0; nobody is left to tell if this fails.
             let _ = words.print();
@@ -108,6 +109,23 @@ pub fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// Whether a person has typed the name of the program alone. An agent that dropped a hook's arguments has no
+/// terminal on either side.
+fn is_greeting() -> bool {
+    std::env::args_os().len() <= 1 && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+fn welcome() -> ExitCode {
+    let context = CommandContext { home: None, db: None, output: Output::new(false) };
+    match command::welcome(&context) {
+        Ok(outcome) => ExitCode::from(outcome.exit_code()),
+        Err(error) => {
+            context.output.error(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
 }
 
 /// The exit code for a command line that clap did not take, from clap's own.
@@ -216,6 +234,12 @@ mod tests {
             "studio --stop",
             "help save",
             "prompt --full",
+            "setup --all --yes --no-hooks",
+            "setup --all --dry-run",
+            "uninstall --memory --yes",
+            "daemon install --no-start",
+            "completions zsh --install",
+            "upgrade --check --from file",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             let helped = parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayHelp);
@@ -236,6 +260,13 @@ mod tests {
             "sql x --file y",
             "studio --stop --port 1",
             "studio --port 65536",
+            "setup codex --all",
+            "setup codex --yes",
+            "setup --all --check --dry-run",
+            "uninstall --yes",
+            "completions tcsh",
+            "upgrade --from file",
+            "upgrade --check",
         ] {
             let parsed = Cli::try_parse_from(["cerebro"].into_iter().chain(line.split_whitespace()));
             assert_eq!(parsed.map_err(|error| error.exit_code()).err(), Some(2), "{line}");

@@ -260,7 +260,7 @@ fn vscode(places: &Places, invocation: &Invocation) -> Vec<Target> {
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]),
     });
     let text = format!(
-        "---\napplyTo: '**'\ndescription: Memory with Cerebro, {OURS} vscode`\n---\n\n{INSTRUCTIONS}"
+        "---\napplyTo: '**'\ndescription: Memory with Cerebro, {OURS}setup vscode`\n---\n\n{INSTRUCTIONS}"
     );
     vec![
         target(folder.join("mcp.json"), Format::Json, [server(&["servers"], entry)]),

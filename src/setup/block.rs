@@ -3,8 +3,8 @@
 /// The line before and the line after.
 const BEGIN: &str = "<!-- cerebro:begin -->";
 const END: &str = "<!-- cerebro:end -->";
-/// What every file that is ours alone says near its beginning.
-pub const OURS: &str = "written by `cerebro setup";
+/// What every file that is ours alone says near its beginning; the command that wrote it comes next.
+pub const OURS: &str = "written by `cerebro ";
 /// How far into a file that is looked for, in bytes.
 const OURS_WITHIN: usize = 400;
 

@@ -10,6 +10,7 @@ mod block;
 mod connection;
 mod file;
 mod json;
+pub mod machine;
 mod piece;
 mod place;
 mod plan;

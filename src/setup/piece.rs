@@ -17,6 +17,8 @@ pub enum Part {
     Hooks,
     /// The text that tells the agent when to save and how to search.
     Instructions,
+    /// A file that is not an agent's: the service, or completions of a shell.
+    Machine,
     /// What earlier versions put in and this one does not. It is never wanted, so the next set-up takes it out.
     Former,
 }
@@ -29,6 +31,7 @@ impl Part {
             Self::Permissions => "permissions",
             Self::Hooks => "hooks",
             Self::Instructions => "instructions",
+            Self::Machine => "machine",
             Self::Former => "former",
         }
     }

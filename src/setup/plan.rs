@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::record::{Filed, Record, digest};
-use super::{SetupError, file};
+use super::{SetupError, block, file};
 
 /// Lines around a change that a difference shows.
 const DIFF_CONTEXT: usize = 3;
@@ -127,7 +127,11 @@ fn base_of(
     before: Option<&str>,
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
-    let Some(filed) = filed else { return without_marked(target, text).map(Some) };
+    let Some(filed) = filed else {
+        // A whole file of ours is what a set-up made whose record is lost: nothing was there before.
+        let is_made = target.format == Format::Whole && block::is_ours(text);
+        return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
+    };
     let original = if filed.existed { file::read(&file::backup_of(&target.path))? } else { None };
     let is_untouched = digest(text) == filed.digest;
     if is_untouched && (original.is_some() || !filed.existed) {

@@ -44,6 +44,7 @@ mod halves;
 mod handshake;
 mod hooks;
 mod http;
+mod install;
 mod notes;
 mod own_files;
 mod people;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::serve::HttpArgs;
-use super::{CommandContext, Leftover, Outcome};
+use super::{CommandContext, Leftover, Outcome, autostart};
 use crate::app::App;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -45,6 +45,13 @@ pub enum DaemonCommand {
     Status,
     /// Show the end of its log
     Logs(LogsArgs),
+    /// Start it with your session: a systemd user unit, on macOS a launchd agent
+    ///
+    /// The file is shown before it is written, and a file of that name that is not ours is left alone. The daemon
+    /// still leaves after `idle_exit` without a call, and comes back with the next; `idle_exit = "0"` keeps it.
+    Install(autostart::InstallArgs),
+    /// Take away what `install` put in
+    Uninstall(autostart::UninstallArgs),
     /// Be it
     #[command(hide = true)]
     Run(RunArgs),
@@ -111,13 +118,19 @@ async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
 }
 
 pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Outcome> {
-    let home = context.home()?;
+    let home = match command {
+        DaemonCommand::Install(args) => return autostart::install(context, &args).await,
+        DaemonCommand::Uninstall(args) => return autostart::uninstall(context, &args).await,
+        _ => context.home()?,
+    };
     match command {
         DaemonCommand::Start => start(context, &home).await,
         DaemonCommand::Stop => stop(context, &home).await,
         DaemonCommand::Status => status(context, &home).await,
         DaemonCommand::Logs(args) => logs(context, &home.log_file(), &args).await,
-        DaemonCommand::Run(_) => Err(Error::internal("a daemon cannot be run as a client")),
+        DaemonCommand::Run(_) | DaemonCommand::Install(_) | DaemonCommand::Uninstall(_) => {
+            Err(Error::internal("this is no call of the daemon"))
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The commands, by what they are about.
 
 mod adopt;
+mod autostart;
 mod backup;
 mod change;
 mod compact;
+mod completions;
 mod daemon;
 mod doctor;
 mod endpoint;
@@ -14,6 +16,7 @@ mod list;
 mod mcp;
 mod model;
 mod notes;
+mod origin;
 mod portable;
 mod projects;
 mod prompt;
@@ -21,11 +24,15 @@ mod remains;
 mod save;
 mod serve;
 mod setup;
+mod setup_all;
 mod sql;
 mod stats;
 mod studio;
 mod tui;
+mod uninstall;
+mod upgrade;
 mod vault;
+mod welcome;
 mod worker;
 
 use std::future::Future;
@@ -91,6 +98,11 @@ pub enum Command {
     Prompt(prompt::PromptArgs),
     Setup(setup::SetupArgs),
     Unsetup(setup::UnsetupArgs),
+    Uninstall(uninstall::UninstallArgs),
+    Upgrade(upgrade::UpgradeArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
     Hook(hook::HookArgs),
 }
 
@@ -124,6 +136,10 @@ impl Command {
             Self::Prompt(args) => prompt::run(context, &args),
             Self::Setup(args) => asking(setup::setup(context, args)),
             Self::Unsetup(args) => setup::unsetup(context, &args),
+            Self::Uninstall(args) => asking(uninstall::run(context, args)),
+            Self::Upgrade(args) => asking(upgrade::run(context, args)),
+            Self::Completions(args) => completions::run(context, &args),
+            Self::Man(args) => completions::man(context, &args),
             Self::Hook(args) => asking(hook::run(context, args)),
             Self::Mcp(args) => serving(mcp::run(context, args)),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(context, args)),
@@ -166,6 +182,11 @@ impl Command {
             Self::Serve(args) => asking(serve::run(context, args)),
         }
     }
+}
+
+/// Says what this program is, to a person who typed its name alone.
+pub(super) fn welcome(context: &CommandContext) -> Result<Outcome> {
+    welcome::run(context)
 }
 
 /// Reads a number within bounds. One beyond them is refused: the daemon, made for agents, would take the nearest

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::{CommandContext, Outcome};
@@ -11,9 +11,10 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table};
 use crate::home::{HomeError, user_home};
 use crate::mcp::TOOLS;
+use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Part, Places, Record, Target, command_in, short, text_of,
-    tools_of,
+    self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, short,
+    text_of, tools_of,
 };
 
 const PARTS: [Part; 4] = [Part::Server, Part::Permissions, Part::Hooks, Part::Instructions];
@@ -23,26 +24,34 @@ const PARTS: [Part; 4] = [Part::Server, Part::Permissions, Part::Hooks, Part::In
 /// Puts the server, hooks and a text on when to save into the agent's own files, for this user. Nothing
 /// else in them changes, a backup stays beside each, and `cerebro unsetup` takes it out again. Doing it
 /// twice is doing it once; what `--allow` let through stays let through. Without an agent, all are listed.
+/// `--all` shows what would change for every agent found on this machine, asks once, and does it.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("whom").args(["agent", "all"])))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SetupArgs {
     /// The agent; without one, all are listed
     #[arg(value_parser = names())]
     agent: Option<String>,
+    /// Every agent found on this machine; each change is shown first
+    #[arg(long)]
+    pub(super) all: bool,
+    /// With `--all`: do not ask after showing the changes
+    #[arg(long, requires = "all", conflicts_with = "dry_run")]
+    pub(super) yes: bool,
     /// Show what would change, and change nothing
-    #[arg(long, requires = "agent", conflicts_with = "check")]
-    dry_run: bool,
+    #[arg(long, requires = "whom", conflicts_with = "check")]
+    pub(super) dry_run: bool,
     /// Say what is set up, and whether the configured server answers
     #[arg(long, requires = "agent", conflicts_with_all = ["allow", "no_hooks", "no_instructions"])]
     check: bool,
     /// Let the agent use the tools without asking, deletions aside where it can tell them apart
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "whom")]
     allow: bool,
     /// Leave out the hooks that give the agent its context and keep prompts and summaries
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "whom")]
     no_hooks: bool,
     /// Leave out the text for the agent's instructions
-    #[arg(long, requires = "agent")]
+    #[arg(long, requires = "whom")]
     no_instructions: bool,
 }
 
@@ -64,30 +73,110 @@ fn names() -> PossibleValuesParser {
     PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.name))
 }
 
-/// One agent's files, as this command line means them.
-struct Site {
-    agent: &'static Agent,
-    user: PathBuf,
-    /// The folder of the memory, where the record is.
-    folder: PathBuf,
-    targets: Vec<Target>,
-    record: Option<Record>,
+/// Where this command line sets things up.
+pub(super) struct Ground {
+    /// The user's home folder.
+    pub(super) user: PathBuf,
+    /// The folder of the memory, where the records are.
+    pub(super) folder: PathBuf,
+    pub(super) places: Places,
+    pub(super) invocation: Invocation,
 }
 
-impl Site {
-    fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
+impl Ground {
+    pub(super) fn of(context: &CommandContext) -> Result<Self> {
         let user = user_home().ok_or(HomeError::Unknown)?;
         let program = std::env::current_exe()
             .map_err(|error| Error::internal(format!("cannot tell where this program is: {error}")))?;
         let named = context.home.as_deref().map(absolute).transpose()?;
         let folder = named.clone().unwrap_or_else(|| user.join(".cerebro"));
         let invocation = Invocation { program, home: named };
-        let targets = agent.targets(&Places::of(user.clone()), &invocation);
+        Ok(Self { places: Places::of(user.clone()), user, folder, invocation })
+    }
+
+    /// A path as people read it.
+    pub(super) fn short(&self, path: &Path) -> String {
+        short(path, Some(&self.user))
+    }
+}
+
+/// One agent's files, as this command line means them.
+pub(super) struct Site {
+    pub(super) agent: &'static Agent,
+    user: PathBuf,
+    /// The folder of the memory, where the record is.
+    folder: PathBuf,
+    targets: Vec<Target>,
+    pub(super) record: Option<Record>,
+}
+
+/// What set-up would do to an agent's files.
+pub(super) struct Plan {
+    pub(super) changes: Vec<Change>,
+    /// What the user must know or do.
+    pub(super) notes: Vec<String>,
+    /// The parts that the files will have.
+    parts: Vec<String>,
+}
+
+impl Site {
+    pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
+        let Ground { user, folder, places, invocation } = Ground::of(context)?;
+        let targets = agent.targets(&places, &invocation);
         let record = Record::read(&folder, agent.name)?;
         Ok(Self { agent, user, folder, targets, record })
     }
 
-    fn named(context: &CommandContext, name: &str) -> Result<Self> {
+    /// What to do to set the agent up.
+    pub(super) fn plan(&self, args: &SetupArgs) -> Result<Plan> {
+        let stays_allowed = !args.allow && self.was_put(Part::Permissions);
+        let wanted = |part| match part {
+            Part::Server => true,
+            Part::Permissions => args.allow || stays_allowed,
+            Part::Hooks => !args.no_hooks,
+            Part::Instructions => !args.no_instructions,
+            Part::Machine | Part::Former => false,
+        };
+        let changes = setup::setup(&self.targets, wanted, self.record.as_ref())?;
+        let notes = self.agent.notes.iter().filter(|(part, _)| wanted(*part));
+        let mut notes: Vec<String> = notes.map(|(_, note)| (*note).to_owned()).collect();
+        if stays_allowed {
+            let name = self.agent.name;
+            notes
+                .push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
+        }
+        let put = PARTS.iter().filter(|part| wanted(**part) && self.has_place_for(**part));
+        Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
+    }
+
+    /// Writes what was planned, and notes it in the record.
+    pub(super) fn put(&self, context: &CommandContext, plan: &mut Plan) -> Result<()> {
+        let home = context.home()?;
+        let mut record = self.record.clone().unwrap_or_default();
+        record.parts = std::mem::take(&mut plan.parts);
+        let applied = setup::apply_setup(&plan.changes, &mut record);
+        record.write(home.root(), self.agent.name)?;
+        applied?;
+        plan.notes.push(format!("{} reads it when it starts next", self.agent.title));
+        Ok(())
+    }
+
+    /// What to do to take everything of ours out.
+    pub(super) fn plan_removal(&self) -> Result<Vec<Change>> {
+        Ok(setup::unsetup(&self.targets, self.record.as_ref())?)
+    }
+
+    /// Takes out what was planned; gives the backups that stay.
+    pub(super) fn take(&self, changes: &[Change]) -> Result<Vec<PathBuf>> {
+        let mut record = self.record.clone().unwrap_or_default();
+        let applied = setup::apply_unsetup(changes, &mut record);
+        record.write(&self.folder, self.agent.name)?;
+        let kept = applied?;
+        sweep(&self.folder)?;
+        Ok(kept)
+    }
+
+    pub(super) fn named(context: &CommandContext, name: &str) -> Result<Self> {
         let agent = Agent::named(name).ok_or_else(|| Error::usage(format!("no agent `{name}`")))?;
         Self::of(context, agent)
     }
@@ -111,6 +200,11 @@ impl Site {
         Ok(states)
     }
 
+    /// Whether the server's entry stands in the agent's file exactly as this program puts it for this home.
+    pub(super) fn is_set_up(&self) -> Result<bool> {
+        Ok(self.states()?.iter().any(|state| state.part == Part::Server && state.held))
+    }
+
     /// Whether the agent has a place for a part.
     fn has_place_for(&self, part: Part) -> bool {
         self.targets.iter().any(|target| !target.pieces_of(|each| each == part).is_empty())
@@ -127,6 +221,13 @@ impl Site {
         self.record.as_ref().is_some_and(|record| record.parts.iter().any(|name| name == part.name()))
     }
 
+    /// What becomes of the files and what must be known, for scripts.
+    pub(super) fn answer(&self, changes: &[Change], is_dry: bool, notes: &[String]) -> Value {
+        json!({
+            "agent": self.agent.name, "dry_run": is_dry, "files": files(changes, is_dry), "notes": notes,
+        })
+    }
+
     fn show(
         &self,
         context: &CommandContext,
@@ -134,19 +235,7 @@ impl Site {
         is_dry: bool,
         notes: &[String],
     ) -> Result<()> {
-        let files: Vec<Value> = changes
-            .iter()
-            .filter(|change| change.is_any() || change.after.is_some())
-            .map(|change| {
-                let mut file =
-                    json!({ "path": change.path.display().to_string(), "outcome": change.outcome() });
-                if is_dry {
-                    file["difference"] = json!(change.difference());
-                }
-                file
-            })
-            .collect();
-        let answer = json!({ "agent": self.agent.name, "dry_run": is_dry, "files": files, "notes": notes });
+        let answer = self.answer(changes, is_dry, notes);
         if context.output.json(&answer)? {
             return Ok(());
         }
@@ -155,9 +244,7 @@ impl Site {
             context.output.text(&differences)?;
         } else {
             let mut table = Table::new(FILES);
-            for change in changes.iter().filter(|change| change.is_any() || change.after.is_some()) {
-                table.add(vec![self.short(&change.path), change.outcome().to_owned()]);
-            }
+            add_files(&mut table, changes, &self.user);
             context.output.table(&table, "nothing was set up")?;
         }
         for note in notes {
@@ -174,7 +261,46 @@ struct State<'a> {
     held: bool,
 }
 
-const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
+pub(super) const FILES: &[(&str, Layout)] = &[("file", Layout::Flexible), ("outcome", Layout::Fixed)];
+
+/// The changes that leave or make a file, or take one away.
+fn told(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    changes.iter().filter(|change| change.is_any() || change.after.is_some())
+}
+
+/// What becomes of files, for people.
+pub(super) fn add_files(table: &mut Table, changes: &[Change], user: &Path) {
+    for change in told(changes) {
+        table.add(vec![short(&change.path, Some(user)), change.outcome().to_owned()]);
+    }
+}
+
+/// What becomes of files, for scripts.
+pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
+    let file = |change: &Change| {
+        let mut file = json!({ "path": change.path.display().to_string(), "outcome": change.outcome() });
+        if is_dry {
+            file["difference"] = json!(change.difference());
+        }
+        file
+    };
+    told(changes).map(file).collect()
+}
+
+/// Removes folders that were made for files that are gone, and that their records had to leave while something else
+/// of ours was in them.
+pub(super) fn sweep(folder: &Path) -> std::result::Result<(), SetupError> {
+    let agents = AGENTS.iter().map(|agent| agent.name);
+    for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD]) {
+        if let Some(mut record) = Record::read(folder, name)?
+            && !record.folders.is_empty()
+        {
+            record.sweep([]);
+            record.write(folder, name)?;
+        }
+    }
+    Ok(())
+}
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     let made = std::path::absolute(path).map_err(|error| Error::file("use", path, &error))?;
@@ -182,59 +308,29 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
+    if args.all {
+        return super::setup_all::run(context, &args);
+    }
     let Some(name) = &args.agent else { return list(context) };
     let site = Site::named(context, name)?;
     if args.check {
         return check(context, &site).await;
     }
-    let stays_allowed = !args.allow && site.was_put(Part::Permissions);
-    let wanted = |part| match part {
-        Part::Server => true,
-        Part::Permissions => args.allow || stays_allowed,
-        Part::Hooks => !args.no_hooks,
-        Part::Instructions => !args.no_instructions,
-        Part::Former => false,
-    };
-    let changes = setup::setup(&site.targets, wanted, site.record.as_ref())?;
-    let notes = site.agent.notes.iter().filter(|(part, _)| wanted(*part));
-    let mut notes: Vec<String> = notes.map(|(_, note)| (*note).to_owned()).collect();
-    if stays_allowed {
-        let name = site.agent.name;
-        notes.push(format!("what --allow let through earlier stays so; `cerebro unsetup {name}` ends it"));
-    }
+    let mut plan = site.plan(&args)?;
     if !args.dry_run {
-        let home = context.home()?;
-        let mut record = site.record.clone().unwrap_or_default();
-        let put = PARTS.iter().filter(|part| wanted(**part) && site.has_place_for(**part));
-        record.parts = put.map(|part| part.name().to_owned()).collect();
-        let applied = setup::apply_setup(&changes, &mut record);
-        record.write(home.root(), site.agent.name)?;
-        applied?;
-        notes.push(format!("{} reads it when it starts next", site.agent.title));
+        site.put(context, &mut plan)?;
     }
-    site.show(context, &changes, args.dry_run, &notes)?;
+    site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
     Ok(Outcome::Done)
 }
 
 pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> {
     let site = Site::named(context, &args.agent)?;
-    let changes = setup::unsetup(&site.targets, site.record.as_ref())?;
+    let changes = site.plan_removal()?;
     let mut notes = Vec::new();
     if !args.dry_run {
-        let mut record = site.record.clone().unwrap_or_default();
-        let applied = setup::apply_unsetup(&changes, &mut record);
-        record.write(&site.folder, site.agent.name)?;
-        let kept = applied?;
-        for other in AGENTS.iter().filter(|other| other.name != site.agent.name) {
-            if let Some(mut record) = Record::read(&site.folder, other.name)?
-                && !record.folders.is_empty()
-            {
-                record.sweep([]);
-                record.write(&site.folder, other.name)?;
-            }
-        }
-        let kept = kept.iter().map(|path| format!("the backup stays: {}", site.short(path)));
-        notes.extend(kept);
+        let kept = site.take(&changes)?;
+        notes.extend(kept.iter().map(|path| format!("the backup stays: {}", site.short(path))));
     }
     let changed: Vec<Change> = changes.into_iter().filter(Change::is_any).collect();
     site.show(context, &changed, args.dry_run, &notes)?;

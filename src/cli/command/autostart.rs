@@ -1,0 +1,148 @@
+//! `cerebro daemon install` and `uninstall`: the service that starts the daemon with the user's session.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::setup::{FILES, Ground, add_files, files, sweep};
+use super::{CommandContext, Outcome, daemon};
+use crate::cli::error::Result;
+use crate::cli::table::Table;
+use crate::setup::machine::{Order, SERVICE_RECORD, Service};
+use crate::setup::{self, Change, Record};
+use cerebro_core::text;
+
+/// How long the service manager may take for one order.
+const ORDER_MAX: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// Show the file that would be written, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the file only, and leave the service manager alone
+    #[arg(long)]
+    no_start: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub async fn install(context: &CommandContext, args: &InstallArgs) -> Result<Outcome> {
+    if !args.dry_run {
+        // The path of a home that is there is told without links: the service is named for it.
+        context.home()?;
+    }
+    let ground = Ground::of(context)?;
+    let service = Service::of(&ground.places, &ground.invocation);
+    let record = Record::read(&ground.folder, SERVICE_RECORD)?;
+    let changes = setup::setup(std::slice::from_ref(&service.target), |_| true, record.as_ref())?;
+    if !context.output.is_json() {
+        context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
+    }
+    let mut problem = None;
+    if !args.dry_run {
+        let home = context.home()?;
+        let mut record = record.unwrap_or_default();
+        let applied = setup::apply_setup(&changes, &mut record);
+        record.write(home.root(), SERVICE_RECORD)?;
+        applied?;
+        if !args.no_start {
+            if changes.iter().any(Change::is_any) {
+                // The service's daemon could not take the home from the one that runs.
+                daemon::dismiss(&home).await?;
+            }
+            problem = give(&service.start()).await.err();
+        }
+    }
+    let mut notes = Vec::new();
+    if let Some(problem) = &problem {
+        notes.push(format!("the service manager did not take it: {problem}"));
+    }
+    if problem.is_some() || (args.no_start && !args.dry_run) {
+        notes.push(format!("to start it: {}", lines(&service.start())));
+    }
+    show(context, &ground, &changes, args.dry_run, &notes)?;
+    Ok(if problem.is_some() { Outcome::Short } else { Outcome::Done })
+}
+
+pub async fn uninstall(context: &CommandContext, args: &UninstallArgs) -> Result<Outcome> {
+    let ground = Ground::of(context)?;
+    let (changes, notes) = remove(context, args.dry_run).await?;
+    show(context, &ground, &changes, args.dry_run, &notes)?;
+    Ok(Outcome::Done)
+}
+
+/// What is to go of the service, and unless it is only to be known, its end and its removal. A manager that cannot
+/// be reached keeps nothing: it is named, and the file goes.
+pub(super) async fn remove(context: &CommandContext, is_dry: bool) -> Result<(Vec<Change>, Vec<String>)> {
+    let ground = Ground::of(context)?;
+    let service = Service::of(&ground.places, &ground.invocation);
+    let record = Record::read(&ground.folder, SERVICE_RECORD)?;
+    let changes = setup::unsetup(std::slice::from_ref(&service.target), record.as_ref())?;
+    let mut notes = Vec::new();
+    let is_any = changes.iter().any(Change::is_any);
+    if !is_dry {
+        if is_any && let Err(problem) = give(&service.stop()).await {
+            let orders = lines(&service.stop());
+            notes.push(format!(
+                "the service manager did not answer: {problem}; if it had started it: {orders}"
+            ));
+        }
+        let mut record = record.unwrap_or_default();
+        let applied = setup::apply_unsetup(&changes, &mut record);
+        record.write(&ground.folder, SERVICE_RECORD)?;
+        applied?;
+        sweep(&ground.folder)?;
+    }
+    Ok((changes.into_iter().filter(Change::is_any).collect(), notes))
+}
+
+fn show(
+    context: &CommandContext,
+    ground: &Ground,
+    changes: &[Change],
+    is_dry: bool,
+    notes: &[String],
+) -> Result<()> {
+    if context.output.json(&json!({ "dry_run": is_dry, "files": files(changes, is_dry), "notes": notes }))? {
+        return Ok(());
+    }
+    if !is_dry {
+        let mut table = Table::new(FILES);
+        add_files(&mut table, changes, &ground.user);
+        context.output.table(&table, "no service of ours was there")?;
+    }
+    for note in notes {
+        context.output.note(note);
+    }
+    Ok(())
+}
+
+/// Gives orders to the service manager, one after another, up to the first that fails: then why.
+async fn give(orders: &[Order]) -> std::result::Result<(), String> {
+    for order in orders {
+        let Some((program, arguments)) = order.split_first() else { continue };
+        let mut command = tokio::process::Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        let output = tokio::time::timeout(ORDER_MAX, command.output())
+            .await
+            .map_err(|_| format!("`{program}` took longer than {} s", ORDER_MAX.as_secs()))?
+            .map_err(|error| format!("`{program}` cannot be run: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(text::one_line(said.lines().next().unwrap_or("it did not say why")));
+        }
+    }
+    Ok(())
+}
+
+fn lines(orders: &[Order]) -> String {
+    orders.iter().map(|order| order.join(" ")).collect::<Vec<_>>().join(" && ")
+}

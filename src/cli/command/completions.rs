@@ -1,0 +1,137 @@
+//! `cerebro completions` and `cerebro man`: what shells and `man` know of the command line, made from the same tree
+//! that reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::aot;
+use clap_mangen::Man;
+use serde_json::json;
+
+use super::setup::{FILES, Ground, add_files, files, sweep};
+use super::{CommandContext, Outcome};
+use crate::cli::Cli;
+use crate::cli::error::{Error, Result};
+use crate::cli::table::Table;
+use crate::platform;
+use crate::setup::machine::{COMPLETIONS_RECORD, Shell};
+use crate::setup::{self, Change, Record, Target};
+use cerebro_durable as durable;
+
+/// Print what completes command lines in a shell, or put it where the shell looks
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+    /// Write it to the user's own folder of the shell, and show the file; nothing that is not ours is replaced
+    #[arg(long)]
+    install: bool,
+    /// Take away what `--install` wrote
+    #[arg(long, conflicts_with = "install")]
+    remove: bool,
+}
+
+/// Write the manual pages, for those who pack the program
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder; it is made when it is missing
+    dir: PathBuf,
+}
+
+pub fn run(context: &CommandContext, args: &CompletionsArgs) -> Result<Outcome> {
+    if args.remove {
+        let changes = remove(context, &[args.shell], false)?;
+        return show(context, &changes, &[]);
+    }
+    let script = script(args.shell)?;
+    if !args.install {
+        if !context.output.json(&json!({ "script": args.shell.marked(&script) }))? {
+            context.output.write(&args.shell.marked(&script))?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let ground = Ground::of(context)?;
+    let home = context.home()?;
+    let targets = [args.shell.target(&ground.places, &script)];
+    let mut record = Record::read(&ground.folder, COMPLETIONS_RECORD)?.unwrap_or_default();
+    let changes = setup::setup(&targets, |_| true, Some(&record))?;
+    let applied = setup::apply_setup(&changes, &mut record);
+    record.write(home.root(), COMPLETIONS_RECORD)?;
+    applied?;
+    let note = match args.shell {
+        Shell::Bash => "a new shell completes, where the package bash-completion is installed",
+        Shell::Fish => "a new shell completes",
+        Shell::Zsh => {
+            "zsh looks there if ~/.zshrc says, before compinit: fpath=(~/.local/share/zsh/site-functions $fpath)"
+        }
+    };
+    show(context, &changes, &[note])
+}
+
+/// What is to go of the completions that were installed, and unless it is only to be known, its removal.
+pub(super) fn remove(context: &CommandContext, shells: &[Shell], is_dry: bool) -> Result<Vec<Change>> {
+    let ground = Ground::of(context)?;
+    let targets: Vec<Target> = shells.iter().map(|shell| shell.target(&ground.places, "")).collect();
+    let record = Record::read(&ground.folder, COMPLETIONS_RECORD)?;
+    let changes = setup::unsetup(&targets, record.as_ref())?;
+    if !is_dry {
+        let mut record = record.unwrap_or_default();
+        let applied = setup::apply_unsetup(&changes, &mut record);
+        record.write(&ground.folder, COMPLETIONS_RECORD)?;
+        applied?;
+        sweep(&ground.folder)?;
+    }
+    Ok(changes.into_iter().filter(Change::is_any).collect())
+}
+
+fn show(context: &CommandContext, changes: &[Change], notes: &[&str]) -> Result<Outcome> {
+    if context.output.json(&json!({ "files": files(changes, false), "notes": notes }))? {
+        return Ok(Outcome::Done);
+    }
+    let mut table = Table::new(FILES);
+    add_files(&mut table, changes, &Ground::of(context)?.user);
+    context.output.table(&table, "nothing of ours was there")?;
+    for note in notes {
+        context.output.note(note);
+    }
+    Ok(Outcome::Done)
+}
+
+fn script(shell: Shell) -> Result<String> {
+    let mut bytes = Vec::new();
+    let mut tree = Cli::command();
+    let generator = match shell {
+        Shell::Bash => aot::Shell::Bash,
+        Shell::Zsh => aot::Shell::Zsh,
+        Shell::Fish => aot::Shell::Fish,
+    };
+    aot::generate(generator, &mut tree, "cerebro", &mut bytes);
+    String::from_utf8(bytes).map_err(|error| Error::internal(format!("the script is no text: {error}")))
+}
+
+pub fn man(context: &CommandContext, args: &ManArgs) -> Result<Outcome> {
+    let unusable = |error| Error::file("write to", &args.dir, &error);
+    platform::create_private_dir_all(&args.dir).map_err(unusable)?;
+    let mut tree = Cli::command().disable_help_subcommand(true);
+    tree.build();
+    let mut written = Vec::new();
+    for command in with_subcommands(tree) {
+        let page = Man::new(command);
+        let mut bytes = Vec::new();
+        page.render(&mut bytes).map_err(unusable)?;
+        let path = args.dir.join(page.get_filename());
+        durable::write(&path, durable::Kind::Derived, &bytes).map_err(unusable)?;
+        written.push(path.display().to_string());
+    }
+    if !context.output.json(&json!({ "pages": written }))? {
+        context.output.text(&written.join("\n"))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A command and all below it that people are shown.
+fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
+    let shown = command.get_subcommands().filter(|each| !each.is_hide_set()).cloned();
+    let below: Vec<clap::Command> = shown.flat_map(with_subcommands).collect();
+    std::iter::once(command).chain(below).collect()
+}

@@ -1,0 +1,81 @@
+//! How this program came onto the machine, as far as its path tells: what renews it and what takes it away.
+
+use std::path::Path;
+
+/// What put the program where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Npm,
+    Uv,
+    Pipx,
+    Pip,
+    Debian,
+    /// A file that somebody put there: an archive's, or one that was built.
+    File,
+}
+
+impl Origin {
+    /// What the path of the program tells.
+    pub fn of(program: &Path) -> Self {
+        let has = |name: &str| program.components().any(|part| part.as_os_str() == name);
+        if has("node_modules") {
+            Self::Npm
+        } else if has("uv") {
+            Self::Uv
+        } else if has("pipx") {
+            Self::Pipx
+        } else if program.starts_with("/usr/bin") {
+            Self::Debian
+        } else if program.parent().is_some_and(|bin| bin.with_file_name("pyvenv.cfg").is_file()) {
+            Self::Pip
+        } else {
+            Self::File
+        }
+    }
+
+    /// The command that takes the program away.
+    pub fn removal(self, program: &Path) -> String {
+        match self {
+            Self::Npm => "npm uninstall --global cerebro-memory".to_owned(),
+            Self::Uv => "uv tool uninstall cerebro-memory".to_owned(),
+            Self::Pipx => "pipx uninstall cerebro-memory".to_owned(),
+            Self::Pip => "pip uninstall cerebro-memory".to_owned(),
+            Self::Debian => "sudo apt remove cerebro-memory".to_owned(),
+            Self::File => format!("rm {}", program.display()),
+        }
+    }
+
+    /// How to get a newer one.
+    pub fn renewal(self) -> &'static str {
+        match self {
+            Self::Npm => "npm install --global cerebro-memory@latest",
+            Self::Uv => "uv tool upgrade cerebro-memory",
+            Self::Pipx => "pipx upgrade cerebro-memory",
+            Self::Pip => "pip install --upgrade cerebro-memory",
+            Self::Debian => "sudo apt install ./cerebro-memory_VERSION.deb, with the newer package",
+            Self::File => "put the newer program in place of this one",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_tells_what_installed_the_program() {
+        for (path, want) in [
+            ("/home/u/.nvm/lib/node_modules/cerebro-memory-linux-x64/bin/cerebro", Origin::Npm),
+            ("/home/u/.local/share/uv/tools/cerebro-memory/bin/cerebro", Origin::Uv),
+            ("/home/u/.local/share/pipx/venvs/cerebro-memory/bin/cerebro", Origin::Pipx),
+            ("/usr/bin/cerebro", Origin::Debian),
+            ("/usr/local/bin/cerebro", Origin::File),
+            ("/home/u/.cargo/bin/cerebro", Origin::File),
+        ] {
+            assert_eq!(Origin::of(Path::new(path)), want, "{path}");
+        }
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("pyvenv.cfg"), "").unwrap();
+        assert_eq!(Origin::of(&temp.path().join("bin/cerebro")), Origin::Pip);
+    }
+}

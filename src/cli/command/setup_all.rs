@@ -1,0 +1,87 @@
+//! `cerebro setup --all`: every agent found on this machine, after showing each change.
+
+use serde_json::{Value, json};
+
+use super::setup::{FILES, Ground, Plan, SetupArgs, Site, add_files};
+use super::{CommandContext, Outcome};
+use crate::cli::error::Result;
+use crate::cli::table::Table;
+use crate::setup::{AGENTS, Change};
+
+/// An agent that was found, and what would be done to its files.
+struct Found {
+    site: Site,
+    plan: Plan,
+}
+
+/// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
+/// edited is named and left alone; the others are set up.
+pub fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
+    let ground = Ground::of(context)?;
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
+        let planned = Site::of(context, agent).and_then(|site| Ok((site.plan(args)?, site)));
+        match planned {
+            Ok((plan, site)) => found.push(Found { site, plan }),
+            Err(error) => faults.push(json!({ "agent": agent.name, "problem": error.to_string() })),
+        }
+    }
+    let short = if faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    for fault in &faults {
+        context.output.warn(fault["problem"].as_str().unwrap_or_default());
+    }
+    if found.is_empty() {
+        if !context.output.json(&json!({ "agents": [], "faults": faults }))? {
+            context.output.note("no agent was found here; `cerebro setup AGENT` sets one up all the same");
+        }
+        return Ok(short);
+    }
+    let changes = || found.iter().flat_map(|found| &found.plan.changes);
+    let is_any = changes().any(Change::is_any);
+    if !context.output.is_json() {
+        let differences: String = changes().map(Change::difference).collect();
+        context.output.write(&differences)?;
+    }
+    if is_any && !args.dry_run && !args.yes && !context.output.confirm(&question(&found))? {
+        context.output.note("nothing was changed");
+        return Ok(Outcome::Short);
+    }
+    if !args.dry_run {
+        for Found { site, plan } in &mut found {
+            site.put(context, plan)?;
+        }
+    }
+    tell(context, &ground, &found, args.dry_run, faults)?;
+    Ok(short)
+}
+
+fn question(found: &[Found]) -> String {
+    let changed = found.iter().filter(|found| found.plan.changes.iter().any(Change::is_any));
+    let titles: Vec<&str> = changed.map(|found| found.site.agent.title).collect();
+    format!("Make these changes, for {}?", titles.join(", "))
+}
+
+fn tell(
+    context: &CommandContext,
+    ground: &Ground,
+    found: &[Found],
+    is_dry: bool,
+    faults: Vec<Value>,
+) -> Result<()> {
+    let answer = |found: &Found| found.site.answer(&found.plan.changes, is_dry, &found.plan.notes);
+    let agents: Vec<Value> = found.iter().map(answer).collect();
+    if context.output.json(&json!({ "agents": agents, "faults": faults }))? {
+        return Ok(());
+    }
+    if !is_dry {
+        let mut table = Table::new(FILES);
+        for found in found {
+            add_files(&mut table, &found.plan.changes, &ground.user);
+        }
+        context.output.table(&table, "nothing was set up")?;
+    }
+    for note in found.iter().flat_map(|found| &found.plan.notes) {
+        context.output.note(note);
+    }
+    Ok(())
+}

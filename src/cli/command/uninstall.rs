@@ -1,0 +1,234 @@
+//! `cerebro uninstall`: everything that set-up put in goes, for all agents; the memory stays unless it is to go too.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::origin::Origin;
+use super::setup::{FILES, Ground, Site, add_files, files};
+use super::{CommandContext, Outcome, autostart, completions, daemon};
+use crate::cli::error::{Error, Result};
+use crate::cli::table::{Table, bytes};
+use crate::daemon::lock::{Lock, Use};
+use crate::home::bytes_below;
+use crate::setup::machine::Shell;
+use crate::setup::{AGENTS, Change};
+use cerebro_durable as durable;
+use cerebro_service::backup;
+
+/// What a home holds of ours by its very name. Settings and backups are not among them: they are the person's.
+const OURS: [&str; 13] = [
+    "store",
+    "index",
+    "models",
+    "runtime",
+    "run",
+    "setup",
+    "studio.json",
+    "http.token",
+    "writer",
+    "daemon.log",
+    "daemon.log.old",
+    backup::MAKING,
+    "daemon.lock",
+];
+/// And by how its name begins: databases put aside, unsaved edits and drafts.
+const OURS_BEGIN: [&str; 5] = [backup::REPLACED, "edit-", ".edit-", ".#edit-", durable::PREFIX];
+
+/// Take Cerebro out of this machine: all agents, the service, completions
+///
+/// Everything that `setup`, `daemon install` and `completions --install` put in comes out as `unsetup` takes it out.
+/// The memory stays, and so does the program itself; both are named, with the command that removes them.
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Destroy the memory too, for good; settings and backups stay
+    #[arg(long)]
+    memory: bool,
+    /// With `--memory`: do not ask
+    #[arg(long, requires = "memory")]
+    yes: bool,
+}
+
+/// What was found, done and left.
+#[derive(Default)]
+struct Told {
+    changes: Vec<Change>,
+    notes: Vec<String>,
+    faults: Vec<String>,
+}
+
+pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcome> {
+    let ground = Ground::of(context)?;
+    let folder = ground.folder.clone();
+    let shown = ground.short(&folder);
+    if args.memory && folder.exists() && !holds_memory(&folder) {
+        return Err(
+            Error::user(format!("{shown} holds no memory of Cerebro's")).hint("`--home DIR` names another")
+        );
+    }
+    if args.memory && !args.dry_run && !args.yes && folder.exists() {
+        let size = bytes(bytes_below(&folder));
+        let question = format!("Destroy the memory in {shown} ({size}) for good? There is no way back.");
+        if !context.output.confirm(&question)? {
+            context.output.note("nothing was changed");
+            return Ok(Outcome::Short);
+        }
+    }
+    let mut told = Told::default();
+    take_out(context, &ground, args.dry_run, &mut told).await;
+    let mut left = Vec::new();
+    if folder.exists() {
+        let is_all_out = told.faults.is_empty();
+        if args.memory && !is_all_out {
+            told.faults.push(format!("the memory stays in {shown}: its records are needed to mend that"));
+        } else if args.memory && args.dry_run {
+            told.notes.push(format!("the memory in {shown} would be destroyed"));
+        } else if args.memory {
+            left = destroy(context).await?;
+            told.notes.push(format!("the memory in {shown} is destroyed"));
+        } else if !args.dry_run
+            && let Err(error) = daemon::dismiss(&context.home()?).await
+        {
+            told.faults.push(format!("the daemon was not stopped: {error}"));
+        }
+        if !args.memory {
+            let size = bytes(bytes_below(&folder));
+            told.notes.push(format!(
+                "the memory stays: {shown} ({size}); `cerebro uninstall --memory` destroys it"
+            ));
+        }
+    }
+    told.notes.extend(left.iter().map(|path| format!("stays, since it is yours: {}", ground.short(path))));
+    let program = &ground.invocation.program;
+    let removal = Origin::of(program).removal(program);
+    told.notes.push(format!("the program stays: {}; to remove it: {removal}", ground.short(program)));
+    tell(context, &ground, &args, &told)
+}
+
+/// Whether a daemon has worked in a folder: `store` or `models` alone may be anybody's.
+fn holds_memory(folder: &Path) -> bool {
+    ["store/CURRENT", "writer"].iter().any(|name| folder.join(name).exists())
+}
+
+/// Takes everything out that was put in, and what cannot be taken out is named.
+async fn take_out(context: &CommandContext, ground: &Ground, is_dry: bool, told: &mut Told) {
+    for agent in &AGENTS {
+        match take_agent(context, agent.name, is_dry) {
+            Ok((changes, kept)) => {
+                told.changes.extend(changes);
+                told.notes
+                    .extend(kept.iter().map(|path| format!("the backup stays: {}", ground.short(path))));
+            }
+            Err(error) => told.faults.push(error.to_string()),
+        }
+    }
+    match autostart::remove(context, is_dry).await {
+        Ok((changes, notes)) => {
+            told.changes.extend(changes);
+            told.notes.extend(notes);
+        }
+        Err(error) => told.faults.push(error.to_string()),
+    }
+    match completions::remove(context, &Shell::ALL, is_dry) {
+        Ok(changes) => told.changes.extend(changes),
+        Err(error) => told.faults.push(error.to_string()),
+    }
+}
+
+/// Takes everything out of one agent that was set up from this home. Without a record the server's entry tells whether
+/// it was: another home's is not ours to take.
+fn take_agent(context: &CommandContext, name: &str, is_dry: bool) -> Result<(Vec<Change>, Vec<PathBuf>)> {
+    let site = Site::named(context, name)?;
+    if site.record.is_none() && !site.is_set_up()? {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let changes = site.plan_removal()?;
+    let kept = if is_dry { Vec::new() } else { site.take(&changes)? };
+    Ok((changes.into_iter().filter(Change::is_any).collect(), kept))
+}
+
+/// Removes what is ours in the home, as its owner, and the home when nothing else is in it; gives what else is.
+async fn destroy(context: &CommandContext) -> Result<Vec<PathBuf>> {
+    let home = context.home()?;
+    daemon::dismiss(&home).await?;
+    // Nobody serves the home from here on; the lock goes last, with its file.
+    let lock = Lock::take(&home, Use::Restore).map_err(Error::user)?;
+    let mut left = Vec::new();
+    let mut found = entries(home.root())?;
+    found.sort_by_key(|path| path == &home.lock_file());
+    for path in found {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if is_ours(&name) {
+            remove(&path).map_err(|error| Error::file("remove", &path, &error))?;
+        } else {
+            left.push(path);
+        }
+    }
+    if left.is_empty() {
+        // Somebody may put something into it at this moment; then it stays.
+        let _ = fs::remove_dir(home.root());
+    }
+    drop(lock);
+    Ok(left)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>();
+    read().map_err(|error| Error::file("read", folder, &error))
+}
+
+fn is_ours(name: &str) -> bool {
+    OURS.contains(&name) || OURS_BEGIN.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Removes a file, a link itself, or a folder with all in it.
+fn remove(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+fn tell(context: &CommandContext, ground: &Ground, args: &UninstallArgs, told: &Told) -> Result<Outcome> {
+    let short = if told.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    let faults: Vec<Value> = told.faults.iter().map(|fault| json!(fault)).collect();
+    let answer = json!({
+        "dry_run": args.dry_run, "files": files(&told.changes, args.dry_run), "notes": told.notes,
+        "faults": faults,
+    });
+    if context.output.json(&answer)? {
+        return Ok(short);
+    }
+    if args.dry_run {
+        context.output.write(&told.changes.iter().map(Change::difference).collect::<String>())?;
+    } else {
+        let mut table = Table::new(FILES);
+        add_files(&mut table, &told.changes, &ground.user);
+        context.output.table(&table, "nothing was set up")?;
+    }
+    for fault in &told.faults {
+        context.output.warn(fault);
+    }
+    for note in &told.notes {
+        context.output.note(note);
+    }
+    Ok(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_backups_and_what_is_not_ours_stay() {
+        for name in ["store", "store.replaced-20261122", "edit-x-1.md", ".edit-x.md.swp", "daemon.lock"] {
+            assert!(is_ours(name), "{name}");
+        }
+        for name in ["config.toml", "backups", "notes", "stores", "my-edit-x.md", "key"] {
+            assert!(!is_ours(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `cerebro upgrade --check`: whether a release that the user points to is newer than this program.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::Client;
+use semver::Version;
+use serde_json::{Value, json};
+
+use super::origin::Origin;
+use super::{CommandContext, Outcome};
+use crate::cli::error::{Error, Result};
+use crate::daemon::VERSION;
+use crate::platform;
+use cerebro_core::text;
+use cerebro_models::provider::{Address, causes};
+
+/// The longest announcement that is read.
+const BYTES_MAX: usize = 1024 * 1024;
+/// How long a server may take for it.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// Say whether a newer version is there, by a file or address that you name
+///
+/// Nothing is asked of the network unless `--from` names an address, nothing is sent but the request, and nothing is
+/// installed. The exit code is 0 when this version is the newest that is told of, 1 when there is a newer one.
+#[derive(Debug, Args)]
+pub struct UpgradeArgs {
+    /// Only say so; this program does not replace itself
+    #[arg(long, required = true)]
+    check: bool,
+    /// A file or an https address that tells a version: `server.json`, a release of a forge, the page of a package
+    /// at npm (`version`) or PyPI (`info.version`), or the bare version
+    #[arg(long, value_name = "FILE|URL", required = true)]
+    from: String,
+}
+
+pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome> {
+    let is_address = ["http://", "https://"].iter().any(|scheme| args.from.starts_with(scheme));
+    let told = if is_address { fetch(&args.from).await? } else { read(Path::new(&args.from))? };
+    let newest = version_in(&told).ok_or_else(|| {
+        Error::user(format!("{} tells no version", args.from)).hint("`--help` says what is read")
+    })?;
+    let own = version(VERSION).ok_or_else(|| Error::internal(format!("`{VERSION}` is no version")))?;
+    let is_newer = newest > own;
+    let program = platform::own_program().unwrap_or_default();
+    let renewal = is_newer.then(|| Origin::of(&program).renewal());
+    let answer = json!({
+        "version": own.to_string(), "newest": newest.to_string(), "is_newer": is_newer, "renewal": renewal,
+    });
+    if !context.output.json(&answer)? {
+        let own = own.to_string();
+        context.output.facts(&[("this version", own), ("newest", newest.to_string())])?;
+        match renewal {
+            Some(renewal) => context.output.note(&format!("there is a newer version: {renewal}")),
+            None => context.output.note("this is the newest version that is told of"),
+        }
+    }
+    Ok(if is_newer { Outcome::Short } else { Outcome::Done })
+}
+
+fn read(path: &Path) -> Result<String> {
+    let fault = |error| Error::file("read", path, &error);
+    let file = platform::open_without_waiting(path).map_err(fault)?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
+    within(bytes, &path.display().to_string())
+}
+
+/// Asks the server, and those that it leads to. Beyond this machine only what is encrypted is believed.
+async fn fetch(url: &str) -> Result<String> {
+    let address = Address::parse(url)?;
+    if !address.is_confidential() {
+        return Err(Error::user(format!("{url} is not encrypted: anybody on the way could answer"))
+            .hint("name an https address"));
+    }
+    let fault = |error| Error::user(format!("{url} did not answer: {}", causes(error)));
+    let mut client = Client::builder()
+        .timeout(ANSWER_MAX)
+        .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")))
+        .https_only(!address.is_this_machine());
+    if address.is_this_machine() {
+        client = client.no_proxy();
+    }
+    let asked = client.build().map_err(fault)?.get(url).send().await.map_err(fault)?;
+    let mut response = asked.error_for_status().map_err(fault)?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(fault)? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > BYTES_MAX {
+            break;
+        }
+    }
+    within(bytes, url)
+}
+
+fn within(bytes: Vec<u8>, name: &str) -> Result<String> {
+    if bytes.len() > BYTES_MAX {
+        return Err(Error::user(format!("{name} is larger than {} KiB", BYTES_MAX / 1024)));
+    }
+    String::from_utf8(bytes).map_err(|_| Error::user(format!("{name} is no text")))
+}
+
+/// The version that an announcement tells: of JSON the customary fields, else a text that is a version.
+fn version_in(told: &str) -> Option<Version> {
+    let Ok(value) = serde_json::from_str::<Value>(told) else { return version(told) };
+    let places = [&value["version"], &value["info"]["version"], &value["tag_name"], &value];
+    places.into_iter().find_map(|place| version(place.as_str()?))
+}
+
+/// A version, perhaps with the `v` of a tag before it.
+fn version(told: &str) -> Option<Version> {
+    let told = text::one_line(told);
+    Version::parse(told.strip_prefix('v').unwrap_or(&told)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_from_what_registries_and_forges_tell() {
+        for told in [
+            "1.2.3\n",
+            "v1.2.3",
+            "\"1.2.3\"",
+            r#"{"name": "x", "version": "1.2.3"}"#,
+            r#"{"info": {"version": "1.2.3"}}"#,
+            r#"{"tag_name": "v1.2.3", "name": "A release"}"#,
+        ] {
+            assert_eq!(version_in(told), Version::parse("1.2.3").ok(), "{told}");
+        }
+        for told in ["", "newest", "{}", r#"{"version": 3}"#, "[1, 2]", "1.2", "<html>1.2.3</html>"] {
+            assert_eq!(version_in(told), None, "{told}");
+        }
+        assert!(version("1.0.0-rc.1") < version("1.0.0") && version("0.10.0") > version("0.9.0"));
+    }
+}

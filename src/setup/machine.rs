@@ -1,0 +1,225 @@
+//! What is set up on the machine and not in an agent: the service that starts the daemon with the user's session,
+//! and the completions of shells. Whole files of ours, planned, recorded and taken out as those of agents.
+
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::block::OURS;
+use super::piece::{Content, Format, Part, Piece, Target};
+use super::place::{Invocation, Places};
+
+/// The record of the service's file, beside those of agents.
+pub const SERVICE_RECORD: &str = "daemon";
+/// The record of the completions' files.
+pub const COMPLETIONS_RECORD: &str = "completions";
+
+/// A shell that can complete our command lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Shell {
+    /// Every shell.
+    pub const ALL: [Self; 3] = [Self::Bash, Self::Zsh, Self::Fish];
+
+    /// The file in which the shell looks for the completions of `cerebro`, with `script` as its text.
+    pub fn target(self, places: &Places, script: &str) -> Target {
+        let data = places.named("XDG_DATA_HOME", ".local/share");
+        let path = match self {
+            Self::Bash => data.join("bash-completion/completions/cerebro"),
+            Self::Zsh => data.join("zsh/site-functions/_cerebro"),
+            Self::Fish => places.config().join("fish/completions/cerebro.fish"),
+        };
+        whole(&path, self.marked(script))
+    }
+
+    /// The script with a line that says whose it is. The first line of a script for zsh has to stay the first.
+    pub fn marked(self, script: &str) -> String {
+        let mark = format!("# {OURS}completions`; `cerebro completions --remove` takes it away");
+        match script.split_once('\n').filter(|_| self == Self::Zsh) {
+            Some((first, rest)) => format!("{first}\n{mark}\n{rest}"),
+            None => format!("{mark}\n{script}"),
+        }
+    }
+}
+
+/// The service that starts the daemon with the user's session: a systemd user unit, on macOS a launchd agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// Its name for the service manager.
+    pub name: String,
+    /// Its one file.
+    pub target: Target,
+}
+
+/// A command line for the service manager.
+pub type Order = Vec<String>;
+
+impl Service {
+    /// The service of one home. The usual home's has a plain name; another's has a hash of the path in it, so that
+    /// two homes do not share a file.
+    pub fn of(places: &Places, invocation: &Invocation) -> Self {
+        let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
+        let words = invocation.words(&["daemon", "run"]);
+        if cfg!(target_os = "macos") {
+            let name = format!("cerebro.daemon{suffix}");
+            let path = places.home(&format!("Library/LaunchAgents/{name}.plist"));
+            let target = whole(&path, launch_agent(&name, &words));
+            Self { name, target }
+        } else {
+            let name = format!("cerebro{suffix}.service");
+            let path = places.config().join("systemd/user").join(&name);
+            Self { target: whole(&path, unit(&words)), name }
+        }
+    }
+
+    /// What makes the manager read the file, and start the service now and with each session.
+    pub fn start(&self) -> Vec<Order> {
+        let file = self.target.path.to_string_lossy();
+        if cfg!(target_os = "macos") {
+            return vec![order(&["launchctl", "load", "-w", &file])];
+        }
+        vec![
+            order(&["systemctl", "--user", "daemon-reload"]),
+            order(&["systemctl", "--user", "enable", "--now", &self.name]),
+        ]
+    }
+
+    /// What ends the service, before its file goes.
+    pub fn stop(&self) -> Vec<Order> {
+        let file = self.target.path.to_string_lossy();
+        if cfg!(target_os = "macos") {
+            return vec![order(&["launchctl", "unload", "-w", &file])];
+        }
+        vec![order(&["systemctl", "--user", "disable", "--now", &self.name])]
+    }
+}
+
+fn order(words: &[&str]) -> Order {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn whole(path: &Path, text: String) -> Target {
+    let piece = Piece { part: Part::Machine, content: Content::Text(text) };
+    Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
+}
+
+fn short_hash(home: &Path) -> String {
+    let digest = Sha256::digest(home.as_os_str().as_encoded_bytes());
+    format!("-{}", cerebro_core::text::hex(&digest[..4]))
+}
+
+/// A unit of systemd. A daemon that finds another one serving ends with 3, which is no failure; one that leaves by
+/// itself, idle or replaced, ends with 0 and stays away until somebody needs it.
+fn unit(words: &[String]) -> String {
+    let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+    let arguments = arguments.iter().map(|word| format!(" {}", in_unit(&word.replace('$', "$$"))));
+    format!(
+        "# {OURS}daemon install`; `cerebro daemon uninstall` takes it away\n\
+         [Unit]\n\
+         Description=Cerebro, the memory of AI coding agents\n\
+         Documentation=man:cerebro(1)\n\
+         StartLimitIntervalSec=120\n\
+         StartLimitBurst=5\n\
+         \n\
+         [Service]\n\
+         ExecStart={}{}\n\
+         Restart=on-failure\n\
+         RestartSec=5\n\
+         SuccessExitStatus=3\n\
+         UMask=0077\n\
+         NoNewPrivileges=true\n\
+         \n\
+         [Install]\n\
+         WantedBy=default.target\n",
+        in_unit(program),
+        arguments.collect::<String>(),
+    )
+}
+
+/// A word of a command line as systemd reads it: quoted, with `%` doubled, which would begin a specifier.
+fn in_unit(word: &str) -> String {
+    let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('\n', r"\n");
+    format!("\"{escaped}\"")
+}
+
+/// A property list of launchd.
+fn launch_agent(name: &str, words: &[String]) -> String {
+    let words: String = words.iter().map(|word| format!("    <string>{}</string>\n", in_xml(word))).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <!-- {OURS}daemon install`; `cerebro daemon uninstall` takes it away -->\n\
+         <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
+         <plist version=\"1.0\">\n\
+         <dict>\n\
+         \x20 <key>Label</key>\n\
+         \x20 <string>{}</string>\n\
+         \x20 <key>ProgramArguments</key>\n\
+         \x20 <array>\n\
+         {words}\
+         \x20 </array>\n\
+         \x20 <key>RunAtLoad</key>\n\
+         \x20 <true/>\n\
+         \x20 <key>Umask</key>\n\
+         \x20 <integer>63</integer>\n\
+         </dict>\n\
+         </plist>\n",
+        in_xml(name),
+    )
+}
+
+fn in_xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::block::is_ours;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        order(words)
+    }
+
+    #[test]
+    fn a_unit_starts_exactly_the_command_that_was_meant() {
+        let text = unit(&words(&["/a b/100%/cerebro", "--home", "/h\"$x\\", "daemon", "run"]));
+        let line = text.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+        assert_eq!(line, r#"ExecStart="/a b/100%%/cerebro" "--home" "/h\"$$x\\" "daemon" "run""#);
+        assert!(is_ours(&text));
+    }
+
+    #[test]
+    fn a_launch_agent_is_ours_and_escapes_what_xml_would_read() {
+        let text = launch_agent("cerebro.daemon", &words(&["/a&b/<c>", "daemon"]));
+        assert!(
+            text.contains("    <string>/a&amp;b/&lt;c&gt;</string>\n    <string>daemon</string>\n"),
+            "{text}"
+        );
+        assert!(is_ours(&text));
+    }
+
+    #[test]
+    fn every_script_is_marked_and_zshs_first_line_stays_first() {
+        for shell in Shell::ALL {
+            let marked = shell.marked("#compdef cerebro\nbody\n");
+            assert!(is_ours(&marked) && marked.ends_with("body\n"), "{shell:?}: {marked}");
+            assert_eq!(marked.starts_with("#compdef cerebro\n"), shell == Shell::Zsh, "{marked}");
+        }
+    }
+
+    #[test]
+    fn another_home_has_a_service_of_its_own() {
+        let places = Places::of("/u".into());
+        let of = |home: Option<&str>| {
+            Service::of(&places, &Invocation { program: "/c".into(), home: home.map(Into::into) }).name
+        };
+        assert_ne!(of(None), of(Some("/h")));
+        assert_ne!(of(Some("/h")), of(Some("/i")));
+        assert_eq!(of(Some("/h")), of(Some("/h")));
+    }
+}
