@@ -12,7 +12,7 @@ RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
 .PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance peers tour \
-  screenshots lint build dist clean distclean deps
+  screenshots lint build dist packages packages-test workflows release clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,23 @@ build: deps ## compile the program
 
 dist: deps ## compile the program as it is shipped (slow)
 	$(CARGO) build --profile dist --locked --bin cerebro
+
+packages: ## pack a program that was built: BIN=path (the one of `make dist`) [TOOL=the same version for this machine]
+	@python3 packaging/pack.py $(or $(BIN),$(CARGO_TARGET_DIR)/dist/cerebro) $(if $(TOOL),--tool $(TOOL))
+
+packages-test: ## install each package into an empty home without Rust, save and find a memory within 60 s
+	@python3 packaging/test.py
+
+workflows: ## lint the workflows of the forge with actionlint
+	@python3 packaging/tools.py workflows
+
+release: ## prepare a release, publish nothing: VERSION=1.2.3 (changelog, version, lint, test, dist, packages)
+	@test -n "$(VERSION)" || { echo "say which: make release VERSION=1.2.3"; exit 2; }
+	@python3 packaging/release.py cut $(VERSION)
+	$(CARGO) update --workspace --quiet
+	@$(MAKE) lint test workflows dist
+	@$(MAKE) packages packages-test
+	@echo "all holds: git commit --all -m 'release: $(VERSION)' && git tag v$(VERSION), and push both"
 
 clean: ## remove what was built of Cerebro itself; its dependencies stay
 	$(CARGO) clean --release --package cerebro

