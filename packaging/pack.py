@@ -88,7 +88,7 @@ class Packer:
         self.epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or commit_time())
         self.tools = Tools(target_folder())
         self.work = out / "work"
-        shutil.rmtree(out, ignore_errors=True)
+        empty(out)
         self.work.mkdir(parents=True)
         self.files = self.make_files(program, tool)
 
@@ -164,7 +164,7 @@ class Packer:
             (pages / f"{page.name}.gz").write_bytes(self.gzipped(page.read_bytes()))
         (doc / "copyright").write_text(copyright_file())
         (doc / "changelog.gz").write_bytes(self.gzipped(self.debian_changelog().encode()))
-        (doc / "NEWS.md.gz").write_bytes(self.gzipped((ROOT / "CHANGELOG.md").read_bytes()))
+        (doc / "NEWS.md.gz").write_bytes(self.gzipped((self.files / "CHANGELOG.md").read_bytes()))
         self.settle(tree, [tree / "usr/bin" / PROGRAM])
         control = tree / "DEBIAN"
         control.mkdir()
@@ -372,7 +372,7 @@ class Packer:
 
     def readme(self) -> str:
         """The project's own, with the line by which the MCP registry knows the package's owner."""
-        return f"<!-- mcp-name: {PROJECT['registry_name']} -->\n\n" + (ROOT / "README.md").read_text()
+        return f"<!-- mcp-name: {PROJECT['registry_name']} -->\n\n" + (self.files / "README.md").read_text()
 
     def moved(self, path: Path) -> Path:
         place = self.out / path.name
@@ -382,6 +382,13 @@ class Packer:
     def sums(self) -> None:
         made = sorted(path for path in self.out.iterdir() if path.is_file())
         (self.out / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.name}\n" for path in made))
+
+
+def empty(out: Path) -> None:
+    """Removes the packages of an earlier run, and nothing else that a folder may hold."""
+    if out.exists() and any(out.iterdir()) and not any((out / name).exists() for name in ["SHA256SUMS", "work"]):
+        fail(f"{out} holds something else than packages; name another folder")
+    shutil.rmtree(out, ignore_errors=True)
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:

@@ -146,6 +146,21 @@ def check_registry(out: Path) -> None:
             fail(f"server.json names {package['identifier']} {package['version']}")
 
 
+def check_twice(out: Path) -> None:
+    """Packs a small program of the system twice: the same bytes, whatever the clock says."""
+    with tempfile.TemporaryDirectory(prefix="cerebro-package-") as folder:
+        tool = from_archive(Room(Path(folder) / "room"), out, None)[0]
+        sums = []
+        for name in ["first", "second"]:
+            place = Path(folder) / name
+            pack = Path(__file__).with_name("pack.py")
+            run([sys.executable, pack, "/usr/bin/gzip", "--tool", tool, "--out", place])
+            sums.append((place / "SHA256SUMS").read_text())
+        if sums[0] != sums[1]:
+            fail(f"two runs give other bytes:\n{sums[0]}\n{sums[1]}")
+        print("two runs give the same bytes")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=target_folder() / "packages")
@@ -158,6 +173,8 @@ def main() -> None:
     tools.node()
     check_sums(args.out)
     check_registry(args.out)
+    if platform.system() == "Linux" and not args.only:
+        check_twice(args.out)
     ways = dict(WAYS)
     if platform.system() == "Darwin":
         del ways["debian"]
