@@ -6,7 +6,7 @@ const COMMANDS: &[&str] = &[
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "update", "delete",
     "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export", "import",
     "backup", "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui", "setup",
-    "unsetup", "hook", "prompt", "help",
+    "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "help",
 ];
 
 /// Saves through the command line; gives the id.
@@ -24,7 +24,7 @@ fn every_command_has_help() {
         let help = home.run(&["help", command]).success();
         assert!(help.trim().lines().count() >= 2, "{command}: {help}");
     }
-    for action in ["start", "stop", "status", "logs"] {
+    for action in ["start", "stop", "status", "logs", "install", "uninstall"] {
         let help = home.run(&["daemon", action, "--help"]).success();
         assert!(!help.trim().is_empty(), "daemon {action}");
     }
