@@ -173,7 +173,8 @@ impl Server {
         let mut is_told = false;
         loop {
             let (settings, embedding) = (settings.clone(), embedding.clone());
-            match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
+            let (store, index) = (home.store_dir(), home.index_dir());
+            match Service::open(&store, &index, settings, embedding, Timestamp::now).await {
                 Err(error)
                     if error.is_held() && begun.elapsed() < HELD_MAX && !self.0.control.is_stopping() =>
                 {

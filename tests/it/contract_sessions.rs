@@ -295,7 +295,8 @@ fn context_tells_of_ended_sessions_with_their_summaries() {
 async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
-    let service = Service::open(&store, &index, Settings::default(), Embedding::none()).await.unwrap();
+    let service =
+        Service::open(&store, &index, Settings::default(), Embedding::none(), Timestamp::now).await.unwrap();
     let caller = Caller { project: Project::parse("demo").unwrap(), agent: "test".to_owned(), person: true };
     let ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
     let line = |id: &str, seen: Timestamp| {

@@ -37,7 +37,7 @@ pub use cerebro_engine::{
 pub use dump::RowCounts;
 pub use error::StoreError;
 pub use examine::{Counted, Faulty, FaultyJobs, Span, Vectors};
-pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
+pub use job::{Job, JobCounts, JobKind, JobState, ListedJob, Payload, Subject};
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{Hearing, News, Places};
 pub use read::{Counts, Edge, Near, ProjectCount, Table};

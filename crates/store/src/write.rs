@@ -279,17 +279,11 @@ impl Write<'_> {
             at: datetime(*at),
         });
         script.part(statement::COMMIT_JOBS, "jobs", &changes.jobs, |(memory, revision)| JobRow {
-            id: JobKind::Embed.record(memory),
-            memory: memory_record(memory),
-            revision: i64::from(*revision),
-            kind: JobKind::Embed.as_str().to_owned(),
-            state: "queued".to_owned(),
-            attempts: 0,
-            due_at: at,
             queued_at: Some(at),
+            ..JobRow::queued(JobKind::Embed, &(*memory).into(), *revision, self.at)
         });
         script.part(statement::COMMIT_VOID_JOBS, "void_jobs", &changes.void_jobs, |memory| {
-            [JobKind::Embed, JobKind::Claim].map(|kind| kind.record(memory)).to_vec()
+            JobKind::ALL.map(|kind| kind.record(&(*memory).into())).to_vec()
         });
         script.part(statement::COMMIT_GONE_VECTORS, "gone", &changes.void_jobs, memory_record);
         script.part(statement::COMMIT_MOVED_VECTORS, "moved", &changes.moved, |(memory, project)| Move {
