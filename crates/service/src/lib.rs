@@ -34,6 +34,8 @@ mod timeline;
 mod topic;
 mod traffic;
 mod update;
+#[cfg(test)]
+mod use_cases;
 mod vectors;
 
 use std::{
