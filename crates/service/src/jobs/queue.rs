@@ -1,4 +1,4 @@
-//! What the loop over one kind of job tells to the outside, and is told from there.
+//! The handle of one job loop: wakes the loop, and shows its state and what it has counted.
 
 use std::{collections::VecDeque, sync::Mutex, time::Duration};
 
@@ -10,18 +10,18 @@ use crate::lock;
 /// Samples of the lag that are kept.
 const LAGS_MAX: usize = 1_000;
 
-/// What is counted and noted of one kind of job since the daemon began.
+/// Counts and notes of one kind of job since the daemon began.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// The model that is asked, as the provider names it.
+    /// The model in use, as the provider names it.
     pub(super) model: Option<String>,
-    /// Why the provider could not be used when it was asked last.
+    /// Why the provider could not be used at the last attempt.
     pub(super) fault: Option<String>,
     /// Attempts that failed.
     pub(super) failures: u64,
     /// Jobs that were done.
     pub(super) done: u64,
-    /// From cause to end, of the jobs that were done last.
+    /// Times from cause to end, of the latest jobs; at most [`LAGS_MAX`].
     pub(super) lags: VecDeque<Duration>,
 }
 
@@ -37,12 +37,12 @@ impl Record {
     }
 }
 
-/// What happened since the loop looked last.
+/// What happened since the last look.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    /// There may be work that nobody has looked at yet.
+    /// There may be new work.
     pub(super) woken: bool,
-    /// A person did something that may let it go on.
+    /// A person did something that may let the loop go on.
     pub(super) poked: bool,
 }
 
@@ -70,13 +70,13 @@ impl Queue {
         self.bell.notify_one();
     }
 
-    /// Says that a person did something that may let it go on.
+    /// Says that a person did something that may let the loop go on.
     pub(super) fn poke(&self) {
         lock(&self.news).poked = true;
         self.wake();
     }
 
-    /// Completes when there is news, also of before the call.
+    /// Waits for news; news from before the call counts.
     pub(super) async fn rung(&self) {
         self.bell.notified().await;
     }
@@ -86,7 +86,7 @@ impl Queue {
         std::mem::take(&mut *lock(&self.news))
     }
 
-    /// Whether there may be work that nobody has looked at yet.
+    /// Whether there may be work that the loop has not looked at yet.
     pub(super) fn is_woken(&self) -> bool {
         lock(&self.news).woken
     }

@@ -1,6 +1,6 @@
 //! The one loop over a kind of job: leases, renewal, attempts, pauses, the breaker, waiting and stopping.
 //!
-//! What is done with a job is its [`JobHandler`]'s; what becomes of a job that fails is decided here.
+//! A [`JobHandler`] does the work of one kind. The loop decides what becomes of a job that fails.
 
 use std::{
     collections::VecDeque,
@@ -19,16 +19,16 @@ use cerebro_store::{Job, JobKind};
 
 /// How long a lease lasts; it is renewed well before, while a step is under way too.
 const LEASE: Duration = Duration::from_secs(120);
-/// How often a loop looks by itself: for work of other processes, or a model that was installed.
+/// How often a loop looks without being woken: for work of other processes, or a newly installed model.
 pub(super) const LOOK: Duration = Duration::from_secs(20);
-/// How long a loop waits that cannot go on until a person, or another day, changes something.
+/// How long a blocked loop waits before it looks again, if nobody changes anything: a wrong key, a spent budget.
 pub(super) const HELD_OFF: Duration = Duration::from_secs(60);
-/// How long a fault of the store keeps it from trying again.
+/// How long a loop waits after a fault of the store.
 const FAULT_WAIT: Duration = Duration::from_secs(5);
 /// The shortest wait for a job that is due soon.
 const WAIT_MIN: Duration = Duration::from_millis(10);
 
-/// Said where a day's budget has no room for what is next.
+/// The state's detail while the day's budget is spent.
 pub(super) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
 
 /// How one kind of job is done.
@@ -37,10 +37,10 @@ pub(super) trait JobHandler: Send + 'static {
     const KIND: JobKind;
     /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
     const GIVES_WAY: bool = false;
-    /// What a job is turned into before it is done.
+    /// What a handler needs at hand to do one job.
     type Task: Send;
 
-    /// Opens whoever is asked, if that is not done already.
+    /// Opens the provider, unless it is open.
     fn open(
         &mut self,
         cx: &Context,
@@ -56,31 +56,31 @@ pub(super) trait JobHandler: Send + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<Vec<Option<Self::Task>>, ServiceError>> + Send;
 
-    /// Does a part of the work, from the front: the first job, or several together. It ends the first job in
-    /// the store before it says that this is done; an error is about the first job.
+    /// Does a part of the work, from the front: for the first job, or for several together. It must end the first
+    /// job in the store before it returns [`Step::Done`]; an error is about the first job.
     fn step(
         &mut self,
         leased: &mut VecDeque<Leased<Self::Task>>,
         cx: &mut Context,
     ) -> impl Future<Output = Result<Step, JobError>> + Send;
 
-    /// Nothing of this kind waits or is under way. `true` for another look at once.
+    /// Called when nothing of this kind waits or is under way. `true` for another look at once.
     fn drained(&mut self, _cx: &Context) -> impl Future<Output = Result<bool, ServiceError>> + Send {
         std::future::ready(Ok(false))
     }
 
-    /// There is nothing to do for now: gives back what was not used for some time.
+    /// Called when there is nothing to do for now: frees what has been idle for long enough.
     fn rest(&mut self, _cx: &Context) {}
 
-    /// A person changed something, or whoever is asked failed: it is opened anew.
+    /// Called when a person changed something or the provider failed: the next [`Self::open`] opens it again.
     fn reopen(&mut self) {}
 
-    /// Whether a job is given up that was begun too often and never ended.
+    /// Whether to give up a job that was begun too often and never ended.
     fn gives_up_unended(&self) -> bool {
         true
     }
 
-    /// Whether it is the job's fault if whoever is asked cannot be used: it could be, for others.
+    /// Whether to blame the job if the provider cannot be used, because other jobs could use it.
     fn blames_job(&self) -> bool {
         false
     }
@@ -105,16 +105,16 @@ pub(super) enum Readiness {
     Blocked(Blocked),
 }
 
-/// Why a loop cannot go on for a while, unless a person did something about it.
+/// Why a loop cannot go on for a while, unless a person changes something.
 pub(super) struct Blocked {
     pub(super) state: WorkerState,
     pub(super) wait: Duration,
-    /// News of work is a reason to look again, too.
+    /// New work ends the wait, too.
     pub(super) until_woken: bool,
 }
 
 impl Blocked {
-    /// Until a time is over.
+    /// For a time that only a person can cut short.
     pub(super) fn lasting(state: WorkerState, wait: Duration) -> Self {
         Self { state, wait, until_woken: false }
     }
@@ -133,7 +133,7 @@ pub(super) enum Step {
 /// Why a job was not done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JobError {
-    /// Whoever is asked does not answer now: the job is tried again.
+    /// The provider does not answer now: the job is tried again.
     #[error("{reason}")]
     Later {
         /// What is noted of it.
@@ -141,10 +141,10 @@ pub(super) enum JobError {
         /// The wait that was asked for.
         after: Option<Duration>,
     },
-    /// Whoever is asked cannot be used.
+    /// The provider cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// This job is never done: it is given up, and the others go on.
+    /// This job can never be done: it is given up, and the others go on.
     #[error("{0}")]
     Refused(String),
     /// Today's budget is spent.
@@ -166,10 +166,10 @@ impl From<ProviderError> for JobError {
     }
 }
 
-/// What a loop gives to its handler.
+/// What a handler works with: the service, the lease holder and the breaker.
 pub(super) struct Context {
     pub(super) service: Service,
-    /// Who holds the leases.
+    /// The holder of the leases.
     pub(super) owner: String,
     kind: JobKind,
     breaker: Breaker,
@@ -191,7 +191,7 @@ impl Context {
         self.queue().set(self.kind.as_str(), state);
     }
 
-    /// Notes that whoever is asked answered with something of use.
+    /// Notes a useful answer of the provider.
     pub(super) fn answered(&mut self) {
         self.breaker.succeed();
         self.queue().record(|record| record.fault = None);

@@ -108,7 +108,7 @@ fn step_max(embedder: &dyn Embedder, set: usize) -> usize {
     }
 }
 
-/// Said of a handler that is asked for work before it was opened, which the loop never does.
+/// The loop opens the provider before each look, so this is never seen.
 fn not_open() -> JobError {
     JobError::Unusable("the provider is not open".to_owned())
 }
