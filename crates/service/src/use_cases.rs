@@ -1,17 +1,19 @@
 //! Use cases over a real store in a temporary folder, with a clock of the test's own: what depends on the time
 //! that has passed.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, AtomicI64, Ordering},
+    time::Instant,
+};
 
 use super::*;
 use cerebro_core::domain::{EndReason, EventKind, Kind, Scope};
+use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
+use cerebro_models::provider::ProviderError;
+use cerebro_store::JobState;
 
 /// Milliseconds of each test's clock: a clock is a plain function, so each test has one of its own.
-static CLOCKS: [AtomicI64; 3] = [
-    const { AtomicI64::new(BEGIN_MS) },
-    const { AtomicI64::new(BEGIN_MS) },
-    const { AtomicI64::new(BEGIN_MS) },
-];
+static CLOCKS: [AtomicI64; 4] = [const { AtomicI64::new(BEGIN_MS) }; 4];
 /// When every clock begins: 2026-01-01T00:00:00Z.
 const BEGIN_MS: i64 = 1_767_225_600_000;
 
@@ -32,8 +34,13 @@ impl<const TEST: usize> TestClock<TEST> {
     }
 }
 
-/// Runs a test over a service of its own. The database needs deeper stacks than a test's thread has.
+/// Runs a test over a service without vectors.
 fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnOnce(Service)) {
+    with_vectors(settings, Embedding::none(), clock, test);
+}
+
+/// Runs a test over a service of its own. The database needs deeper stacks than a test's thread has.
+fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: impl AsyncFnOnce(Service)) {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -43,7 +50,7 @@ fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnOnce(Service
         .build()
         .unwrap();
     runtime.block_on(Box::pin(async {
-        let service = Service::open(&store, &index, settings, Embedding::none(), clock).await.unwrap();
+        let service = Service::open(&store, &index, settings, embedding, clock).await.unwrap();
         service.catch_up().await.unwrap();
         test(service.clone()).await;
         service.close().await.unwrap();
@@ -144,5 +151,95 @@ fn moments_rise_when_the_clock_goes_back() {
         let created = events.iter().filter(|event| event.kind == EventKind::MemoryCreated);
         let at: Vec<_> = created.map(|event| event.at).collect();
         assert!(at.len() == 2 && at[0] < at[1], "{events:?}");
+    });
+}
+
+/// A provider that answers unless it is down.
+struct Provider {
+    model: Model,
+    is_down: Arc<AtomicBool>,
+}
+
+impl Embedder for Provider {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn batch_max(&self) -> usize {
+        1
+    }
+
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    fn embed(&self, _purpose: Purpose, texts: Vec<String>) -> Answer<'_> {
+        let is_down = self.is_down.load(Ordering::SeqCst);
+        Box::pin(async move {
+            if is_down {
+                let (provider, reason) = ("test/model".to_owned(), "it is down".to_owned());
+                return Err(ProviderError::Later { provider, reason, after: None });
+            }
+            Ok(Embedded { vectors: vec![vec![1.0, 0.0]; texts.len()], tokens: 0 })
+        })
+    }
+}
+
+/// Waits until the worker's report is as wanted.
+async fn reported(service: &Service, wanted: impl Fn(&WorkerReport) -> bool) -> WorkerReport {
+    let begun = Instant::now();
+    loop {
+        let report = service.worker_report();
+        if wanted(&report) {
+            return report;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "{report:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn a_failed_job_is_tried_again_when_its_wait_is_over() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&is_down);
+    let open = move |_: Option<&str>| {
+        let model = Model { name: "test/model".to_owned(), dimension: 2, passage_words: 100 };
+        let provider: Arc<dyn Embedder> = Arc::new(Provider { model, is_down: Arc::clone(&seen) });
+        Ok(Some(provider))
+    };
+    let embedding = Embedding { open: Arc::new(open), ..Embedding::none() };
+    with_vectors(Settings::default(), embedding, TestClock::<3>::now, async |service| {
+        let first = save(&service, "While the provider is down").await;
+        reported(&service, |report| report.failures == 1).await;
+        is_down.store(false, Ordering::SeqCst);
+        TestClock::<3>::advance(Duration::from_secs(1));
+        save(&service, "After it came back").await;
+        reported(&service, |report| report.done == 1).await;
+        let waiting = service.jobs(JobState::Queued, 10).await.unwrap();
+        assert_eq!(waiting.len(), 1, "{waiting:?}");
+        assert_eq!((waiting[0].subject.memory(), waiting[0].attempts), (Some(&first.memory.id), 1));
+        let wait = waiting[0].due_at.duration_since(first.memory.created_at).as_secs_f64();
+        assert!((10.0..=15.0).contains(&wait), "{wait} seconds");
+
+        TestClock::<3>::advance(Duration::from_secs(16));
+        service.0.jobs.poke();
+        let report = reported(&service, |report| report.done == 2).await;
+        assert_eq!(report.failures, 1);
+        // From the save to the vector it took as long as the clock says.
+        let (_, longest) = report.lag.unwrap();
+        assert!((16.0..=17.0).contains(&longest.as_secs_f64()), "{longest:?}");
+        assert_eq!(service.job_counts().await.unwrap().0.depth(), 0);
+    });
+}
+
+#[test]
+fn a_pause_is_heard_before_the_answer() {
+    with_service(Settings::default(), Timestamp::now, async |service| {
+        for _ in 0..3 {
+            service.pause_worker(true).await.unwrap();
+            assert_eq!(service.worker_report().state, WorkerState::Paused);
+            service.pause_worker(false).await.unwrap();
+            assert_eq!(service.worker_report().state, WorkerState::Off);
+        }
     });
 }
