@@ -93,7 +93,7 @@ async fn open_store(
     let mut is_told = false;
     loop {
         let (settings, embedding) = (settings.clone(), embedding.clone());
-        match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding).await {
+        match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding, Timestamp::now).await {
             Err(error)
                 if error.is_held() && begun.elapsed() < HELD_MAX && !context.control().is_stopping() =>
             {

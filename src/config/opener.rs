@@ -8,7 +8,7 @@ use cerebro_core::pace::Budget;
 use cerebro_models::embed::{self, Provider, Settings, Shelf};
 use cerebro_models::llm;
 use cerebro_models::provider::ProviderError;
-use cerebro_service::{Claiming, Embedding};
+use cerebro_service::{Embedding, InferenceSettings};
 
 impl Config {
     /// How texts become vectors in a home. The file is read anew each time a provider is opened, so a changed
@@ -29,12 +29,12 @@ impl Config {
             batch: settings.batch,
             budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
             unload_after: settings.unload_after,
-            claiming: self.claiming(home),
+            inference: self.inference(home),
         }
     }
 
     /// Who says how memories stand to each other in a home; the file is read anew as above.
-    fn claiming(&self, home: &Home) -> Claiming {
+    fn inference(&self, home: &Home) -> InferenceSettings {
         let file = home.config_file();
         let read = move || {
             let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
@@ -46,7 +46,7 @@ impl Config {
         };
         let open = move || llm::open(&read()?);
         let settings = &self.relations;
-        Claiming {
+        InferenceSettings {
             wanted: Arc::new(wanted),
             open: Arc::new(open),
             budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },

@@ -37,7 +37,7 @@ pub(super) async fn reindex(call: &mut Call) -> Answer {
 
 pub(super) async fn status(call: &mut Call) -> Answer {
     let mut facts = facts(&call.service).await?;
-    match call.service.claimant() {
+    match call.service.inference_model() {
         Ok(Some(model)) => facts["relations"] = json!(model),
         Ok(None) => {}
         Err(fault) => facts["relations_fault"] = json!(fault),
@@ -131,7 +131,7 @@ pub(super) async fn jobs(call: &mut Call) -> Answer {
 
 fn row(job: &ListedJob) -> Value {
     json!({
-        "memory": job.memory.as_str(), "title": job.title, "state": job.state.as_str(), "attempts": job.attempts,
+        "memory": job.subject.to_string(), "title": job.title, "state": job.state.as_str(), "attempts": job.attempts,
         "due_at": job.due_at.to_string(), "error": job.error,
     })
 }

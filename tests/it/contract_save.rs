@@ -1,7 +1,5 @@
 //! `mem_save`: created, updated, duplicate, unchanged, and nothing dropped.
 
-use std::time::Duration;
-
 use crate::support::{Home, Reply, assert_keys, json};
 
 const MUST: [&str; 4] = ["id", "outcome", "revision", "project"];
@@ -206,25 +204,6 @@ fn other_content_under_the_same_title_is_never_dropped() {
     second.assert_in_both(&[&first, "Deploy notes"]);
     let found = agent.search("deploy notes rolled");
     assert!(found.contains(&first) && found.contains(&second.str("id").to_owned()), "{found:?}");
-}
-
-#[test]
-fn the_dedup_window_rolls_with_the_last_sight() {
-    let home = Home::with_config("dedup_window = \"4s\"\n");
-    let mut agent = home.agent();
-    let mut save = || {
-        agent.ok("mem_save", json!({"title": "Flaky test", "content": "The clock test fails on Sundays."}))
-    };
-    let first = save();
-    for n in 1..=2 {
-        std::thread::sleep(Duration::from_millis(2_500));
-        let again = save();
-        assert_eq!(again["outcome"], "duplicate", "repetition {n}, counted from the last: {again:?}");
-    }
-    std::thread::sleep(Duration::from_millis(4_500));
-    let later = save();
-    assert_eq!(later["outcome"], "created", "after the window: {later:?}");
-    assert!(later.ids("similar").contains(&first.str("id").to_owned()), "{later:?}");
 }
 
 #[test]

@@ -1,9 +1,5 @@
 //! Sessions: start, end, summary, and which session a call belongs to.
 
-use cerebro_core::domain::SessionId;
-use cerebro_service::{Embedding, Service, Settings};
-use jiff::{SignedDuration, Timestamp};
-
 use crate::support::{Agent, Home, Value, assert_keys, json};
 
 /// The session of a memory saved without naming one.
@@ -288,44 +284,4 @@ fn context_tells_of_ended_sessions_with_their_summaries() {
     assert!(context["text"].as_str().is_some_and(|text| text.contains("numbat")), "{context:?}");
     let without: Value = agent.ok("mem_context", json!({"project": "other"})).structured;
     assert!(!without.to_string().contains("numbat"), "of another project: {without}");
-}
-
-/// Half an hour is too long to wait for: the sessions come from an import, as old as they need be.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let (store, index) = (folder.path().join("store"), folder.path().join("index"));
-    let service = Service::open(&store, &index, Settings::default(), Embedding::none()).await.unwrap();
-    let ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
-    let line = |id: &str, seen: Timestamp| {
-        json!({
-            "kind": "session", "id": id, "project": "demo", "agent": "test", "directory": null,
-            "started_at": ago(90), "seen_at": seen, "ended_at": null, "end_reason": null, "summary": null,
-            "follows": null,
-        })
-        .to_string()
-    };
-    let header = json!({"kind": "header", "format": "cerebro", "version": 1}).to_string();
-    let lines = vec![header, line("gone", ago(31)), line("seen", ago(29)), line("there", ago(31))];
-    let imported = service.import(&lines, false).await.unwrap();
-    assert_eq!(imported.created, 3, "{:?}", imported.skipped);
-    service.connected(&SessionId::parse("there").unwrap());
-
-    let ended = async || {
-        let sessions = service.sessions(None, None, 10).await.unwrap();
-        let reason =
-            |session: cerebro_core::domain::Session| Some((session.id, session.end_reason?.as_str()));
-        sessions.into_iter().filter_map(reason).map(|(id, why)| format!("{id} {why}")).collect::<Vec<_>>()
-    };
-    // The connection may have gone later than the last call, and a daemon that just began cannot know.
-    service.end_disconnected(|_| ago(29)).await.unwrap();
-    assert_eq!(ended().await, [""; 0]);
-    service.end_disconnected(|_| ago(60)).await.unwrap();
-    assert_eq!(ended().await, ["gone disconnected"]);
-    service.disconnected(&SessionId::parse("there").unwrap());
-    service.end_disconnected(|_| ago(60)).await.unwrap();
-    let mut all = ended().await;
-    all.sort();
-    assert_eq!(all, ["gone disconnected", "there disconnected"]);
-    service.close().await.unwrap();
 }

@@ -22,7 +22,7 @@ impl Service {
 
     /// Adds to what was spent today with a model, `provider/name`.
     pub(super) async fn note_spent(&self, model: &str, spent: Spent) {
-        if let Err(error) = self.store().spend(&today(), model, spent).await {
+        if let Err(error) = self.store().spend(&self.today(), model, spent).await {
             tracing::warn!(%error, "what was spent could not be noted");
         }
     }
@@ -32,11 +32,11 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn spent_today(&self) -> Result<Spent, ServiceError> {
-        Ok(self.store().spent(&today()).await?)
+        Ok(self.store().spent(&self.today()).await?)
     }
-}
 
-/// The day whose budget counts, in UTC.
-fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+    /// The day whose budget counts, in UTC.
+    fn today(&self) -> String {
+        self.now().strftime("%Y-%m-%d").to_string()
+    }
 }

@@ -333,7 +333,7 @@ impl Service {
             return Ok(());
         }
         let service = self.clone();
-        let work = tokio::spawn(async move { service.catch_up().await });
+        let work = self.0.tasks.spawn("catching the index up", async move { service.catch_up().await });
         match tokio::time::timeout(CATCH_UP_WAIT, work).await {
             Ok(Ok(done)) => done,
             Ok(Err(error)) => Err(LexicalError::Damaged(format!("building it broke off: {error}")).into()),

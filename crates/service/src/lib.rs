@@ -15,6 +15,7 @@ mod fields;
 mod get;
 mod graph;
 mod indexing;
+mod jobs;
 mod note;
 mod peers;
 mod portable;
@@ -28,12 +29,14 @@ mod session;
 mod stats;
 mod story;
 mod studio;
+mod tasks;
 mod timeline;
 mod topic;
 mod traffic;
 mod update;
+#[cfg(test)]
+mod use_cases;
 mod vectors;
-mod worker;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -44,12 +47,13 @@ use std::{
 };
 
 pub use browse::{BrowseRequest, Browsed};
-pub use claims::{Claimed, Claiming};
+pub use claims::Claimed;
 pub use context::{Context, ContextRequest, Ways};
 pub use error::{Quotation, ServiceError};
 pub use fields::{agent as agent_name, directory, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub use jobs::{InferenceSettings, WorkerReport, WorkerState};
 pub use note::{NoteRequest, Noted};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
@@ -66,13 +70,21 @@ pub use topic::Suggestion;
 pub use traffic::Busy;
 pub use update::{DeleteOutcome, Patch, Updated};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
-pub use worker::{WorkerReport, WorkerState};
 
 use sha2::{Digest, Sha256};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use cerebro_core::domain::{Project, SessionId, limits};
+use cerebro_core::domain::{Project, SessionId, Timestamp, limits};
 use cerebro_search::lexical::Index;
 use cerebro_store::{Committed, ProjectCount, Remote, Store};
+
+use tasks::Tasks;
+
+/// How long closing waits for background tasks and for calls that were cancelled.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
+/// Tells the present moment: the machine's clock ([`Timestamp::now`]), or one of a test.
+pub type Clock = fn() -> Timestamp;
 
 /// What the user can set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,15 +124,17 @@ pub struct Caller {
     pub person: bool,
 }
 
-/// The use cases over an open store. A clone is another handle to the same.
+/// The use cases over an open store. A clone is another handle to the same; [`Service::close`] waits for all of
+/// them, which is what the token is for. It is dropped after the rest.
 #[derive(Clone)]
-pub struct Service(Arc<Inner>);
+pub struct Service(Arc<Inner>, TaskTrackerToken);
 
 struct Inner {
     store: Store,
+    tasks: Tasks,
     index: Arc<indexing::Follower>,
     vectors: Arc<vectors::Vectors>,
-    worker: Arc<worker::Worker>,
+    jobs: Arc<jobs::Jobs>,
     traffic: traffic::Traffic,
     settings: Settings,
     backups: backup::Desk,
@@ -146,7 +160,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Service {
     /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
-    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`.
+    /// wait for it, everything else goes on. So does the worker, with the models of `embedding`. `clock` tells
+    /// all moments that are kept or compared.
     ///
     /// # Errors
     /// When either cannot be opened; a damaged index is not an error but built anew.
@@ -155,15 +170,16 @@ impl Service {
         index_dir: &Path,
         settings: Settings,
         embedding: Embedding,
+        clock: Clock,
     ) -> Result<Self, ServiceError> {
         let index_dir =
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
         let (index, _) = Index::open(&index_dir)?;
         let index = Arc::new(indexing::Follower::new(index, &index_dir));
         let vectors = Arc::new(vectors::Vectors::new(embedding));
-        let worker = Arc::new(worker::Worker::new());
+        let jobs = Arc::new(jobs::Jobs::new());
         let claims = Arc::new(claims::ClaimBook::default());
-        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&worker));
+        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&jobs));
         let follow = move |committed: &Committed| {
             followers.0.follow(committed);
             // The commit is done, and whoever waits for its answer must get it.
@@ -178,16 +194,19 @@ impl Service {
             followers.3.wake();
         };
         let store = match settings.remote.clone() {
-            Some(remote) => Store::connect(remote, jiff::Timestamp::now, Box::new(follow)).await?,
-            None => Store::open(store_dir, jiff::Timestamp::now, Box::new(follow)).await?,
+            Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
+            None => Store::open(store_dir, clock, Box::new(follow)).await?,
         };
         // Before the index looks at the log: what is told from here on is heard.
         let hearing = store.begin_hearing().await?;
-        let service = Self(Arc::new(Inner {
+        let tasks = Tasks::default();
+        let token = tasks.token();
+        let inner = Inner {
             store,
+            tasks,
             index,
             vectors,
-            worker,
+            jobs,
             claims,
             traffic: traffic::Traffic::new(),
             settings,
@@ -198,44 +217,50 @@ impl Service {
             searches: tokio::sync::Semaphore::new(limits::SEARCHES_AT_ONCE_MAX),
             studio: tokio::sync::Mutex::new(None),
             projects: tokio::sync::OnceCell::new(),
-        }));
+        };
+        let service = Self(Arc::new(inner), token);
         let catching_up = service.clone();
-        tokio::spawn(async move {
+        service.0.tasks.spawn("catching the index up", async move {
             if let Err(error) = catching_up.catch_up().await {
                 tracing::warn!(%error, "the lexical index did not catch up; the next search tries again");
             }
         });
         service.listen(hearing);
-        service.start_worker();
-        service.start_claims();
+        service.start_jobs();
         Ok(service)
     }
 
-    /// Lets the write under way finish, closes index and store, and releases the store's lock.
+    /// Stops the background tasks, lets the write under way finish, closes index and store, and releases the
+    /// store's lock. What still runs after [`CLOSE_WAIT`] is named in the log, and the store left as it is.
     ///
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
-        self.0.worker.stop().await;
+        let tasks = self.0.tasks.clone();
+        tasks.stop();
         // Its connections hold the database open.
         self.close_studio(None).await;
         self.0.store.drain().await;
         self.0.index.close();
-        let mut inner = self.0;
-        // Calls that were cancelled may still hold a handle for the moment it takes them to unwind.
-        for _ in 0..200 {
-            match Arc::try_unwrap(inner) {
-                Ok(inner) => return Ok(inner.store.close().await?),
-                Err(shared) => inner = shared,
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        let Self(inner, token) = self;
+        drop(token);
+        // Calls that were cancelled still hold a handle for the moment it takes them to unwind.
+        let ended = tasks.ended(CLOSE_WAIT).await;
+        match (ended, Arc::try_unwrap(inner)) {
+            (_, Ok(inner)) => return Ok(inner.store.close().await?),
+            (Err(running), _) => tracing::warn!(running, "not all had ended when the store had to close"),
+            (Ok(()), Err(_)) => tracing::error!("a handle without a token kept the store from closing"),
         }
-        tracing::warn!("calls were still running when the store had to close");
         Ok(())
     }
 
     fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// The present moment, by the clock that was given at opening.
+    fn now(&self) -> Timestamp {
+        self.0.store.now()
     }
 
     fn settings(&self) -> &Settings {

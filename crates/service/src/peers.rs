@@ -22,8 +22,8 @@ impl Service {
             return;
         }
         lock(&self.0.others).clone_from(hearing.at_work());
-        let (service, stop) = (self.clone(), self.0.worker.stopping());
-        tokio::spawn(async move {
+        let (service, stop) = (self.clone(), self.0.tasks.stopping());
+        self.0.tasks.spawn("hearing other homes", async move {
             let mut looks: u32 = 0;
             let mut deaf = false;
             loop {

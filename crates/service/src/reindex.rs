@@ -37,7 +37,7 @@ impl Service {
             self.store().add_model(&StoredModel::new(&model.name, model.dimension, state)).await?;
         }
         self.store().retry_jobs().await?;
-        self.0.worker.fill();
+        self.0.jobs.fill();
         let replaces = active.filter(|one| !is_it(one)).map(|one| one.name.clone());
         Ok(Reindexing { model: model.name.clone(), replaces })
     }
@@ -47,7 +47,7 @@ impl Service {
     /// # Errors
     /// A failing store.
     pub async fn job_counts(&self) -> Result<(JobCounts, bool), ServiceError> {
-        Ok((self.store().job_counts().await?, self.0.worker.is_filling()))
+        Ok((self.store().job_counts().await?, self.0.jobs.is_filling()))
     }
 
     /// The jobs of one state.
@@ -64,7 +64,7 @@ impl Service {
     /// A failing store.
     pub async fn retry_jobs(&self) -> Result<usize, ServiceError> {
         let count = self.store().retry_jobs().await?;
-        self.0.worker.poke();
+        self.0.jobs.poke();
         Ok(count)
     }
 }

@@ -100,7 +100,8 @@ impl Service {
         let (endpoint, routes, visitor) = self.store().open_endpoint().await?;
         let stop = CancellationToken::new();
         let routes = routes.layer(middleware::from_fn_with_state(guard, cerebro_net::guard));
-        let server = tokio::spawn(cerebro_net::serve(listener, routes, stop.clone()));
+        let serving = cerebro_net::serve(listener, routes, stop.clone());
+        let server = self.0.tasks.spawn("the live endpoint", serving);
         let lease = Lease::next();
         *slot = Some(Studio { lease, address, stop, server, endpoint });
         tracing::info!(%address, "the live endpoint is open");

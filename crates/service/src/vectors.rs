@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Service, ServiceError, claims::Claiming, lock};
+use super::{Service, ServiceError, jobs::InferenceSettings, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Budget, Spent};
 use cerebro_core::relate::{self, Likeness};
@@ -60,7 +60,7 @@ pub struct Embedding {
     /// How long an unused model stays in memory; zero is for ever.
     pub unload_after: Duration,
     /// Who says how memories stand to each other.
-    pub claiming: Claiming,
+    pub inference: InferenceSettings,
 }
 
 impl Embedding {
@@ -71,7 +71,7 @@ impl Embedding {
             batch: 0,
             budget: Budget::default(),
             unload_after: Duration::ZERO,
-            claiming: Claiming::nobody(),
+            inference: InferenceSettings::nobody(),
         }
     }
 }
@@ -308,7 +308,7 @@ impl Service {
     /// Begins to read the vectors of a project, in the background: who asks for its context will search it.
     pub(super) fn warm(&self, project: &Project) {
         let (service, projects) = (self.clone(), [project.clone(), Project::none()]);
-        tokio::spawn(async move {
+        self.0.tasks.spawn("reading vectors ahead", async move {
             let warmed = async {
                 let Some(ready) = service.ready().await? else { return Ok(false) };
                 service.load(&ready, &projects).await
@@ -334,7 +334,7 @@ impl Service {
         // A question that nobody waits for any more is under way still: there is an end to them, too.
         let place = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
         let (service, ready, text) = (self.clone(), Arc::clone(ready), text.to_owned());
-        let work = tokio::spawn(async move {
+        let work = self.0.tasks.spawn("a question's vector", async move {
             let _place = place;
             service.embed_question(&ready, text).await
         });
@@ -401,7 +401,7 @@ impl Service {
             return Ok(true);
         }
         let (service, ready) = (self.clone(), Arc::clone(ready));
-        let work = tokio::spawn(async move {
+        let work = self.0.tasks.spawn("reading vectors", async move {
             for project in missing {
                 if !service.load_one(&ready, &project).await? {
                     return Ok(false);

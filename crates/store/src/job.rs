@@ -1,7 +1,10 @@
-//! The worker's queue: rows that a change of a memory left in its own transaction.
+//! The queue of jobs: work that a change left in its own transaction, one row for each subject and kind.
 //!
 //! None of this takes the writer. Leases are taken, renewed and ended by conditional updates, so several
-//! processes may work on one queue.
+//! processes may work on one queue. Each lease has a fencing token: whoever comes late with an older one
+//! changes nothing.
+
+use std::fmt;
 
 mod changes;
 
@@ -11,7 +14,7 @@ use surrealdb::types::{RecordId, SurrealValue};
 use super::{
     Store, StoreError, StoredModel,
     read::{Vars, one, take},
-    row::{JobRow, datetime, memory_id, memory_record, timestamp},
+    row::{JobRow, datetime, key, memory_id, memory_record, timestamp},
     statement,
 };
 use cerebro_core::domain::{MemoryId, Project, Timestamp};
@@ -19,44 +22,111 @@ use cerebro_core::domain::{MemoryId, Project, Timestamp};
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
 
-/// What a job asks for.
+/// What a job asks for. This is the list of kinds: the schema has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
-    /// The memory's vectors, and what relates it to others.
+    /// A memory's vectors, and what relates it to others.
     Embed,
-    /// What a language model says of how it stands to others.
-    Claim,
+    /// What a language model says of how a memory stands to others.
+    InferRelations,
 }
 
 impl JobKind {
-    /// The stored name, which is also the beginning of the job's id.
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Embed, Self::InferRelations];
+
+    /// The stored name, which is also the beginning of the job's id. Stored names never change.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Embed => "embed",
-            Self::Claim => "claim",
+            Self::InferRelations => "claim",
         }
     }
 
-    /// The row of this kind of a memory's jobs.
-    pub(super) fn record(self, memory: &MemoryId) -> RecordId {
-        RecordId::new("job", format!("{}-{memory}", self.as_str()))
+    /// The row of this kind of a subject's jobs.
+    pub(super) fn record(self, subject: &Subject) -> RecordId {
+        let kind = self.as_str();
+        match subject {
+            Subject::Memory(id) => RecordId::new("job", format!("{kind}-{id}")),
+            Subject::Other { table, key } => RecordId::new("job", format!("{kind}-{table}-{key}")),
+        }
     }
 }
+
+/// What a job is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A memory.
+    Memory(MemoryId),
+    /// A row of another table.
+    Other {
+        /// The table's name.
+        table: String,
+        /// The row's key.
+        key: String,
+    },
+}
+
+impl Subject {
+    /// The memory, if it is one.
+    pub fn memory(&self) -> Option<&MemoryId> {
+        match self {
+            Self::Memory(id) => Some(id),
+            Self::Other { .. } => None,
+        }
+    }
+
+    fn record(&self) -> RecordId {
+        match self {
+            Self::Memory(id) => memory_record(id),
+            Self::Other { table, key } => RecordId::new(table.as_str(), key.as_str()),
+        }
+    }
+
+    fn of(record: RecordId) -> Result<Self, StoreError> {
+        let table = record.table.as_str().to_owned();
+        if table == "memory" {
+            return Ok(Self::Memory(memory_id("job", record)?));
+        }
+        Ok(Self::Other { table, key: key("job", record)? })
+    }
+}
+
+impl From<MemoryId> for Subject {
+    fn from(id: MemoryId) -> Self {
+        Self::Memory(id)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(id) => write!(f, "{id}"),
+            Self::Other { table, key } => write!(f, "{table}:{key}"),
+        }
+    }
+}
+
+/// What a handler needs beside a job's subject: ids, places and counts, but no text of anybody.
+pub type Payload = serde_json::Map<String, serde_json::Value>;
 
 /// A leased job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// What it asks for.
     pub kind: JobKind,
-    /// The memory that must be looked at.
-    pub memory: MemoryId,
-    /// The revision for which it was queued.
+    /// What it is about.
+    pub subject: Subject,
+    /// The revision of its subject for which it was queued.
     pub revision: u32,
+    /// What its handler needs beside the subject.
+    pub payload: Option<Payload>,
     /// How often it was leased since it was queued, this time among it.
     pub attempts: u32,
     /// When its cause was written; `None` for work that is caught up on.
     pub queued_at: Option<Timestamp>,
-    claim: i64,
+    /// Counts the leases of its row: only the holder of the last one can end, fail or release it.
+    fencing_token: i64,
 }
 
 /// Where a job stands.
@@ -84,9 +154,9 @@ impl JobState {
 /// A job as a person sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedJob {
-    /// Its memory.
-    pub memory: MemoryId,
-    /// The memory's title.
+    /// What it is about.
+    pub subject: Subject,
+    /// The subject's title; empty where it has none.
     pub title: String,
     /// Where it stands.
     pub state: JobState,
@@ -119,13 +189,16 @@ impl JobCounts {
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 struct Row {
-    memory: RecordId,
+    #[surreal(rename = "memory")]
+    subject: RecordId,
     revision: i64,
-    state: String,
+    #[surreal(default)]
+    payload: Option<serde_json::Value>,
     attempts: i64,
     due_at: surrealdb::types::Datetime,
     queued_at: Option<surrealdb::types::Datetime>,
-    claim: Option<i64>,
+    #[surreal(rename = "claim")]
+    fencing_token: Option<i64>,
     error: Option<String>,
     #[surreal(default)]
     title: Option<String>,
@@ -135,7 +208,7 @@ struct Row {
 #[surreal(crate = "surrealdb::types")]
 struct Held {
     job: RecordId,
-    claim: i64,
+    fencing_token: i64,
 }
 
 #[derive(SurrealValue)]
@@ -147,6 +220,52 @@ struct PutVector {
     embedding: Vec<f64>,
 }
 
+impl JobRow {
+    /// A job that waits and is due at once.
+    pub(super) fn queued(kind: JobKind, subject: &Subject, revision: u32, due_at: Timestamp) -> Self {
+        Self {
+            id: kind.record(subject),
+            memory: subject.record(),
+            revision: i64::from(revision),
+            kind: kind.as_str().to_owned(),
+            state: JobState::Queued.as_str().to_owned(),
+            attempts: 0,
+            due_at: datetime(due_at),
+            queued_at: None,
+            payload: None,
+        }
+    }
+}
+
+impl Row {
+    fn leased(self, kind: JobKind) -> Result<Job, StoreError> {
+        let payload = match self.payload {
+            Some(serde_json::Value::Object(payload)) => Some(payload),
+            _ => None,
+        };
+        Ok(Job {
+            kind,
+            subject: Subject::of(self.subject)?,
+            revision: small(self.revision),
+            payload,
+            attempts: small(self.attempts),
+            queued_at: self.queued_at.map(timestamp),
+            fencing_token: self.fencing_token.unwrap_or_default(),
+        })
+    }
+
+    fn listed(self, state: JobState) -> Result<ListedJob, StoreError> {
+        Ok(ListedJob {
+            subject: Subject::of(self.subject)?,
+            title: self.title.unwrap_or_default(),
+            state,
+            attempts: small(self.attempts),
+            due_at: timestamp(self.due_at),
+            error: self.error,
+        })
+    }
+}
+
 fn small(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(0)
 }
@@ -154,7 +273,7 @@ fn small(count: i64) -> u32 {
 impl Store {
     /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that work
     /// that ends the process is given up one day too.
-    pub async fn claim_jobs(
+    pub async fn lease_jobs(
         &self,
         owner: &str,
         kind: JobKind,
@@ -169,25 +288,17 @@ impl Store {
             .at("now", self.now())
             .at("until", until)
             .with("kind", kind.as_str());
-        let mut results = self.retry_on_conflict(statement::JOB_CLAIM, vars).await?;
+        let mut results = self.retry_on_conflict(statement::JOB_LEASE, vars).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(Job {
-                    kind,
-                    memory: memory_id("job", row.memory)?,
-                    revision: small(row.revision),
-                    attempts: small(row.attempts),
-                    queued_at: row.queued_at.map(timestamp),
-                    claim: row.claim.unwrap_or_default(),
-                })
-            })
-            .collect()
+        rows.into_iter().map(|row| row.leased(kind)).collect()
     }
 
-    /// Puts the vectors of a memory, one for each of its passages in order, in place of its older ones and
+    /// Puts the vectors of a job's memory, one for each of its passages in order, in place of its older ones and
     /// ends the job; `told` is called with the memory's project, in the order in which vectors change. `false`,
     /// and nothing done, when the lease is not held any more: the memory changed or went, or another took over.
+    ///
+    /// # Errors
+    /// [`StoreError::Row`] for a job that is about something else than a memory, and those of the engine.
     pub async fn finish_job(
         &self,
         owner: &str,
@@ -197,10 +308,14 @@ impl Store {
         vectors: &[Vec<f32>],
         told: impl FnOnce(&Project),
     ) -> Result<bool, StoreError> {
+        let Some(memory) = job.subject.memory() else {
+            let reason = format!("only a memory has vectors, and this job is about {}", job.subject);
+            return Err(StoreError::Row { table: "job", reason });
+        };
         let puts: Vec<PutVector> = (0_u32..)
             .zip(vectors)
             .map(|(passage, vector)| {
-                let place = format!("{}-{passage:04}", job.memory);
+                let place = format!("{memory}-{passage:04}");
                 PutVector {
                     id: RecordId::new(model.table.as_str(), place.as_str()),
                     passage: i64::from(passage),
@@ -211,9 +326,9 @@ impl Store {
             .collect();
         let vars = Vars::new()
             .with("owner", owner)
-            .with("claim", job.claim)
-            .with("job", job.kind.record(&job.memory))
-            .with("memory", memory_record(&job.memory))
+            .with("fencing_token", job.fencing_token)
+            .with("job", job.kind.record(&job.subject))
+            .with("memory", memory_record(memory))
             .with("queued", i64::from(job.revision))
             .with("revision", i64::from(revision))
             .with("table", model.table.as_str())
@@ -228,12 +343,12 @@ impl Store {
         Ok(true)
     }
 
-    /// Ends a job for which there is nothing to do.
+    /// Ends a job that is done, or for which there is nothing to do.
     pub async fn end_job(&self, owner: &str, job: &Job) -> Result<(), StoreError> {
         let vars = Vars::new()
             .with("owner", owner)
-            .with("claim", job.claim)
-            .with("job", job.kind.record(&job.memory));
+            .with("fencing_token", job.fencing_token)
+            .with("job", job.kind.record(&job.subject));
         self.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
     }
 
@@ -276,8 +391,8 @@ impl Store {
         reason: Option<String>,
         forgive: bool,
     ) -> Result<(), StoreError> {
-        let jobs: Vec<Held> =
-            jobs.iter().map(|job| Held { job: job.kind.record(&job.memory), claim: job.claim }).collect();
+        let held = |job: &Job| Held { job: job.kind.record(&job.subject), fencing_token: job.fencing_token };
+        let jobs: Vec<Held> = jobs.iter().map(held).collect();
         let vars = Vars::new()
             .with("owner", owner)
             .with("jobs", jobs)
@@ -338,18 +453,7 @@ impl Store {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
         let mut results = self.engine()?.run(statement::JOB_LIST, vars.0).await?;
         let rows: Vec<Row> = take("job", &mut results, 0)?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(ListedJob {
-                    memory: memory_id("job", row.memory)?,
-                    title: row.title.unwrap_or_default(),
-                    state,
-                    attempts: small(row.attempts),
-                    due_at: timestamp(row.due_at),
-                    error: row.error,
-                })
-            })
-            .collect()
+        rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
     /// Revives what was given up; says how many.
@@ -360,18 +464,16 @@ impl Store {
         Ok(rows.len())
     }
 
-    /// Queues a memory's present revision for a language model. One that waits already is the same row.
-    pub async fn queue_claim(&self, memory: &MemoryId, revision: u32) -> Result<(), StoreError> {
-        let row = JobRow {
-            id: JobKind::Claim.record(memory),
-            memory: memory_record(memory),
-            revision: i64::from(revision),
-            kind: JobKind::Claim.as_str().to_owned(),
-            state: JobState::Queued.as_str().to_owned(),
-            attempts: 0,
-            due_at: datetime(self.now()),
-            queued_at: None,
-        };
+    /// Queues a job about a revision of a subject. One of this kind that waits already is the same row.
+    pub async fn queue_job(
+        &self,
+        kind: JobKind,
+        subject: &Subject,
+        revision: u32,
+        payload: Option<Payload>,
+    ) -> Result<(), StoreError> {
+        let mut row = JobRow::queued(kind, subject, revision, self.now());
+        row.payload = payload.map(serde_json::Value::Object);
         self.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
     }
 
@@ -404,16 +506,7 @@ impl Store {
         let have = self.vectors_of(model, &live.iter().map(|(id, _)| *id).collect::<Vec<_>>()).await?;
         let missing = live.into_iter().filter(|(id, revision)| have.get(id) != Some(revision));
         let jobs: Vec<JobRow> = missing
-            .map(|(id, revision)| JobRow {
-                id: JobKind::Embed.record(&id),
-                memory: memory_record(&id),
-                revision,
-                kind: JobKind::Embed.as_str().to_owned(),
-                state: JobState::Queued.as_str().to_owned(),
-                attempts: 0,
-                due_at: datetime(self.now()),
-                queued_at: None,
-            })
+            .map(|(id, revision)| JobRow::queued(JobKind::Embed, &id.into(), small(revision), self.now()))
             .collect();
         let count = jobs.len();
         if count > 0 {

@@ -47,7 +47,7 @@ pub use dump::RowCounts;
 pub use edge::Edge;
 pub use error::StoreError;
 pub use integrity::{Counted, Faulty, FaultyJobs, Span, Vectors};
-pub use job::{Job, JobCounts, JobKind, JobState, ListedJob};
+pub use job::{Job, JobCounts, JobKind, JobState, ListedJob, Payload, Subject};
 pub use memory::Near;
 pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{Hearing, News, Places};

@@ -18,6 +18,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "functions", text: include_str!("../../../schema/0003_functions.surql") },
     Migration { version: 4, name: "entity", text: include_str!("../../../schema/0004_entity.surql") },
     Migration { version: 5, name: "store_id", text: include_str!("../../../schema/0005_store_id.surql") },
+    Migration {
+        version: 6,
+        name: "job_subject",
+        text: include_str!("../../../schema/0006_job_subject.surql"),
+    },
 ];
 
 #[derive(SurrealValue)]
@@ -86,4 +91,40 @@ async fn apply(engine: &Engine, migration: &Migration) -> Result<(), StoreError>
     vars.insert("name", migration.name);
     vars.insert("checksum", checksum(migration.text));
     Ok(engine.script("migration", &text, vars).await.map(drop)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{JobKind, Store, Subject, tests::run};
+    use cerebro_core::domain::{MemoryId, Timestamp};
+
+    #[test]
+    fn jobs_of_a_store_whose_jobs_were_about_memories_only_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let memory = MemoryId::random();
+        run(async {
+            let engine = Engine::open(dir.path()).await.unwrap();
+            engine.run(statement::MIGRATION_TABLE, Variables::new()).await.unwrap();
+            for migration in MIGRATIONS.iter().take_while(|migration| migration.version < 6) {
+                apply(&engine, migration).await.unwrap();
+            }
+            let old = format!(
+                "CREATE job:`embed-{memory}` CONTENT {{ memory: memory:`{memory}`, revision: 2, kind: 'embed', \
+                 state: 'queued', attempts: 1, due_at: time::now(), claim: 4 }}"
+            );
+            engine.script("test", &old, Variables::new()).await.unwrap();
+            engine.close().await.unwrap();
+
+            let store = Store::open(dir.path(), Timestamp::now, Box::new(|_| {})).await.unwrap();
+            let until = Timestamp::now() + std::time::Duration::from_secs(60);
+            let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, until).await.unwrap();
+            assert_eq!(jobs.len(), 1);
+            assert_eq!(jobs[0].subject, Subject::Memory(memory));
+            assert_eq!((jobs[0].revision, jobs[0].attempts, &jobs[0].payload), (2, 2, &None));
+            store.end_job("a/1", &jobs[0]).await.unwrap();
+            assert_eq!(store.job_counts().await.unwrap().depth(), 0, "its fencing token goes on");
+            store.close().await.unwrap();
+        });
+    }
 }

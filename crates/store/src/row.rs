@@ -113,6 +113,7 @@ pub(super) struct JobRow {
     pub attempts: i64,
     pub due_at: Datetime,
     pub queued_at: Option<Datetime>,
+    pub payload: Option<serde_json::Value>,
 }
 
 /// Parses every row or says which table has a malformed one.

@@ -410,12 +410,12 @@ mod tests {
     async fn work(store: &Store, model: &StoredModel, held: &Held) {
         loop {
             let until = Timestamp::now() + Duration::from_secs(60);
-            let jobs = store.claim_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
+            let jobs = store.lease_jobs("w/1", JobKind::Embed, 50, until).await.unwrap();
             if jobs.is_empty() {
                 return;
             }
             for job in jobs {
-                let vectors = [held[&job.memory].1.clone()];
+                let vectors = [held[job.subject.memory().unwrap()].1.clone()];
                 assert!(store.finish_job("w/1", &job, model, job.revision, &vectors, |_| ()).await.unwrap());
             }
         }

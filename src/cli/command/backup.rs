@@ -15,6 +15,7 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
+use cerebro_core::domain::Timestamp;
 use cerebro_core::operation::Operation;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
@@ -257,7 +258,8 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     let moving = bar.clone();
     let progress = move |bytes| moving.set_position(bytes);
     let (store, index) = (home.store_dir(), home.index_dir());
-    let restored = backup::restore(&file, home.root(), &store, &index, args.replace, progress).await;
+    let restored =
+        backup::restore(&file, home.root(), &store, &index, args.replace, Timestamp::now, progress).await;
     owned.keep_until_exit();
     bar.finish_and_clear();
     let restored = restored?;

@@ -21,8 +21,8 @@ use crate::{
     daemon::{self, Options, RunError, lock},
     platform,
 };
-use cerebro_core::redact;
 use cerebro_core::operation::Operation;
+use cerebro_core::redact;
 use cerebro_core::text;
 
 /// How long a daemon may take to finish its calls and close its store.

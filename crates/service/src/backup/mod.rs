@@ -30,7 +30,7 @@ pub use shelf::{Kept, unfinished};
 use file::Place;
 use shelf::Owner;
 
-use super::{Service, ServiceError, lock};
+use super::{Clock, Service, ServiceError, lock};
 use cerebro_core::domain::Timestamp;
 use cerebro_durable as durable;
 use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
@@ -325,13 +325,14 @@ pub async fn restore(
     store_dir: &Path,
     index_dir: &Path,
     replace: bool,
+    clock: Clock,
     progress: impl Fn(u64) + Send + 'static,
 ) -> Result<Restored, BackupError> {
-    let kept = match check_empty(store_dir).await {
+    let kept = match check_empty(store_dir, clock).await {
         Ok(()) => None,
         Err(error @ BackupError::Store(StoreError::Engine(EngineError::Locked(_)))) => return Err(error),
         // One that does not open is a reason to restore, and kept too.
-        Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(Timestamp::now())))),
+        Err(_) if replace => Some(home.join(format!("{REPLACED}{}", shelf::moment(clock())))),
         Err(error) => return Err(error),
     };
     let (making, scratch) = (home.join(MAKING), home.join(SCRATCH));
@@ -415,11 +416,11 @@ const REMEMBERED: [&str; 5] = ["session", "memory", "revision", "prompt", "event
 
 /// A home counts as empty when its database, if there is one, holds nothing that anybody remembered: a
 /// daemon that was started in it has made one.
-async fn check_empty(store_dir: &Path) -> Result<(), BackupError> {
+async fn check_empty(store_dir: &Path, clock: Clock) -> Result<(), BackupError> {
     if !fs::read_dir(store_dir).is_ok_and(|mut entries| entries.next().is_some()) {
         return Ok(());
     }
-    let store = Store::open(store_dir, Timestamp::now, Box::new(|_| {})).await?;
+    let store = Store::open(store_dir, clock, Box::new(|_| {})).await?;
     let counted = store.row_counts().await;
     store.close().await?;
     let remembered = |table: &str| REMEMBERED.contains(&table);

@@ -1,9 +1,9 @@
 //! The jobs that a commit owes the worker, and those that it makes void.
 
-use super::{JobKind, JobState};
+use super::JobKind;
 use crate::{
     changes::{CommitScript, Part},
-    row::{JobRow, datetime, memory_record},
+    row::{JobRow, datetime},
     statement,
 };
 use cerebro_core::domain::MemoryId;
@@ -19,19 +19,13 @@ pub(crate) struct JobChanges {
 
 impl Part for JobChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        let at = datetime(commit.at);
+        let at = commit.at;
         commit.add(statement::COMMIT_JOBS, "jobs", &self.due, |(memory, revision)| JobRow {
-            id: JobKind::Embed.record(memory),
-            memory: memory_record(memory),
-            revision: i64::from(*revision),
-            kind: JobKind::Embed.as_str().to_owned(),
-            state: JobState::Queued.as_str().to_owned(),
-            attempts: 0,
-            due_at: at,
-            queued_at: Some(at),
+            queued_at: Some(datetime(at)),
+            ..JobRow::queued(JobKind::Embed, &(*memory).into(), *revision, at)
         });
         commit.add(statement::COMMIT_VOID_JOBS, "void_jobs", &self.void, |memory| {
-            [JobKind::Embed, JobKind::Claim].map(|kind| kind.record(memory)).to_vec()
+            JobKind::ALL.map(|kind| kind.record(&(*memory).into())).to_vec()
         });
     }
 }

@@ -36,15 +36,19 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
         let model = model(&store).await;
         let saved = memory(None);
         save(&store, &saved).await;
-        let jobs = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
-        assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].memory), (1, 1, &saved.id));
+        let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        assert_eq!((jobs.len(), jobs[0].attempts, &jobs[0].subject), (1, 1, &Subject::Memory(saved.id)));
         assert!(jobs[0].queued_at.is_some());
         assert!(
-            store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
             "it is leased"
         );
         let counts = store.job_counts().await.unwrap();
-        assert_eq!(store.jobs_ahead(JobKind::Claim).await.unwrap(), (false, None), "of another kind");
+        assert_eq!(
+            store.jobs_ahead(JobKind::InferRelations).await.unwrap(),
+            (false, None),
+            "of another kind"
+        );
         assert_eq!(store.jobs_ahead(JobKind::Embed).await.unwrap(), (true, None));
         assert_eq!((counts.queued, counts.leased, counts.dead), (0, 1, 0));
 
@@ -77,19 +81,19 @@ fn a_change_makes_the_job_under_way_void() {
         let model = model(&store).await;
         let mut saved = memory(None);
         save(&store, &saved).await;
-        let old = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let old = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         saved.version = 1;
         saved.revision = 2;
         save(&store, &saved).await;
         let one = [vec![1.0, 0.0, 0.0]];
         assert!(!store.finish_job("a/1", &old[0], &model, 1, &one, |_| ()).await.unwrap());
-        let new = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let new = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!((new[0].revision, new[0].attempts), (2, 1));
         assert!(store.finish_job("a/1", &new[0], &model, 2, &one, |_| ()).await.unwrap());
         // Fewer passages than before leave none of the old ones.
         saved.version = 2;
         save(&store, &saved).await;
-        let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let again = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert!(
             store
                 .finish_job("a/1", &again[0], &model, 2, &[vec![1.0; 3], vec![1.0; 3]], |_| ())
@@ -98,7 +102,7 @@ fn a_change_makes_the_job_under_way_void() {
         );
         saved.version = 3;
         save(&store, &saved).await;
-        let again = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let again = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert!(store.finish_job("a/1", &again[0], &model, 2, &one, |_| ()).await.unwrap());
         assert_eq!(places(&store, &model, &saved.project).await, [(saved.id, 0)]);
         store.close().await.unwrap();
@@ -112,14 +116,14 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         let store = open(dir.path()).await;
         let saved = memory(None);
         save(&store, &saved).await;
-        let first = store.claim_jobs("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
-        let second = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let first = store.lease_jobs("a/1", JobKind::Embed, 5, Timestamp::now()).await.unwrap();
+        let second = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(second[0].attempts, 2, "the lapsed lease is another's");
         store.fail_job("a/1", &first[0], None, "late").await.unwrap();
         assert_eq!(store.job_counts().await.unwrap().leased, 1, "a late word changes nothing");
         store.fail_job("b/1", &second[0], Some(later(60)), "again\nlater").await.unwrap();
         assert!(
-            store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
+            store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty(),
             "it is not due"
         );
         let waiting = store.jobs(JobState::Queued, 9).await.unwrap();
@@ -129,18 +133,18 @@ fn leases_lapse_and_failures_end_in_a_dead_letter_that_can_be_revived() {
         assert!(!leased && next.is_some());
 
         save(&store, &Memory { version: 1, ..saved.clone() }).await;
-        let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let third = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "a change begins anew");
         store.release_jobs("b/1", &third).await.unwrap();
-        let third = store.claim_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
+        let third = store.lease_jobs("b/1", JobKind::Embed, 5, later(60)).await.unwrap();
         assert_eq!(third[0].attempts, 1, "given back is not tried");
         store.fail_job("b/1", &third[0], None, "never").await.unwrap();
         assert_eq!(store.job_counts().await.unwrap().dead, 1);
         assert_eq!(store.retry_jobs().await.unwrap(), 1);
-        assert_eq!(store.claim_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
+        assert_eq!(store.lease_jobs("local/2", JobKind::Embed, 5, later(60)).await.unwrap().len(), 1);
         store.orphaned_jobs().await.unwrap();
         assert_eq!(
-            store.claim_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
+            store.lease_jobs("local/3", JobKind::Embed, 5, later(60)).await.unwrap().len(),
             1,
             "its process ended"
         );
@@ -162,11 +166,11 @@ fn many_workers_never_get_the_same_job() {
                 let owner = format!("w/{n}");
                 let mut got = Vec::new();
                 loop {
-                    let jobs = store.claim_jobs(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
+                    let jobs = store.lease_jobs(&owner, JobKind::Embed, 3, later(60)).await.unwrap();
                     if jobs.is_empty() {
                         return got;
                     }
-                    got.extend(jobs.into_iter().map(|job| job.memory));
+                    got.extend(jobs.into_iter().filter_map(|job| job.subject.memory().copied()));
                 }
             })
         });
@@ -191,7 +195,7 @@ fn vectors_go_and_move_with_their_memories() {
         for saved in [&stays, &goes] {
             save(&store, saved).await;
         }
-        for job in store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
+        for job in store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap() {
             store.finish_job("a/1", &job, &model, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
         }
         assert_eq!(places(&store, &model, &stays.project).await.len(), 2);
@@ -221,7 +225,7 @@ fn missing_vectors_are_queued_and_models_are_switched_and_dropped() {
         let (last, count) = store.queue_missing(&old, None, 10).await.unwrap();
         assert_eq!((last.as_ref(), count), (Some(&saved.id), 1));
         assert_eq!(store.queue_missing(&old, last.as_ref(), 10).await.unwrap(), (None, 0));
-        let job = store.claim_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
+        let job = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().remove(0);
         assert_eq!(job.queued_at, None);
         store.finish_job("a/1", &job, &old, 1, &[vec![1.0; 3]], |_| ()).await.unwrap();
         assert_eq!(store.queue_missing(&old, None, 10).await.unwrap().1, 0, "it has its vectors");
@@ -255,6 +259,39 @@ fn what_was_spent_and_whether_it_is_paused_is_remembered() {
         assert!(!store.worker_is_paused().await.unwrap());
         store.pause_worker(true).await.unwrap();
         assert!(store.worker_is_paused().await.unwrap());
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_job_may_be_about_anything_and_bring_what_its_handler_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let subject = Subject::Other { table: "session".to_owned(), key: "a 'quoted' key".to_owned() };
+        let payload: Payload =
+            [("from".to_owned(), serde_json::json!({"line": 7, "parts": [1, 2]}))].into_iter().collect();
+        let kind = JobKind::InferRelations;
+        store.queue_job(kind, &subject, 3, Some(payload.clone())).await.unwrap();
+        let listed = store.jobs(JobState::Queued, 9).await.unwrap();
+        assert_eq!((listed.len(), &listed[0].subject, listed[0].title.as_str()), (1, &subject, ""));
+        assert!(store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap().is_empty());
+        let leased = store.lease_jobs("a/1", kind, 5, later(60)).await.unwrap();
+        assert_eq!((leased[0].revision, &leased[0].subject), (3, &subject));
+        assert_eq!(leased[0].payload, Some(payload));
+        // It is no memory's, so nobody takes it for the job of one that is gone.
+        assert_eq!(store.faulty_jobs(later(0)).await.unwrap().orphans.len(), 0);
+        assert_eq!(store.owed().await.unwrap(), []);
+        let model = model(&store).await;
+        let refused = store.finish_job("a/1", &leased[0], &model, 3, &[], |_| ()).await;
+        assert!(matches!(refused, Err(StoreError::Row { table: "job", .. })), "{refused:?}");
+        // Queued again it is the same row, and what was leased is void.
+        store.queue_job(kind, &subject, 4, None).await.unwrap();
+        store.end_job("a/1", &leased[0]).await.unwrap();
+        let again = store.lease_jobs("a/1", kind, 5, later(60)).await.unwrap();
+        assert_eq!((again.len(), again[0].revision, &again[0].payload), (1, 4, &None));
+        store.end_job("a/1", &again[0]).await.unwrap();
+        assert_eq!(store.job_counts().await.unwrap(), JobCounts::default());
         store.close().await.unwrap();
     });
 }

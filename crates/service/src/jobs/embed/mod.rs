@@ -1,0 +1,331 @@
+//! Gives each memory its vectors, and what relates it to others, after it was saved.
+//!
+//! Memories are embedded in small steps on a thread of low priority; callers come first. A provider that
+//! counts requests is asked for many memories at once. The vectors of a memory go into the transaction that
+//! ends its job.
+
+mod batch;
+mod thread;
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use batch::{Batch, Work};
+use thread::Thread;
+
+use super::{
+    WorkerState,
+    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, LOOK, Leased, Readiness, SPENT, Step},
+};
+use crate::{ServiceError, lock};
+use cerebro_core::domain::{Memory, MemoryId, Project};
+use cerebro_core::pace::{self, Spent};
+use cerebro_core::passage::passages;
+use cerebro_models::embed::Embedder;
+use cerebro_models::provider::ProviderError;
+use cerebro_store::{Job, JobKind, ModelState, StoredModel};
+
+/// Most jobs that are taken at once, unless a step has more texts.
+const AT_ONCE: usize = 8;
+/// Most jobs that are taken at once in any case: their memories are held meanwhile.
+const AT_ONCE_MAX: usize = 64;
+/// Most texts of one step on this machine: the loop looks for callers before each.
+const STEP: usize = 1;
+/// How long the model stays in memory without work, at most.
+const REST_AFTER: Duration = Duration::from_secs(60);
+/// How many memories of a page are looked through for missing vectors.
+const FILL_PAGE: usize = 500;
+
+/// How far all memories are looked through for missing vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    Begin,
+    After(MemoryId),
+    Done,
+}
+
+/// The search for memories that lack vectors, and how far it came.
+pub(super) struct Backfill(Mutex<Fill>);
+
+impl Backfill {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Fill::Done))
+    }
+
+    /// Begins at the first memory.
+    pub(super) fn begin(&self) {
+        *lock(&self.0) = Fill::Begin;
+    }
+
+    /// Whether there are memories that were not looked at yet.
+    pub(super) fn is_under_way(&self) -> bool {
+        *lock(&self.0) != Fill::Done
+    }
+}
+
+/// The provider of the settings, and where its vectors go.
+struct Provider {
+    embedder: Arc<dyn Embedder>,
+    target: StoredModel,
+}
+
+/// The handler of [`JobKind::Embed`].
+pub(super) struct Embed {
+    thread: Thread,
+    provider: Option<Provider>,
+    /// The provider has given vectors, so that a failure is the text's rather than the model's.
+    proven: bool,
+    /// When it was asked last.
+    asked: Option<Instant>,
+}
+
+/// A memory whose vectors are being made.
+pub(super) struct Task {
+    memory: Memory,
+    work: Work,
+}
+
+type Tasks = VecDeque<Leased<Task>>;
+
+fn works(tasks: &Tasks) -> impl Iterator<Item = &Work> {
+    tasks.iter().map(|leased| &leased.task.work)
+}
+
+fn works_mut(tasks: &mut Tasks) -> impl Iterator<Item = &mut Work> {
+    tasks.iter_mut().map(|leased| &mut leased.task.work)
+}
+
+/// Most texts of one step: on this machine it is short, so that nobody waits for it; of a provider that counts
+/// requests it is as long as it may be.
+fn step_max(embedder: &dyn Embedder, set: usize) -> usize {
+    match set {
+        _ if embedder.is_metered() => embedder.batch_max(),
+        0 => STEP,
+        set => set.min(embedder.batch_max()),
+    }
+}
+
+/// The loop opens the provider before each look, so this is never seen.
+fn not_open() -> JobError {
+    JobError::Unusable("the provider is not open".to_owned())
+}
+
+impl JobHandler for Embed {
+    const KIND: JobKind = JobKind::Embed;
+    const GIVES_WAY: bool = true;
+    type Task = Task;
+
+    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        if self.provider.is_some() {
+            return Ok(Ok(()));
+        }
+        let service = &cx.service;
+        let blocked = |state| Ok(Err(Blocked::lasting(state, LOOK)));
+        let embedder = match (service.0.vectors.embedding.open)(None) {
+            Ok(Some(embedder)) => embedder,
+            Ok(None) => return blocked(WorkerState::Off),
+            Err(error) => return blocked(WorkerState::Unusable(error.to_string())),
+        };
+        let model = embedder.model().clone();
+        cx.queue().record(|record| record.model = Some(model.name.clone()));
+        let stored = service.store().models().await?;
+        let is_it = |one: &&StoredModel| one.name == model.name && one.dimension == model.dimension;
+        let active = stored.iter().find(|one| one.state == ModelState::Active);
+        let target = match (stored.iter().find(is_it), active) {
+            (Some(found), _) => found.clone(),
+            (None, Some(active)) => {
+                let named = |name: &str, dimension: usize| format!("{name} ({dimension} numbers)");
+                return blocked(WorkerState::Disagrees {
+                    stored: named(&active.name, active.dimension),
+                    configured: named(&model.name, model.dimension),
+                });
+            }
+            (None, None) => {
+                let first = StoredModel::new(&model.name, model.dimension, ModelState::Active);
+                service.store().add_model(&first).await?;
+                service.0.jobs.backfill.begin();
+                first
+            }
+        };
+        if target.state == ModelState::Building && !service.0.jobs.backfill.is_under_way() {
+            // What an earlier process began.
+            service.0.jobs.backfill.begin();
+        }
+        service.look().await?;
+        self.provider = Some(Provider { embedder, target });
+        self.proven = false;
+        Ok(Ok(()))
+    }
+
+    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
+        let Some(Provider { embedder, target }) = &self.provider else { return Ok(Readiness::Again) };
+        if fill(cx, target).await? {
+            return Ok(Readiness::Again);
+        }
+        let settings = &cx.service.0.vectors.embedding;
+        if embedder.is_metered() && !cx.service.fits_budget(settings.budget, 0).await {
+            let state = WorkerState::Waiting(SPENT.to_owned());
+            return Ok(Readiness::Blocked(Blocked::lasting(state, HELD_OFF)));
+        }
+        let texts = step_max(embedder.as_ref(), settings.batch);
+        Ok(Readiness::Ready { at_once: texts.clamp(AT_ONCE, AT_ONCE_MAX) })
+    }
+
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
+        let words = self.provider.as_ref().map(|provider| provider.embedder.model().passage_words);
+        let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
+        let memories = cx.service.store().memories_by_id(&ids).await?;
+        let task = |job: &Job| {
+            let of_job = |memory: &&Memory| Some(&memory.id) == job.subject.memory();
+            let memory = memories.iter().find(of_job).filter(|memory| memory.is_live())?.clone();
+            Some(Task { work: Work::new(passages(&memory, words?)), memory })
+        };
+        Ok(jobs.iter().map(task).collect())
+    }
+
+    async fn step(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<Step, JobError> {
+        let Some(first) = tasks.front() else { return Ok(Step::Void) };
+        if !first.task.work.is_done() {
+            self.embed(tasks, cx).await?;
+            return Ok(Step::More);
+        }
+        let target = &self.provider.as_ref().ok_or_else(not_open)?.target;
+        Ok(if finish(cx, target, first).await? { Step::Done } else { Step::Void })
+    }
+
+    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
+        let Some(Provider { target, .. }) = &self.provider else { return Ok(false) };
+        if target.state != ModelState::Building {
+            return Ok(false);
+        }
+        switch(cx, target).await?;
+        self.provider = None;
+        Ok(true)
+    }
+
+    /// Lets models that were not used for some time give their memory back.
+    fn rest(&mut self, cx: &Context) {
+        cx.service.0.vectors.rest();
+        if self.asked.is_some_and(|asked| asked.elapsed() >= REST_AFTER)
+            && let Some(provider) = &self.provider
+        {
+            provider.embedder.rest();
+            self.asked = None;
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.provider = None;
+    }
+
+    /// Only a model of this process can end the process, again and again; elsewhere a job that did not end was
+    /// in the company of others when the process was ended.
+    fn gives_up_unended(&self) -> bool {
+        self.provider.as_ref().is_some_and(|provider| !provider.embedder.is_metered())
+    }
+
+    fn blames_job(&self) -> bool {
+        self.proven
+    }
+}
+
+impl Embed {
+    pub(super) fn new() -> Self {
+        Self { thread: Thread::start(), provider: None, proven: false, asked: None }
+    }
+
+    /// Embeds some of the texts that the tasks still lack, from the front. A batch that cannot be done as it is,
+    /// is split, until the memory that spoils it stands alone.
+    async fn embed(&mut self, tasks: &mut Tasks, cx: &mut Context) -> Result<(), JobError> {
+        let Provider { embedder, target } = self.provider.as_ref().ok_or_else(not_open)?;
+        let settings = &cx.service.0.vectors.embedding;
+        let batch = Batch::of(works(tasks), step_max(embedder.as_ref(), settings.batch));
+        let texts = batch.texts(works(tasks));
+        let wanted = texts.len();
+        if embedder.is_metered() {
+            let tokens = texts.iter().map(|text| pace::tokens_of(text)).sum();
+            if !cx.service.fits_budget(settings.budget, tokens).await {
+                return if batch.split(works_mut(tasks)) { Ok(()) } else { Err(JobError::Spent) };
+            }
+        }
+        self.asked = Some(Instant::now());
+        let answer = self.thread.embed(Arc::clone(embedder), texts).await;
+        if embedder.is_metered() {
+            let tokens = answer.as_ref().map_or(0, |embedded| embedded.tokens);
+            cx.service.note_spent(&target.name, Spent { tokens, requests: 1 }).await;
+        }
+        let embedded = match answer {
+            Ok(embedded) => embedded,
+            Err(ProviderError::Later { reason, after, .. }) => {
+                tracing::debug!(reason, "the provider does not answer now");
+                return Err(JobError::Later { reason: "the provider did not answer".to_owned(), after });
+            }
+            Err(ProviderError::Refused { .. }) if batch.split(works_mut(tasks)) => return Ok(()),
+            // A model of this machine fails on a text, too.
+            Err(ProviderError::Unusable(_)) if !embedder.is_metered() && batch.split(works_mut(tasks)) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let fits = embedded.vectors.len() == wanted
+            && embedded.vectors.iter().all(|vector| vector.len() == target.dimension);
+        if !fits {
+            let words =
+                format!("the provider gave {} vectors of another form than asked", embedded.vectors.len());
+            return Err(JobError::Unusable(words));
+        }
+        cx.answered();
+        self.proven = true;
+        batch.give(works_mut(tasks), embedded.vectors);
+        Ok(())
+    }
+}
+
+/// Looks through a page of memories for missing vectors, if that was asked for. Says whether it was.
+async fn fill(cx: &Context, target: &StoredModel) -> Result<bool, ServiceError> {
+    let backfill = &cx.service.0.jobs.backfill;
+    let at = *lock(&backfill.0);
+    let after = match at {
+        Fill::Done => return Ok(false),
+        Fill::Begin => None,
+        Fill::After(id) => Some(id),
+    };
+    cx.set(WorkerState::Working);
+    cx.give_way().await;
+    let (last, queued) = cx.service.store().queue_missing(target, after.as_ref(), FILL_PAGE).await?;
+    tracing::debug!(queued, "looked through a page of memories for missing vectors");
+    *lock(&backfill.0) = last.map_or(Fill::Done, Fill::After);
+    Ok(true)
+}
+
+/// Relates a memory, puts its vectors and ends its job. `false` when that was not held any more.
+async fn finish(
+    cx: &Context,
+    target: &StoredModel,
+    Leased { job, task: Task { memory, work } }: &Leased<Task>,
+) -> Result<bool, ServiceError> {
+    let (service, vectors) = (&cx.service, work.vectors());
+    service.relate(memory, target, vectors).await?;
+    service.want_claims(memory).await?;
+    let put = |project: &Project| service.0.vectors.put(target, project, &memory.id, vectors);
+    let done = service.store().finish_job(&cx.owner, job, target, memory.revision, vectors, put).await?;
+    if !done {
+        tracing::debug!(memory = %memory.id, "a memory changed while it was embedded; its new job is queued");
+    }
+    Ok(done)
+}
+
+/// Lets searches ask the model whose vectors are complete now, and takes the others away.
+async fn switch(cx: &Context, target: &StoredModel) -> Result<(), ServiceError> {
+    let service = &cx.service;
+    service.store().activate_model(target).await?;
+    service.look().await?;
+    for old in service.store().models().await?.iter().filter(|model| model.name != target.name) {
+        service.store().drop_model(old).await?;
+    }
+    tracing::info!(model = target.name, "searches ask the new model from now on");
+    Ok(())
+}

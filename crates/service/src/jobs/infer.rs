@@ -1,0 +1,205 @@
+//! Asks a language model how memories stand to each other. What it claims is shown with hits
+//! ([`crate::claims`]).
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{
+    WorkerState,
+    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
+};
+use crate::{Service, ServiceError};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::pace::{Budget, Spent};
+use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit};
+use cerebro_models::llm::{Ask, Llm};
+use cerebro_models::provider::ProviderError;
+use cerebro_store::{Job, JobKind, Provenance};
+
+/// How often a model may mend an answer that does not fit.
+const REPAIRS_MAX: u64 = 1;
+/// What a question is taken to cost before it is known.
+const TOKENS_GUESSED: u64 = 4_000;
+
+/// Opens the language model of the settings; cheap.
+pub type LlmOpener = Arc<dyn Fn() -> Result<Option<Llm>, ProviderError> + Send + Sync>;
+
+/// Who says how memories stand to each other.
+#[derive(Clone)]
+pub struct InferenceSettings {
+    /// Whether there is a model to ask: cheaper than to open it.
+    pub wanted: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Opens the model, if there is one.
+    pub open: LlmOpener,
+    /// What may be spent in a day if it is paid for.
+    pub budget: Budget,
+}
+
+impl InferenceSettings {
+    /// Nobody.
+    pub fn nobody() -> Self {
+        Self { wanted: Arc::new(|| false), open: Arc::new(|| Ok(None)), budget: Budget::default() }
+    }
+}
+
+/// The handler of [`JobKind::InferRelations`]. It takes one job at a time, so that nothing waits for a slow
+/// model but itself.
+pub(super) struct RelationInference {
+    /// Opened for each look, because the settings may have changed.
+    llm: Option<Llm>,
+}
+
+impl RelationInference {
+    pub(super) fn new() -> Self {
+        Self { llm: None }
+    }
+}
+
+/// Not now, and not before there is news of work.
+fn blocked(state: WorkerState) -> Blocked {
+    Blocked { state, wait: HELD_OFF, until_woken: true }
+}
+
+impl JobHandler for RelationInference {
+    const KIND: JobKind = JobKind::InferRelations;
+    type Task = Memory;
+
+    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        self.llm = match (cx.service.0.vectors.embedding.inference.open)() {
+            Ok(Some(llm)) => Some(llm),
+            Ok(None) => return Ok(Err(blocked(WorkerState::Off))),
+            Err(error) => return Ok(Err(blocked(WorkerState::Unusable(error.to_string())))),
+        };
+        Ok(Ok(()))
+    }
+
+    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
+        let budget = cx.service.0.vectors.embedding.inference.budget;
+        let metered = self.llm.as_ref().is_some_and(Llm::is_metered);
+        if metered && !cx.service.fits_budget(budget, TOKENS_GUESSED).await {
+            return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
+        }
+        Ok(Readiness::Ready { at_once: 1 })
+    }
+
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {
+        let ids: Vec<MemoryId> = jobs.iter().filter_map(|job| job.subject.memory().copied()).collect();
+        let memories = cx.service.store().memories_by_id(&ids).await?;
+        let of = |job: &Job| {
+            let memory = memories.iter().find(|memory| Some(&memory.id) == job.subject.memory());
+            memory.filter(|memory| memory.is_live()).cloned()
+        };
+        Ok(jobs.iter().map(of).collect())
+    }
+
+    async fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<Memory>>,
+        cx: &mut Context,
+    ) -> Result<Step, JobError> {
+        let (Some(Leased { job, task: memory }), Some(llm)) = (leased.front(), &self.llm) else {
+            return Ok(Step::Void);
+        };
+        let mut spent = Spent::default();
+        let done = cx.service.infer_relations(memory, llm, &mut spent).await;
+        if llm.is_metered() {
+            cx.service.note_spent(&llm.name(), spent).await;
+        }
+        done?;
+        cx.answered();
+        cx.end(job).await?;
+        Ok(Step::Done)
+    }
+}
+
+impl Service {
+    /// The language model that says how memories stand to each other, if there is one.
+    ///
+    /// # Errors
+    /// Why the one of the settings cannot be used, in words for a person.
+    pub fn inference_model(&self) -> Result<Option<String>, String> {
+        let llm = (self.0.vectors.embedding.inference.open)().map_err(|error| error.to_string())?;
+        match (llm, self.0.jobs.infer.record(|record| record.fault.clone())) {
+            (Some(_), Some(fault)) => Err(fault),
+            (llm, _) => Ok(llm.map(|llm| llm.name())),
+        }
+    }
+
+    /// Queues a memory for the language model, if there is one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn want_claims(&self, memory: &Memory) -> Result<(), ServiceError> {
+        if (self.0.vectors.embedding.inference.wanted)() {
+            let kind = JobKind::InferRelations;
+            self.store().queue_job(kind, &memory.id.into(), memory.revision, None).await?;
+            self.0.jobs.infer.wake();
+        }
+        Ok(())
+    }
+
+    /// Asks a model how a memory stands to the ones that are near to it, and keeps what fits.
+    ///
+    /// # Errors
+    /// The provider's, or a failing store. An answer that does not fit, also when it was mended, is a
+    /// refusal.
+    async fn infer_relations(&self, memory: &Memory, llm: &Llm, spent: &mut Spent) -> Result<(), JobError> {
+        let candidates = self.claim_candidates(memory).await?;
+        let schema = claim::schema(candidates.len());
+        let mut turns = vec![claim::question(memory, &candidates)];
+        loop {
+            let ask = Ask { instructions: INSTRUCTIONS, turns: turns.clone(), schema: &schema };
+            spent.requests += 1;
+            let told = llm.ask(&ask).await?;
+            spent.tokens += told.tokens;
+            match read(&told.text, memory, &candidates) {
+                Ok(claims) => return Ok(self.keep(memory, llm, &claims).await?),
+                Err(misfit) if spent.requests > REPAIRS_MAX => {
+                    let reason = misfit.to_string();
+                    return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
+                }
+                Err(misfit) => {
+                    turns.push(told.text);
+                    turns.push(format!(
+                        "{misfit}. Answer once more, with JSON of that schema and nothing else."
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {
+        let model = llm.name();
+        let by = Provenance { method: "llm", model: Some(&model) };
+        if self.store().put_relations(&memory.id, memory.revision, by, &claims.relations).await? {
+            self.store().put_entities(&memory.id, &model, &claims.entities).await?;
+        }
+        self.0.claims.forget();
+        Ok(())
+    }
+
+    /// The memories that a model is shown beside one: those it is related to already, the strongest first.
+    async fn claim_candidates(&self, memory: &Memory) -> Result<Vec<Memory>, ServiceError> {
+        let relations = self.store().relations(std::slice::from_ref(&memory.id), CANDIDATES_MAX * 4).await?;
+        let mut ids: Vec<MemoryId> = Vec::new();
+        for relation in relations {
+            let other = if relation.from == memory.id { relation.to } else { relation.from };
+            if !ids.contains(&other) {
+                ids.push(other);
+            }
+        }
+        ids.truncate(CANDIDATES_MAX);
+        let mut found = self.store().memories_by_id(&ids).await?;
+        found.retain(Memory::is_live);
+        found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
+        Ok(found)
+    }
+}
+
+/// Reads an answer's text; some models put their JSON between fences.
+fn read(text: &str, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
+    let begin = text.find('{').unwrap_or(0);
+    let end = text.rfind('}').map_or(text.len(), |at| at + 1);
+    let json = text.get(begin..end).unwrap_or(text);
+    let answer = serde_json::from_str(json).map_err(|error| Misfit(format!("it is not JSON: {error}")))?;
+    claim::read(&answer, memory, candidates)
+}

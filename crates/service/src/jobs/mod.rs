@@ -1,0 +1,189 @@
+//! The background jobs: one loop for each kind of work, and what people see of them.
+//!
+//! The queue is in the store; a commit only wakes the loops. [`runner`] has the loop, which every kind of work
+//! shares, and a handler has what is done with a job: [`embed`] makes vectors and relations, [`infer`] asks a
+//! language model. Another kind of work is another handler. What the loop decides is in
+//! [`cerebro_core::pace`].
+
+mod embed;
+mod infer;
+mod queue;
+mod runner;
+
+use std::time::Duration;
+
+pub use infer::InferenceSettings;
+
+use super::{Service, ServiceError};
+use cerebro_core::pace;
+use cerebro_store::JobKind;
+use queue::Queue;
+
+/// How long a pause waits until the worker has heard of it.
+const HEAR_MAX: Duration = Duration::from_secs(2);
+
+/// What the worker is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerState {
+    /// There is no model: jobs wait.
+    Off,
+    /// A person told it to pause.
+    Paused,
+    /// Nothing to do.
+    Idle,
+    /// At work.
+    Working,
+    /// The provider failed, or the day's budget is spent: it goes on by itself.
+    Waiting(String),
+    /// The settings name another model than the store's vectors are of.
+    Disagrees {
+        /// The model of the store.
+        stored: String,
+        /// The model of the settings.
+        configured: String,
+    },
+    /// The model cannot be used; a person has to mend it.
+    Unusable(String),
+}
+
+impl WorkerState {
+    /// Its published name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Paused => "paused",
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Waiting(_) => "waiting",
+            Self::Disagrees { .. } => "disagrees",
+            Self::Unusable(_) => "unusable",
+        }
+    }
+
+    /// What a person should know beside the name.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Waiting(why) | Self::Unusable(why) => Some(why.clone()),
+            Self::Disagrees { stored, configured } => Some(format!(
+                "the store holds vectors of {stored}, the settings say {configured}: run `cerebro reindex`, or set the model back"
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// How the worker stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerReport {
+    /// What it is doing.
+    pub state: WorkerState,
+    /// The model that it asks, as the provider names it.
+    pub model: Option<String>,
+    /// The model that searches ask.
+    pub active: Option<String>,
+    /// Attempts that failed since the daemon began.
+    pub failures: u64,
+    /// Memories embedded since the daemon began.
+    pub done: u64,
+    /// From save to vector: the half, and 99 of 100, were done in this time.
+    pub lag: Option<(Duration, Duration)>,
+}
+
+/// The handles of the loops, one for each kind of job.
+pub(super) struct Jobs {
+    embed: Queue,
+    infer: Queue,
+    backfill: embed::Backfill,
+}
+
+impl Jobs {
+    pub(super) fn new() -> Self {
+        Self { embed: Queue::new(), infer: Queue::new(), backfill: embed::Backfill::new() }
+    }
+
+    fn queue(&self, kind: JobKind) -> &Queue {
+        match kind {
+            JobKind::Embed => &self.embed,
+            JobKind::InferRelations => &self.infer,
+        }
+    }
+
+    /// Says that something was committed, which may owe a memory its vectors.
+    pub(super) fn wake(&self) {
+        self.embed.wake();
+    }
+
+    /// Says that a person did something that may let the loops go on.
+    pub(super) fn poke(&self) {
+        for kind in JobKind::ALL {
+            self.queue(kind).poke();
+        }
+    }
+
+    /// Has all memories looked through for missing vectors.
+    pub(super) fn fill(&self) {
+        self.backfill.begin();
+        self.poke();
+    }
+
+    /// Whether memories are being looked through for missing vectors.
+    pub(super) fn is_filling(&self) -> bool {
+        self.backfill.is_under_way()
+    }
+}
+
+impl Service {
+    /// Starts the loops, after it ended the leases of an earlier process.
+    pub(super) fn start_jobs(&self) {
+        let service = self.clone();
+        self.0.tasks.spawn("the start of the jobs", async move {
+            if let Err(error) = service.store().orphaned_jobs().await {
+                tracing::warn!(%error, "leases of an earlier process could not be ended; they lapse by themselves");
+            }
+            let tasks = service.0.tasks.clone();
+            tasks.spawn("embedding", runner::run(embed::Embed::new(), service.clone()));
+            tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), service));
+        });
+    }
+
+    /// How many jobs keep the daemon from leaving: none while the worker cannot go on.
+    pub fn runnable_jobs(&self) -> usize {
+        let queue = &self.0.jobs.embed;
+        let state = queue.state();
+        let has_news = queue.is_woken() && state == WorkerState::Idle;
+        usize::from(state == WorkerState::Working || has_news)
+    }
+
+    /// How the worker stands, which gives memories their vectors.
+    pub fn worker_report(&self) -> WorkerReport {
+        let queue = &self.0.jobs.embed;
+        let state = queue.state();
+        queue.record(|record| {
+            let mut lags: Vec<Duration> = record.lags.iter().copied().collect();
+            let half = pace::percentile(&mut lags, 50);
+            WorkerReport {
+                state,
+                model: record.model.clone(),
+                active: self.0.vectors.active(),
+                failures: record.failures,
+                done: record.done,
+                lag: half.zip(pace::percentile(&mut lags, 99)),
+            }
+        })
+    }
+
+    /// Tells the worker to pause, or to go on; it holds over restarts. Comes back when the worker has heard of
+    /// it, unless that is in the middle of something long.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn pause_worker(&self, paused: bool) -> Result<(), ServiceError> {
+        self.store().pause_worker(paused).await?;
+        let mut states = self.0.jobs.embed.states();
+        self.0.jobs.poke();
+        let heard = states.wait_for(|state| (*state == WorkerState::Paused) == paused);
+        // In the middle of something long it pauses after that.
+        let _ = tokio::time::timeout(HEAR_MAX, heard).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The handle of one job loop: wakes the loop, and shows its state and what it has counted.
+
+use std::{collections::VecDeque, sync::Mutex, time::Duration};
+
+use tokio::sync::{Notify, watch};
+
+use super::WorkerState;
+use crate::lock;
+
+/// Samples of the lag that are kept.
+const LAGS_MAX: usize = 1_000;
+
+/// Counts and notes of one kind of job since the daemon began.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    /// The model in use, as the provider names it.
+    pub(super) model: Option<String>,
+    /// Why the provider could not be used at the last attempt.
+    pub(super) fault: Option<String>,
+    /// Attempts that failed.
+    pub(super) failures: u64,
+    /// Jobs that were done.
+    pub(super) done: u64,
+    /// Times from cause to end, of the latest jobs; at most [`LAGS_MAX`].
+    pub(super) lags: VecDeque<Duration>,
+}
+
+impl Record {
+    pub(super) fn count_done(&mut self, lag: Option<Duration>) {
+        self.done += 1;
+        if let Some(lag) = lag {
+            if self.lags.len() >= LAGS_MAX {
+                self.lags.pop_front();
+            }
+            self.lags.push_back(lag);
+        }
+    }
+}
+
+/// What happened since the last look.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// There may be new work.
+    pub(super) woken: bool,
+    /// A person did something that may let the loop go on.
+    pub(super) poked: bool,
+}
+
+/// The handle of one loop.
+pub(super) struct Queue {
+    bell: Notify,
+    news: Mutex<News>,
+    state: watch::Sender<WorkerState>,
+    record: Mutex<Record>,
+}
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self {
+            bell: Notify::new(),
+            news: Mutex::default(),
+            state: watch::Sender::new(WorkerState::Off),
+            record: Mutex::default(),
+        }
+    }
+
+    /// Says that there may be work.
+    pub(super) fn wake(&self) {
+        lock(&self.news).woken = true;
+        self.bell.notify_one();
+    }
+
+    /// Says that a person did something that may let the loop go on.
+    pub(super) fn poke(&self) {
+        lock(&self.news).poked = true;
+        self.wake();
+    }
+
+    /// Waits for news; news from before the call counts.
+    pub(super) async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Takes what happened since the last look.
+    pub(super) fn take_news(&self) -> News {
+        std::mem::take(&mut *lock(&self.news))
+    }
+
+    /// Whether there may be work that the loop has not looked at yet.
+    pub(super) fn is_woken(&self) -> bool {
+        lock(&self.news).woken
+    }
+
+    pub(super) fn state(&self) -> WorkerState {
+        self.state.borrow().clone()
+    }
+
+    /// Hears each change of the state.
+    pub(super) fn states(&self) -> watch::Receiver<WorkerState> {
+        self.state.subscribe()
+    }
+
+    pub(super) fn set(&self, kind: &'static str, state: WorkerState) {
+        self.state.send_if_modified(|now| {
+            let is_new = *now != state;
+            if is_new {
+                match &state {
+                    WorkerState::Unusable(why) | WorkerState::Waiting(why) => {
+                        tracing::warn!(kind, state = state.name(), why, "worker");
+                    }
+                    _ => tracing::debug!(kind, state = state.name(), "worker"),
+                }
+                *now = state;
+            }
+            is_new
+        });
+    }
+
+    /// Reads or changes what is counted.
+    pub(super) fn record<T>(&self, act: impl FnOnce(&mut Record) -> T) -> T {
+        act(&mut lock(&self.record))
+    }
+}

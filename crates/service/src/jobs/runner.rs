@@ -1,0 +1,453 @@
+//! The one loop over a kind of job: leases, renewal, attempts, pauses, the breaker, waiting and stopping.
+//!
+//! A [`JobHandler`] does the work of one kind. The loop decides what becomes of a job that fails.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::{WorkerState, queue::Queue};
+use crate::{Service, ServiceError};
+use cerebro_core::domain::Timestamp;
+use cerebro_core::pace::{self, Breaker};
+use cerebro_models::provider::ProviderError;
+use cerebro_store::{Job, JobKind};
+
+/// How long a lease lasts; it is renewed well before, while a step is under way too.
+const LEASE: Duration = Duration::from_secs(120);
+/// How often a loop looks without being woken: for work of other processes, or a newly installed model.
+pub(super) const LOOK: Duration = Duration::from_secs(20);
+/// How long a blocked loop waits before it looks again, if nobody changes anything: a wrong key, a spent budget.
+pub(super) const HELD_OFF: Duration = Duration::from_secs(60);
+/// How long a loop waits after a fault of the store.
+const FAULT_WAIT: Duration = Duration::from_secs(5);
+/// The shortest wait for a job that is due soon.
+const WAIT_MIN: Duration = Duration::from_millis(10);
+
+/// The state's detail while the day's budget is spent.
+pub(super) const SPENT: &str = "today's budget is spent; it goes on at midnight UTC";
+
+/// How one kind of job is done.
+pub(super) trait JobHandler: Send + 'static {
+    /// The kind.
+    const KIND: JobKind;
+    /// Whether callers come first: the loop gives way to them before it takes jobs and before each step.
+    const GIVES_WAY: bool = false;
+    /// What a handler needs at hand to do one job.
+    type Task: Send;
+
+    /// Opens the provider, unless it is open.
+    fn open(
+        &mut self,
+        cx: &Context,
+    ) -> impl Future<Output = Result<Result<(), Blocked>, ServiceError>> + Send;
+
+    /// Whether jobs may be taken now.
+    fn readiness(&mut self, cx: &Context) -> impl Future<Output = Result<Readiness, ServiceError>> + Send;
+
+    /// Reads what each of some jobs is about; `None` for one with nothing to do, which is ended.
+    fn prepare(
+        &mut self,
+        jobs: &[Job],
+        cx: &Context,
+    ) -> impl Future<Output = Result<Vec<Option<Self::Task>>, ServiceError>> + Send;
+
+    /// Does a part of the work, from the front: for the first job, or for several together. It must end the first
+    /// job in the store before it returns [`Step::Done`]; an error is about the first job.
+    fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<Self::Task>>,
+        cx: &mut Context,
+    ) -> impl Future<Output = Result<Step, JobError>> + Send;
+
+    /// Called when nothing of this kind waits or is under way. `true` for another look at once.
+    fn drained(&mut self, _cx: &Context) -> impl Future<Output = Result<bool, ServiceError>> + Send {
+        std::future::ready(Ok(false))
+    }
+
+    /// Called when there is nothing to do for now: frees what has been idle for long enough.
+    fn rest(&mut self, _cx: &Context) {}
+
+    /// Called when a person changed something or the provider failed: the next [`Self::open`] opens it again.
+    fn reopen(&mut self) {}
+
+    /// Whether to give up a job that was begun too often and never ended.
+    fn gives_up_unended(&self) -> bool {
+        true
+    }
+
+    /// Whether to blame the job if the provider cannot be used, because other jobs could use it.
+    fn blames_job(&self) -> bool {
+        false
+    }
+}
+
+/// A leased job, and what its handler made of it.
+pub(super) struct Leased<T> {
+    pub(super) job: Job,
+    pub(super) task: T,
+}
+
+/// Whether jobs may be taken.
+pub(super) enum Readiness {
+    /// They may, at most so many at once.
+    Ready {
+        /// How many.
+        at_once: usize,
+    },
+    /// Something else was done instead; the loop looks again at once.
+    Again,
+    /// They may not.
+    Blocked(Blocked),
+}
+
+/// Why a loop cannot go on for a while, unless a person changes something.
+pub(super) struct Blocked {
+    pub(super) state: WorkerState,
+    pub(super) wait: Duration,
+    /// New work ends the wait, too.
+    pub(super) until_woken: bool,
+}
+
+impl Blocked {
+    /// For a time that only a person can cut short.
+    pub(super) fn lasting(state: WorkerState, wait: Duration) -> Self {
+        Self { state, wait, until_woken: false }
+    }
+}
+
+/// How far a step came.
+pub(super) enum Step {
+    /// There is more to do for the first job.
+    More,
+    /// The first job is done.
+    Done,
+    /// The first job was not held any more: its subject changed or went.
+    Void,
+}
+
+/// Why a job was not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JobError {
+    /// The provider does not answer now: the job is tried again.
+    #[error("{reason}")]
+    Later {
+        /// What is noted of it.
+        reason: String,
+        /// The wait that was asked for.
+        after: Option<Duration>,
+    },
+    /// The provider cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// This job can never be done: it is given up, and the others go on.
+    #[error("{0}")]
+    Refused(String),
+    /// Today's budget is spent.
+    #[error("today's budget is spent")]
+    Spent,
+    /// The store failed, which is no attempt of the jobs.
+    #[error(transparent)]
+    Store(#[from] ServiceError),
+}
+
+impl From<ProviderError> for JobError {
+    fn from(error: ProviderError) -> Self {
+        let reason = error.to_string();
+        match error {
+            ProviderError::Later { after, .. } => Self::Later { reason, after },
+            ProviderError::Refused { .. } => Self::Refused(reason),
+            _ => Self::Unusable(reason),
+        }
+    }
+}
+
+/// What a handler works with: the service, the lease holder and the breaker.
+pub(super) struct Context {
+    pub(super) service: Service,
+    /// The holder of the leases.
+    pub(super) owner: String,
+    kind: JobKind,
+    breaker: Breaker,
+    /// From where the breaker counts time.
+    begun: Instant,
+}
+
+impl Context {
+    fn new(service: Service, kind: JobKind) -> Self {
+        let owner = format!("{}/{}", service.store().writer(), cerebro_core::domain::SessionId::random());
+        Self { service, owner, kind, breaker: Breaker::default(), begun: Instant::now() }
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        self.service.0.jobs.queue(self.kind)
+    }
+
+    pub(super) fn set(&self, state: WorkerState) {
+        self.queue().set(self.kind.as_str(), state);
+    }
+
+    /// Notes a useful answer of the provider.
+    pub(super) fn answered(&mut self) {
+        self.breaker.succeed();
+        self.queue().record(|record| record.fault = None);
+    }
+
+    /// Ends a job.
+    pub(super) async fn end(&self, job: &Job) -> Result<(), ServiceError> {
+        Ok(self.service.store().end_job(&self.owner, job).await?)
+    }
+
+    /// Waits until nobody calls, within bounds.
+    pub(super) async fn give_way(&self) {
+        let begun = Instant::now();
+        while let Some(wait) = pace::give_way(self.service.0.traffic.quiet(), begun.elapsed()) {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    fn lease_end(&self) -> Timestamp {
+        self.service.now() + LEASE
+    }
+
+    /// Notes a job that was done.
+    fn count(&self, job: &Job) {
+        let lag = job.queued_at.and_then(|at| Duration::try_from(self.service.now().duration_since(at)).ok());
+        self.queue().record(|record| record.count_done(lag));
+    }
+
+    async fn failed(&self, job: &Job, again: Option<Timestamp>, reason: &str) -> Result<(), ServiceError> {
+        self.queue().record(|record| record.failures += 1);
+        let (kind, dead) = (self.kind.as_str(), again.is_none());
+        tracing::debug!(kind, subject = %job.subject, attempts = job.attempts, dead, reason, "a job failed");
+        Ok(self.service.store().fail_job(&self.owner, job, again, reason).await?)
+    }
+
+    /// Notes a failed attempt: there is another one after a while, unless there were enough.
+    async fn failed_for_now(&self, job: &Job, reason: &str) -> Result<(), ServiceError> {
+        let again = (job.attempts < pace::ATTEMPTS_MAX)
+            .then(|| self.service.now() + pace::backoff(job.attempts, rand::random()));
+        self.failed(job, again, reason).await
+    }
+
+    async fn release(&self, jobs: &[Job]) -> Result<(), ServiceError> {
+        Ok(self.service.store().release_jobs(&self.owner, jobs).await?)
+    }
+}
+
+/// When a loop looks again.
+enum Next {
+    /// At once.
+    Now,
+    /// After a while, or when it is woken.
+    In(Duration),
+}
+
+struct Loop<H: JobHandler> {
+    handler: H,
+    cx: Context,
+    /// It cannot go on before this moment.
+    blocked: Option<(Instant, Blocked)>,
+}
+
+/// Does the jobs of a kind until the service closes.
+pub(super) async fn run<H: JobHandler>(handler: H, service: Service) {
+    let stop = service.0.tasks.stopping();
+    let mut work = Loop { handler, cx: Context::new(service, H::KIND), blocked: None };
+    while !stop.is_cancelled() {
+        let next = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            next = work.round() => next,
+        };
+        let next = next.unwrap_or_else(|error| {
+            tracing::warn!(kind = H::KIND.as_str(), %error, "the worker met a fault of the store");
+            work.cx.set(WorkerState::Waiting("the store failed; see the daemon's log".to_owned()));
+            Next::In(FAULT_WAIT)
+        });
+        let Next::In(wait) = next else { continue };
+        tokio::select! {
+            () = work.cx.queue().rung() => {}
+            () = tokio::time::sleep(wait) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+impl<H: JobHandler> Loop<H> {
+    /// One look at the queue, and the jobs that are taken there.
+    async fn round(&mut self) -> Result<Next, ServiceError> {
+        let news = self.cx.queue().take_news();
+        if news.poked {
+            self.blocked = None;
+            self.handler.reopen();
+        }
+        // While it cannot go on, saves must not cost a look each.
+        if let Some((until, blocked)) = self.blocked.take() {
+            let left = until.saturating_duration_since(Instant::now());
+            let is_over = left.is_zero() || (news.woken && blocked.until_woken);
+            if !is_over {
+                self.cx.set(blocked.state.clone());
+                self.handler.rest(&self.cx);
+                self.blocked = Some((until, blocked));
+                return Ok(Next::In(left));
+            }
+        }
+        if self.cx.service.store().worker_is_paused().await? {
+            return Ok(self.block(Blocked::lasting(WorkerState::Paused, LOOK)));
+        }
+        if let Err(blocked) = self.handler.open(&self.cx).await? {
+            return Ok(self.block(blocked));
+        }
+        if let Some(wait) = self.cx.breaker.wait(self.cx.begun.elapsed()) {
+            let words = "the provider does not answer; it is asked again soon".to_owned();
+            self.cx.set(WorkerState::Waiting(words));
+            return Ok(Next::In(wait));
+        }
+        let at_once = match self.handler.readiness(&self.cx).await? {
+            Readiness::Ready { at_once } => at_once,
+            Readiness::Again => return Ok(Next::Now),
+            Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
+        };
+        if H::GIVES_WAY {
+            self.cx.give_way().await;
+        }
+        let limit = if self.cx.breaker.is_trying() { 1 } else { at_once };
+        let store = self.cx.service.store();
+        let jobs = store.lease_jobs(&self.cx.owner, H::KIND, limit, self.cx.lease_end()).await?;
+        if jobs.is_empty() {
+            return self.nothing_to_do().await;
+        }
+        self.cx.set(WorkerState::Working);
+        self.work(jobs).await?;
+        Ok(Next::Now)
+    }
+
+    /// The state is told by the next round.
+    fn block(&mut self, blocked: Blocked) -> Next {
+        self.blocked = Some((Instant::now() + blocked.wait, blocked));
+        Next::Now
+    }
+
+    async fn nothing_to_do(&mut self) -> Result<Next, ServiceError> {
+        // Of its own kind: others may wait for long, or for ever.
+        let (leased, next) = self.cx.service.store().jobs_ahead(H::KIND).await?;
+        if !leased && next.is_none() && self.handler.drained(&self.cx).await? {
+            return Ok(Next::Now);
+        }
+        self.cx.set(WorkerState::Idle);
+        self.handler.rest(&self.cx);
+        let now = self.cx.service.now();
+        let wait =
+            next.map_or(LOOK, |next| Duration::try_from(next.duration_since(now)).unwrap_or(Duration::ZERO));
+        Ok(Next::In(wait.clamp(WAIT_MIN, LOOK)))
+    }
+
+    /// Does the jobs, or gives back what it could not do.
+    async fn work(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
+        let held = jobs.clone();
+        let done = self.work_off(jobs).await;
+        if done.is_err() {
+            // The fault is the store's and not theirs: it is no attempt of them.
+            self.cx.release(&held).await?;
+        }
+        done
+    }
+
+    async fn work_off(&mut self, jobs: Vec<Job>) -> Result<(), ServiceError> {
+        let mut leased = self.prepare(jobs).await?;
+        let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + LEASE / 4, LEASE / 4);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while !leased.is_empty() {
+            if H::GIVES_WAY {
+                self.cx.give_way().await;
+            }
+            let step = self.step(&mut leased, &mut renewal).await;
+            if matches!(step, Ok(Step::More)) {
+                continue;
+            }
+            let Some(Leased { job, .. }) = leased.pop_front() else { break };
+            match step {
+                Ok(Step::More | Step::Void) => {}
+                Ok(Step::Done) => self.cx.count(&job),
+                Err(JobError::Refused(reason)) => self.cx.failed(&job, None, &reason).await?,
+                Err(JobError::Store(error)) => return Err(error),
+                Err(stop) => {
+                    let left: Vec<Job> = leased.into_iter().map(|leased| leased.job).collect();
+                    self.cx.release(&left).await?;
+                    return self.stopped(job, stop).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the jobs are about. Those with nothing to do are ended, those that were begun too often given up.
+    async fn prepare(&mut self, jobs: Vec<Job>) -> Result<VecDeque<Leased<H::Task>>, ServiceError> {
+        let tasks = self.handler.prepare(&jobs, &self.cx).await?;
+        let mut leased = VecDeque::new();
+        for (job, task) in jobs.into_iter().zip(tasks) {
+            let Some(task) = task else {
+                self.cx.end(&job).await?;
+                continue;
+            };
+            if job.attempts > pace::ATTEMPTS_MAX && self.handler.gives_up_unended() {
+                let reason = format!("given up after {} attempts that did not end", pace::ATTEMPTS_MAX);
+                self.cx.failed(&job, None, &reason).await?;
+                continue;
+            }
+            leased.push_back(Leased { job, task });
+        }
+        Ok(leased)
+    }
+
+    /// One step of the handler. The leases are renewed meanwhile.
+    async fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<H::Task>>,
+        renewal: &mut Interval,
+    ) -> Result<Step, JobError> {
+        let (service, owner) = (self.cx.service.clone(), self.cx.owner.clone());
+        let renewing = async {
+            loop {
+                renewal.tick().await;
+                if let Err(error) = service.store().renew_jobs(&owner, service.now() + LEASE).await {
+                    return ServiceError::from(error);
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            step = self.handler.step(leased, &mut self.cx) => step,
+            error = renewing => Err(error.into()),
+        }
+    }
+
+    /// The work stopped at a job.
+    async fn stopped(&mut self, job: Job, stop: JobError) -> Result<(), ServiceError> {
+        let state = match stop {
+            JobError::Store(error) => return Err(error),
+            JobError::Refused(reason) => return self.cx.failed(&job, None, &reason).await,
+            JobError::Later { reason, after } => {
+                self.cx.breaker.fail(self.cx.begun.elapsed(), after);
+                return self.cx.failed_for_now(&job, &reason).await;
+            }
+            JobError::Unusable(reason) => {
+                let blames_job = self.handler.blames_job();
+                self.handler.reopen();
+                if blames_job {
+                    return self.cx.failed_for_now(&job, &reason).await;
+                }
+                self.cx.queue().record(|record| record.fault = Some(reason.clone()));
+                WorkerState::Unusable(reason)
+            }
+            JobError::Spent => WorkerState::Waiting(SPENT.to_owned()),
+        };
+        self.block(Blocked::lasting(state, HELD_OFF));
+        self.cx.release(&[job]).await
+    }
+}
