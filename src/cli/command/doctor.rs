@@ -118,7 +118,7 @@ fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>
     match config {
         Ok(_) => Check::sound("config", "can be read"),
         Err(error) => {
-            Check::fault("config", format!("{error}; mend the file, or remove it for the defaults"))
+            Check::fault("config", format!("{error}; correct the file, or remove it for the defaults"))
         }
     }
 }

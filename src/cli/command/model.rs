@@ -394,7 +394,7 @@ fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {
 /// Lets a running daemon leave, so that the next one reads the configuration.
 async fn renew(desk: &Desk, home: &Home) -> Result<()> {
     if daemon::dismiss(home).await?.is_some() {
-        desk.output.note("the daemon has left; the next call starts one that knows the change");
+        desk.output.note("the daemon has left; the next call starts one with the new settings");
     }
     Ok(())
 }
