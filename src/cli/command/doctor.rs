@@ -36,7 +36,7 @@ const SETTLED_SECONDS: u64 = 60;
 /// Most files that are looked at for their permissions.
 const FILES_MAX: usize = 10_000;
 
-/// Check everything that must hold, and mend what can be rebuilt
+/// Check the data and the installation, and repair what can be rebuilt
 ///
 /// The exit code is 0 when all is well, 1 when anything was found that is not mended. Memories, revisions
 /// and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs that lack

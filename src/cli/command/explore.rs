@@ -55,7 +55,7 @@ pub struct SearchArgs {
     without: Option<String>,
 }
 
-/// Show one memory whole
+/// Show one whole memory
 #[derive(Debug, Args)]
 pub struct GetArgs {
     /// The memory's id, or a beginning that no other has

@@ -52,7 +52,7 @@ pub struct ExportArgs {
     format: Format,
 }
 
-/// Take in what an export wrote, or what another program remembered; doing it twice is doing it once
+/// Import an export, or what another program remembered; importing twice is importing once
 ///
 /// What cannot be taken is named, the rest is taken; the exit code is 1 then. A folder is one of Markdown
 /// notes: changed ones become revisions of their memories, notes without an id new memories.

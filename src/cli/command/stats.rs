@@ -8,7 +8,7 @@ use crate::cli::error::Result;
 use crate::cli::request::{Daemon, Request};
 use crate::cli::table::{bytes, duration, milliseconds, shown};
 
-/// Count what is stored, and show how the service is
+/// Count what is stored, and show the state of the service
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Count only this project [default: all]
