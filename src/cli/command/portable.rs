@@ -339,7 +339,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Leaves out the lines that a question is answered with no for.
+    /// Keeps only the lines for which the answer is yes.
     fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         let pairs = std::mem::take(&mut self.lines).into_iter().zip(std::mem::take(&mut self.numbers));
         (self.lines, self.numbers) = pairs.filter(|(line, _)| wanted(line)).unzip();
