@@ -1,5 +1,6 @@
 //! The same operations as commands for people.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -241,4 +242,27 @@ fn a_terminal_that_does_not_know_its_size_still_shows_words() {
         shown.lines().filter(|line| line.contains('│')).all(|line| line.trim_end().chars().count() <= 80),
         "{shown}"
     );
+}
+
+/// The commands of the README, such as `model install`: those of its examples and of its table.
+fn readme_commands() -> BTreeSet<Vec<&'static str>> {
+    let readme = include_str!("../../README.md");
+    let examples = readme.lines().filter_map(|line| line.strip_prefix("    cerebro "));
+    let section =
+        readme.split("## More commands").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|'));
+    let named = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+    let is_name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    examples.chain(named).map(|line| line.split_whitespace().take_while(is_name).collect()).collect()
+}
+
+#[test]
+fn every_command_that_the_readme_shows_is_there() {
+    let home = Home::new();
+    let commands = readme_commands();
+    assert!(commands.len() > 30, "{commands:?}");
+    for mut command in commands {
+        command.push("--help");
+        home.run(&command).success();
+    }
 }
