@@ -100,8 +100,8 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Opens a file for reading without waiting for anybody: a named pipe that nobody writes to would hold the thread
-/// until somebody does.
+/// Opens a file for reading without waiting: a named pipe without a writer would block the thread
+/// until one comes.
 ///
 /// # Errors
 /// Any fault of the file system.

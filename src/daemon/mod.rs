@@ -127,7 +127,7 @@ impl RunError {
     }
 }
 
-/// Runs a daemon until it is told to stop, hands over or is idle. `make` returns the served side at
+/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the served side at
 /// once and opens the store behind it, so that clients are answered from the first moment.
 ///
 /// # Errors

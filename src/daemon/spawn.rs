@@ -18,7 +18,7 @@ const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
 /// How much of the log's end is looked at for its last line.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
-/// Variables that a daemon keeps of whoever started it first: where things lie on this machine, its language and
+/// Variables that a daemon keeps from the environment of its starter: where things lie on this machine, its language and
 /// clock, the way out of its network, and what this program and its libraries read. Keys are kept by the names that
 /// the settings have for them. Everything else is that shell's own affair: a daemon lives for days and serves other
 /// shells too.
