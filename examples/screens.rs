@@ -7,7 +7,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small made-up numbers")]
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -51,20 +51,27 @@ fn main() -> Result<()> {
     runtime.block_on(pictures(&home, &checkout))
 }
 
-/// What the change log, the map of the code and the commits tell.
+/// What the decisions, the invariants, the change log and the commits say.
 fn lessons(checkout: &Path) -> Result<Vec<Lesson>> {
     let read = |name: &str| std::fs::read_to_string(checkout.join(name)).unwrap_or_default();
     let mut lessons = Vec::new();
-    for paragraph in read("ARCHITECTURE.md").split("\n\n") {
-        let Some((title, text)) = paragraph.strip_prefix("**").and_then(|rest| rest.split_once(".**")) else {
-            continue;
-        };
-        let content = format!("## What\n\n{title}.\n\n## Why\n\n{}\n", text.trim());
-        lessons.push(Lesson { title: title.to_owned(), content, kind: "decision" });
+    let mut decisions: Vec<PathBuf> = std::fs::read_dir(checkout.join("docs/decisions"))
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    decisions.sort();
+    for text in decisions.iter().filter_map(|path| std::fs::read_to_string(path).ok()) {
+        let heading = text.lines().next().and_then(|line| line.strip_prefix("# ")?.split_once(". "));
+        if let (Some((_, title)), Some((_, why))) = (heading, text.split_once(".\n\n")) {
+            let content = format!("## What\n\n{title}.\n\n## Why\n\n{}\n", why.trim());
+            lessons.push(Lesson { title: title.to_owned(), content, kind: "decision" });
+        }
     }
+    // The rows of the table of invariants: number, rule, what holds it.
     for line in read("ARCHITECTURE.md").lines() {
-        let number = line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok());
-        if let Some((_, rule)) = number {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if let [_, number, rule, ..] = cells[..]
+            && number.parse::<u8>().is_ok()
+        {
             let title = rule.split(['.', ':', ';']).next().unwrap_or(rule).replace('`', "");
             lessons.push(Lesson { title, content: rule.to_owned(), kind: "architecture" });
         }

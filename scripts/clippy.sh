@@ -16,4 +16,6 @@ for argument in "$@"; do
   esac
   arguments+=("$argument")
 done
-exec clippy-driver "${arguments[@]}" -D warnings
+# Warnings are errors unless the caller says otherwise (check.sh).
+read -ra flags <<<"${CLIPPY_FLAGS--D warnings}"
+exec clippy-driver "${arguments[@]}" "${flags[@]}"

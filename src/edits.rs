@@ -30,7 +30,7 @@ pub struct EditFile {
 }
 
 impl EditFile {
-    /// What a name in `home` says, if it is one of ours.
+    /// Parses a file name in `home`, if it is that of an edit.
     fn of_name(home: &Path, name: &str) -> Option<Self> {
         let facts = name.trim_start_matches(['.', '#']).strip_prefix(PREFIX)?.split(SUFFIX).next()?;
         let mut facts = facts.split('-');
@@ -81,7 +81,7 @@ pub fn all(home: &Path) -> io::Result<Vec<EditFile>> {
     Ok(found)
 }
 
-/// The newest text of a memory that was not stored and that nobody has open.
+/// The newest unsaved text of a memory that no process has open.
 ///
 /// # Errors
 /// When the folder cannot be read.

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::platform;
 use cerebro_core::text;
 
-/// Longest socket path that is used as it stands, in bytes. The kernel's bound is 107 on Linux and
+/// Longest socket path that is used unchanged, in bytes. The kernel's bound is 107 on Linux and
 /// 103 on macOS; one lower number for both keeps some room.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
 
@@ -68,7 +68,7 @@ impl Home {
         Ok(home)
     }
 
-    /// The same home with a database elsewhere, if one is given: the daemon that is started for it is told.
+    /// The same home with a database elsewhere, if one is given. It is passed to the daemon that is started.
     #[must_use]
     pub fn with_database(self, database: Option<String>) -> Self {
         Self { database, ..self }
@@ -225,7 +225,7 @@ fn check_fit(path: &Path) -> Result<(), HomeError> {
     Err(HomeError::Unfit { path: path.to_owned(), reason })
 }
 
-/// Checks that a folder is ours and closed to others.
+/// Checks that a folder belongs to this user and is closed to others.
 ///
 /// # Errors
 /// [`HomeError::NotPrivate`] with what is wrong with it, [`HomeError::Unusable`] where it cannot be looked at.

@@ -84,7 +84,7 @@ pub fn runtime_dir() -> Option<PathBuf> {
     named.into_iter().chain([usual]).find(is_fit)
 }
 
-/// Whether files can be made in `dir`; tells a read-only file system too, even to root.
+/// Whether files can be created in `dir`; detects a read-only file system too, even for root.
 ///
 /// # Errors
 /// The reason why not.
@@ -100,8 +100,8 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Opens a file for reading without waiting for anybody: a named pipe that nobody writes to would hold the thread
-/// until somebody does.
+/// Opens a file for reading without waiting: a named pipe without a writer would block the thread
+/// until one comes.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -129,7 +129,7 @@ pub fn remove_file_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets nobody but us connect to the socket at `path`.
+/// Lets only this user connect to the socket at `path`.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -157,7 +157,7 @@ pub fn open_file_identity(file: &File) -> io::Result<FileIdentity> {
 /// The user at the other end of a connection.
 ///
 /// # Errors
-/// When the system does not tell.
+/// When the system does not say.
 pub fn peer_user_id(stream: &UnixStream) -> io::Result<u32> {
     Ok(stream.peer_cred()?.uid())
 }

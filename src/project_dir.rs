@@ -56,7 +56,7 @@ pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration)
 async fn within<T: Send + 'static>(bound: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let place = LOOKS.try_acquire().ok()?;
     let task = tokio::task::spawn_blocking(move || {
-        // Given back by the thread, not by whoever waits for it: a thread that hangs keeps its place.
+        // Released by the thread and not by its waiting caller: a thread that hangs keeps its slot.
         let _place = place;
         work()
     });
@@ -91,7 +91,7 @@ fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A project named by a folder: its name, and enough of its path's hash to tell folders of the
+/// A project named by a folder: its name, and enough of its path's hash to distinguish folders of the
 /// same name apart.
 fn folder_project(folder: &Path) -> Project {
     let Some(name) = folder.file_name() else { return Project::general() };
@@ -156,7 +156,7 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// The first `url` of `[remote "origin"]` in a Git configuration. Sections and names are read in
-/// any case, the remote's name as it stands.
+/// any case, the remote's name exactly.
 fn origin_url(config: &str) -> Option<String> {
     let mut is_origin = false;
     for line in config.lines().map(str::trim) {

@@ -127,7 +127,7 @@ impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::Asked { .. } => Self::user(error),
-            _ => Self::user(error).hint("mend the file, or remove it for the defaults"),
+            _ => Self::user(error).hint("correct the file, or remove it for the defaults"),
         }
     }
 }

@@ -11,8 +11,8 @@ use cerebro_models::provider::ProviderError;
 use cerebro_service::{Embedding, InferenceSettings};
 
 impl Config {
-    /// How texts become vectors in a home. The file is read anew each time a provider is opened, so a changed
-    /// model needs no other daemon.
+    /// How texts become vectors in a home. The file is read each time a provider is opened, so a changed model needs
+    /// no restart of the daemon.
     pub fn embedding(&self, home: &Home) -> Embedding {
         let file = home.config_file();
         let shelf = Shelf::new(home.models_dir(), home.runtime_dir());
@@ -33,7 +33,7 @@ impl Config {
         }
     }
 
-    /// Who says how memories stand to each other in a home; the file is read anew as above.
+    /// Which chat model is asked how memories relate; the file is read each time, as above.
     fn inference(&self, home: &Home) -> InferenceSettings {
         let file = home.config_file();
         let read = move || {
@@ -54,8 +54,8 @@ impl Config {
     }
 }
 
-/// The settings with the model of a stored name, `provider/model`. What else they say is of the provider that
-/// they name, so it is kept for that one only. Where they say that nobody makes vectors, nobody does.
+/// The settings with the model of a stored name, `provider/model`. Their other keys belong to the provider that they
+/// name, so they are kept for that one only. Where they turn vectors off, vectors stay off.
 fn naming(settings: &Settings, stored: &str) -> Settings {
     let (provider, model) = stored.split_once('/').unwrap_or(("", stored));
     let of_settings = match settings.provider {

@@ -95,7 +95,7 @@ fn set(name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> 
     variable(name).filter(|value| !value.trim().is_empty())
 }
 
-/// Whether what is sent to an address crosses a network and is not encrypted.
+/// Whether data sent to an address crosses a network unencrypted.
 fn is_exposed(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return true };
     let host = url.host_str().unwrap_or_default();
@@ -127,7 +127,7 @@ impl RemoteConfig {
             return Ok(None);
         }
         let invalid = |reason: String| ConfigError::Invalid { path: home.config_file(), reason };
-        // Who named the server is told what is wrong with it.
+        // The error names the option or variable that named the server.
         let blame = |reason: String| match given {
             Some(given) => ConfigError::Asked { given, reason },
             None => invalid(reason),
@@ -211,7 +211,7 @@ fn writer(path: &Path) -> io::Result<String> {
             if let Some(earlier) = written_writer(path)? {
                 return Ok(earlier);
             }
-            // An empty file names nobody.
+            // An empty file names no writer.
             durable::write(path, durable::Kind::Own, line.as_bytes())?;
         }
         created => created?,

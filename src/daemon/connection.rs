@@ -44,7 +44,7 @@ impl Connection {
                 tracing::warn!(protocol = hello.protocol, version = hello.version, "refused a client");
                 return;
             }
-            // Also whoever only looks whether somebody listens.
+            // Also a client that only checks whether a daemon listens.
             Err(error) => {
                 tracing::debug!(%error, "a client did not introduce itself");
                 return;

@@ -57,10 +57,10 @@ impl Control {
         self.shared.premises.store_is_open();
     }
 
-    /// Makes sure that what is done now is done to the home that lies at its path. If not, the daemon leaves.
+    /// Makes sure that the open home is still the one at its path. If not, the daemon leaves.
     ///
     /// # Errors
-    /// [`HomeGone`], in words for whoever called.
+    /// [`HomeGone`], in words for the caller.
     pub fn check_home(&self) -> Result<(), HomeGone> {
         self.shared.premises.check().inspect_err(|_| self.stop())
     }

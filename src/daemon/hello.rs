@@ -13,17 +13,17 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use crate::home::user_home;
 use crate::project_dir;
 
-/// The number both sides must share. It changes when an old peer would misread a new one.
+/// The protocol's version, which both sides must share. It changes when an old peer would misread a new one.
 pub const PROTOCOL: u32 = 1;
 /// Longest first line, in bytes.
 const HELLO_BYTES_MAX: u64 = 64 * 1024;
 /// How long either side waits for the other's first line.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// The notification that ends a connection in order: every request that was read has its answer,
-/// and the client may send the others again to the next daemon.
+/// The notification that ends a connection in order, the farewell: every request that was read is answered, and the
+/// client may send the others to the next daemon.
 pub const FAREWELL_METHOD: &str = "notifications/cerebro/farewell";
-/// The notification that a request was read, with its `id`. It is sent before the request is done, to clients that
-/// want it: a request without one was not done when the daemon died, and may be sent to the next.
+/// The receipt: the notification that a request was read, with its `id`. It is sent before the request is executed, to
+/// clients that want it. A request without a receipt was not executed when the daemon died, and may be sent to the next.
 pub const READ_METHOD: &str = "notifications/cerebro/read";
 
 /// On whose behalf a client speaks.
@@ -37,8 +37,8 @@ pub enum Role {
     Operator,
 }
 
-/// What a client says of itself. `protocol`, `version` and `takes_over` keep their names and
-/// meanings for good: they are read before anything else is known of the other side.
+/// What a client says of itself. `protocol`, `version` and `takes_over` never change their names and meanings: they
+/// are read before anything else is known about the other side.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each answers a question of its own, by its name on the wire"
@@ -53,7 +53,7 @@ pub struct Hello {
     pub takes_over: bool,
     pub role: Role,
     pub pid: u32,
-    /// Whether it only looks on: its own calls are left out of the stream of calls.
+    /// Whether it only observes: its own calls are left out of the stream of calls.
     pub watches: bool,
     /// The folder the client was started in.
     pub cwd: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct Hello {
     pub project: Option<String>,
     /// The project's folder as the agent's environment names it.
     pub project_dir: Option<PathBuf>,
-    /// The project of [`Self::folder`], which the client has looked at.
+    /// The project of [`Self::folder`], as found by the client.
     pub folder_project: Option<String>,
     /// The session's id as the agent's environment names it.
     pub client_session: Option<String>,
@@ -69,10 +69,10 @@ pub struct Hello {
     pub minted_session: Option<String>,
     /// What the last `mem_session_start` of this client returned, on an earlier connection.
     pub bound_session: Option<String>,
-    /// Whether it wants to be told of each request that was read, before it is done: see [`READ_METHOD`].
+    /// Whether it wants a receipt for each request: see [`READ_METHOD`].
     pub wants_receipts: bool,
-    /// Whether it speaks from another machine, perhaps: its folders are not ours. Nobody can say that of
-    /// themselves.
+    /// Whether it may be on another machine, so that its folders are not those of this one. Set by the server, never
+    /// by the client.
     #[serde(skip)]
     pub is_remote: bool,
 }
@@ -106,8 +106,8 @@ impl Hello {
         self.project_dir.as_ref().or(self.cwd.as_ref())
     }
 
-    /// The same, with the project of the folder, unless the user named one. The client looks at its own folder: in
-    /// the daemon, a folder that does not answer would hold a thread that serves others.
+    /// The same, with the folder's project unless the user named one. The client looks at its own folder: in the
+    /// daemon, a folder that does not answer would block a thread that serves others.
     pub async fn located(self) -> Self {
         let Some(folder) = self.folder().filter(|_| self.project.is_none()).cloned() else { return self };
         let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;
@@ -124,7 +124,7 @@ pub struct Reply {
     /// The daemon's process.
     pub pid: u32,
     pub verdict: Verdict,
-    /// Whether it tells of each request that it has read, to clients that want it.
+    /// Whether it sends receipts to clients that want them.
     #[serde(default)]
     pub gives_receipts: bool,
 }
@@ -161,8 +161,8 @@ impl Reply {
     }
 }
 
-/// Whether version `a` comes after `b` by its three numbers. What follows them (`-rc.1`, `+build`)
-/// is not looked at, and a missing or odd number counts as 0.
+/// Whether version `a` comes after `b` by its three numbers. A suffix (`-rc.1`, `+build`) is ignored, and a missing
+/// or malformed number counts as 0.
 pub fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
@@ -176,7 +176,7 @@ fn numbers(version: &str) -> [u64; 3] {
 /// Reads one first line from the reader that the session goes on to use.
 ///
 /// # Errors
-/// When the line is late, too long, cut off or not what is expected.
+/// When the line is late, too long, cut off or malformed.
 pub async fn read<T: DeserializeOwned>(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<T> {
     let mut line = Vec::new();
     let mut bounded = reader.take(HELLO_BYTES_MAX);
@@ -253,7 +253,7 @@ mod tests {
         let mut reader = text.as_slice();
         assert_eq!(read::<Hello>(&mut reader).await.unwrap(), hello);
         assert_eq!(reader, b"rest");
-        // Fields of a later version are no fault, and missing ones neither.
+        // Unknown fields (of a later version) and missing ones are accepted.
         let mut reader = b"{\"protocol\":9,\"new\":[1]}\n".as_slice();
         assert_eq!(read::<Hello>(&mut reader).await.unwrap(), Hello { protocol: 9, ..Hello::default() });
     }

@@ -1,7 +1,7 @@
 //! The lock that makes one process the owner of a home.
 //!
 //! It is taken before the socket is touched and before the database is opened, and the system
-//! releases it when the process ends in any way. Who holds it stands in the file, for messages.
+//! releases it when the process ends in any way. The file names the owner, for messages.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -22,7 +22,7 @@ const OWNER_BYTES_MAX: u64 = 4 * 1024;
 pub enum Use {
     /// Serves everybody on the socket.
     Daemon,
-    /// Serves one client by itself; nobody can connect.
+    /// Serves one client in its own process; no other can connect.
     Standalone,
     /// Makes its database from a backup.
     Restore,
@@ -70,7 +70,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock if nobody has it, and writes down who we are.
+    /// Takes the lock if it is free, and writes this process into the file.
     ///
     /// # Errors
     /// [`LockError::Held`] at once when another process has it; [`LockError::Io`] otherwise.
@@ -91,7 +91,7 @@ impl Lock {
         Ok(Self { file, owner })
     }
 
-    /// Writes down where we listen.
+    /// Writes the socket's path into the file.
     ///
     /// # Errors
     /// Any fault of the file system.
@@ -107,15 +107,15 @@ impl Lock {
         platform::open_file_identity(&self.file)
     }
 
-    /// Keeps the lock until this process has ended, and takes our name off it. The database may still be closing
-    /// on a thread that nobody waits for, and only the end of the process is its end for certain.
+    /// Keeps the lock until this process has ended, and removes its name from the file. The database may still be
+    /// closing on a detached thread; only the end of the process is certainly its end.
     pub fn keep_until_exit(self) {
         self.sign_off();
         std::mem::forget(self);
     }
 
     fn sign_off(&self) {
-        // Whoever takes it next needs a moment to write itself down, and must not be taken for us in it.
+        // The next owner needs a moment to write itself down, and must not be mistaken for this process meanwhile.
         if let Err(error) = self.file.set_len(0) {
             tracing::debug!(%error, "our name stays in the lock file");
         }
@@ -135,15 +135,15 @@ fn write_owner(mut file: &File, owner: &Owner) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// The process that wrote itself into the lock file, if it lives: the record of one that was killed says
-/// nothing about who has the lock now, and whoever took it a moment ago has not written itself down yet.
+/// The process named in the lock file, if it lives. The record of a killed process says nothing about the current
+/// owner, and an owner of a moment ago may not have written itself down yet.
 pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok().filter(|owner: &Owner| platform::is_alive(owner.pid))
 }
 
-/// Where the home's daemon listens, by its own word: it may have chosen a folder that this process does not know.
+/// Where the home's daemon listens, by its own record: it may have chosen a folder that this process does not know.
 pub fn socket_path(home: &Home) -> PathBuf {
     match owner(home) {
         Some(Owner { socket: Some(path), .. }) => path,

@@ -1,11 +1,11 @@
 //! The daemon: one process owns the home and serves every agent of the user over a socket.
 //!
-//! Start, in this order: lock, socket, the served side. End: the socket goes, calls under way are finished, the
-//! store is closed, and with the process the lock is released, since nothing but its end is the end of the store
-//! for certain. A client that comes in between waits for the lock and starts the next daemon.
+//! Start, in this order: lock, socket, server. End: the socket is removed, calls under way are finished, the store is
+//! closed, and the lock is released with the process, because only its end is certainly the end of the store. A client
+//! that comes in between waits for the lock and starts the next daemon.
 //!
 //! A daemon whose home was removed or replaced acknowledges nothing any more and ends without closing the store:
-//! what the engine writes by name then would land in the store of the next one.
+//! files that the engine writes by name would land in the next daemon's store.
 
 pub mod client;
 mod connection;
@@ -118,7 +118,7 @@ impl RunError {
     /// The exit code of a daemon that found another one serving.
     pub const ALREADY_SERVED: u8 = 3;
 
-    /// The exit code that tells the starter what happened.
+    /// The exit code, which says to the starter what happened.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AlreadyServed(_) => Self::ALREADY_SERVED,
@@ -127,7 +127,7 @@ impl RunError {
     }
 }
 
-/// Runs a daemon until it is told to stop, hands over or is idle. `make` returns the served side at
+/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the served side at
 /// once and opens the store behind it, so that clients are answered from the first moment.
 ///
 /// # Errors
@@ -211,7 +211,7 @@ struct Connections<S> {
     served: S,
     control: Control,
     tasks: TaskTracker,
-    /// Ends what is left of the connections when the daemon cannot wait any longer.
+    /// Ends the remaining connections when the daemon cannot wait any longer.
     cut: CancellationToken,
 }
 

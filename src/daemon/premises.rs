@@ -19,7 +19,7 @@ use crate::platform::{self, FileIdentity};
 )]
 pub struct HomeGone(PathBuf);
 
-/// What tells a home from another one at the same path. A clone looks at the same.
+/// What distinguishes this home from another one at the same path. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Premises(Arc<Marks>);
 
@@ -41,7 +41,7 @@ impl Premises {
         Ok(Self(Arc::new(marks)))
     }
 
-    /// Notes that the home's own store is open: from now on it counts too.
+    /// Records that the home's own store is open: from now on it is compared too.
     pub fn store_is_open(&self) {
         if let Some(identity) = platform::file_identity(&self.0.home.store_dir()) {
             // Whoever noted it first saw the same folder.

@@ -21,7 +21,7 @@ pub enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
-/// Why nobody is spoken to on a home's socket.
+/// Why a client does not speak to a home's socket.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// Nobody listens there.
@@ -35,12 +35,12 @@ pub enum DialError {
     Stranger { path: PathBuf, user: u32 },
 }
 
-/// Connects to the home's daemon, and makes sure before a word is said that it acts for this user: its socket lies
-/// in a folder of ours alone (the home, or the one beside it elsewhere), and the kernel names us as the one who
-/// listens.
+/// Connects to the home's daemon. Before a word is sent, makes sure that it acts for this user: the socket lies in a
+/// folder that only this user can enter (the home, or its own folder elsewhere), and the kernel names this user as the
+/// listener.
 ///
 /// # Errors
-/// [`DialError`]; all but `Silent` stay until somebody removes what is there.
+/// [`DialError`]; all but `Silent` persist until the socket is removed.
 pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
     let path = lock::socket_path(home);
     let silent = |source| DialError::Silent { path: path.clone(), source };
@@ -69,8 +69,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens for the home's clients. A socket left by a daemon that died is removed: whoever has
-    /// the lock may do so.
+    /// Listens for the home's clients. Removes a socket left by a daemon that died; the owner of the lock may.
     ///
     /// # Errors
     /// [`SocketError`], which names the path.
@@ -81,7 +80,7 @@ impl Socket {
         }
         let fault = |source| SocketError::Listen { path: path.clone(), source };
         remove(&path).map_err(fault)?;
-        // Nobody else can reach it between the next two calls: the folder is ours alone.
+        // No other user can reach it between the next two calls: the folder is private.
         let listener = UnixListener::bind(&path).map_err(fault)?;
         platform::close_socket_to_others(&path).map_err(fault)?;
         lock.listens_at(&path).map_err(fault)?;
@@ -89,7 +88,7 @@ impl Socket {
         Ok(Self { listener, path, identity })
     }
 
-    /// Waits for the next client that is the same user as we are; others are cut off.
+    /// Waits for the next client of the same user; others are cut off.
     ///
     /// # Errors
     /// What the system says, for instance when it has no more file descriptors.
@@ -104,8 +103,7 @@ impl Socket {
         }
     }
 
-    /// Whether the file is still there: somebody may have emptied the folder, and then clients
-    /// cannot find the daemon any more.
+    /// Whether the file is still there. If the folder was emptied, clients can no longer find the daemon.
     pub fn is_in_place(&self) -> bool {
         platform::file_identity(&self.path) == self.identity
     }

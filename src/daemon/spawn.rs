@@ -18,7 +18,7 @@ const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
 /// How much of the log's end is looked at for its last line.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
-/// Variables that a daemon keeps of whoever started it first: where things lie on this machine, its language and
+/// Variables that a daemon keeps from the environment of its starter: where things lie on this machine, its language and
 /// clock, the way out of its network, and what this program and its libraries read. Keys are kept by the names that
 /// the settings have for them. Everything else is that shell's own affair: a daemon lives for days and serves other
 /// shells too.
@@ -45,7 +45,7 @@ pub enum SpawnError {
     /// The program cannot be run.
     #[error("cannot start the daemon ({program}): {source}; was cerebro moved? install it again")]
     Program { program: PathBuf, source: io::Error },
-    /// The program cannot begin anew.
+    /// The program cannot restart itself.
     #[error("cannot begin anew with the daemon's settings: {source}; start it with them: {settings}")]
     Anew { settings: String, source: io::Error },
 }
@@ -56,7 +56,7 @@ pub enum SpawnError {
 /// # Errors
 /// [`SpawnError`], which names the file at fault.
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
-    // It may have been removed since it was opened, by somebody who wants to begin anew.
+    // It may have been removed since it was opened, by a person who wants to start over.
     Home::open(Some(home.root()))?;
     let path = home.log_file();
     let log = open_log(&path).map_err(|source| SpawnError::Log { path, source })?;

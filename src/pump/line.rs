@@ -43,7 +43,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         Self { reader, max, line: Vec::new(), length: 0, keeps_rest: true }
     }
 
-    /// Takes what is behind the last newline for half a line, which nobody gets.
+    /// Treats bytes after the last newline as half a line, which is dropped.
     #[must_use]
     pub fn whole_lines(self) -> Self {
         Self { keeps_rest: false, ..self }

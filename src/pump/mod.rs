@@ -33,10 +33,10 @@ use crate::{
 use cerebro_core::domain::SessionId;
 use cerebro_core::domain::limits::{LINE_BYTES_MAX, SOCKET_LINE_BYTES_MAX};
 
-/// How long the daemon may take for one call, and to take one line. The slowest that are known wait a minute for the
-/// store to open, or for an index to be built, and another one for a statement.
+/// How long the daemon may take to answer a call, or to read a line. The slowest known calls wait a minute for the
+/// store to open or an index to be built, and another minute for a statement.
 const CALL_MAX: Duration = Duration::from_secs(150);
-/// How long a lost link may take to end on the other side too.
+/// How long the other side of a lost link may take to close too.
 const LINK_CLOSE_MAX: Duration = Duration::from_secs(5);
 /// How long calls under way may take after the client has closed its output.
 const FINISH_MAX: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ const REPLAY_MAX: Duration = Duration::from_secs(10);
 /// Most links opened for one request before it is given up.
 const LINKS_MAX: u32 = 3;
 
-/// What the pump is told by its command line.
+/// What the command line says to the pump.
 #[derive(Debug, Clone, Default)]
 pub struct PumpOptions {
     /// The project of all calls that name none (`--project`).
@@ -63,14 +63,14 @@ pub enum PumpError {
     Signals(io::Error),
 }
 
-/// Carries lines between stdio and the home's daemon until the client closes its output or takes
-/// no more of ours, or the process is told to end. Nothing but protocol is written to stdout.
+/// Carries lines between stdio and the home's daemon until the client closes either end or the process gets a
+/// signal to end. Only the protocol is written to stdout.
 ///
-/// A read of stdin cannot be interrupted: the caller ends with `Runtime::shutdown_background`, since
-/// dropping the runtime would wait for one line more.
+/// A read of stdin cannot be interrupted, so the caller ends with `Runtime::shutdown_background`: dropping the
+/// runtime would wait for one more line.
 ///
 /// # Errors
-/// [`PumpError::Signals`]; a daemon that cannot be reached is told to the client instead.
+/// [`PumpError::Signals`]. A daemon that cannot be reached is reported to the client instead.
 pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     let dial = ToDaemon { home: home.clone(), hello: hello(options).await };
     let termination = platform::termination().map_err(PumpError::Signals)?;
@@ -81,7 +81,7 @@ pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     Ok(())
 }
 
-/// As [`run`], with the server in this process: no daemon, and nobody else on this home.
+/// As [`run`], with the server in this process: no daemon, and no other process on this home.
 ///
 /// # Errors
 /// [`PumpError::Lock`] when the home has an owner already.
@@ -114,8 +114,8 @@ async fn hello(options: PumpOptions) -> Hello {
     hello.located().await
 }
 
-/// Carries lines until the client is gone. Calls that the daemon does not answer within `patience` are answered
-/// here.
+/// Carries lines until the client is gone. The pump itself answers calls that the daemon does not answer within
+/// `patience`.
 async fn pump<I, O, D>(input: I, output: O, dial: D, patience: Duration)
 where
     I: AsyncRead + Unpin,
@@ -173,7 +173,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    /// Answers in place of a daemon that does not, for as long as the pump runs.
+    /// Answers overdue calls in the daemon's place, for as long as the pump runs.
     async fn answer_for_the_late(&self, patience: Duration) {
         loop {
             let due = self.calls().next_due(patience);
@@ -212,7 +212,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
                     tracing::warn!(length, "gives up a daemon whose answer is longer than any");
                     break LinkEnd::GivenUp;
                 }
-                // However the other end was closed, by a process that left or by the kernel.
+                // Whether the process closed the other end or the kernel did.
                 Ok(None) | Err(_) => break LinkEnd::Gone,
             }
         };
@@ -239,7 +239,7 @@ struct Upstream<O, D> {
     shared: Arc<Shared<O>>,
     dial: D,
     link: Option<Open>,
-    /// How long the daemon may take to take a line.
+    /// How long the daemon may take to read a line.
     patience: Duration,
 }
 
@@ -296,15 +296,15 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Sends what is not a request. It belongs to the present link; without one it is of no use.
+    /// Sends a message that is not a request. It belongs to the current link and is dropped without one.
     async fn send_along(&mut self, line: Vec<u8>) {
         if self.shared.calls().is_linked() && !self.write(line).await {
-            // Half a line may have gone out, and the next would be taken for the rest of it.
+            // Half a line may have been sent, and the next one would be read as the rest of it.
             self.close().await;
         }
     }
 
-    /// Sends all that waits, over a new link where there is none.
+    /// Sends all waiting requests, over a new link if there is none.
     async fn flush(&mut self) {
         let mut links = 0;
         while self.shared.calls().needs_link() {
@@ -347,8 +347,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         matches!(timeout(self.patience, written).await, Ok(Ok(())))
     }
 
-    /// Ends the present link and waits until what it owed is settled. A daemon that does not end it too, because it
-    /// is stopped for instance, is given up.
+    /// Ends the current link and waits until its requests are settled. Gives up a daemon that does not close its end,
+    /// for instance because it is stopped (SIGSTOP).
     async fn close(&mut self) {
         if let Some(Open { writer, mut down, given_up }) = self.link.take() {
             drop(writer);
@@ -359,8 +359,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Opens a link and tells the daemon what the one before it knew. A daemon that dies meanwhile
-    /// leaves the requests waiting.
+    /// Opens a link and brings the daemon to the state of the one before it. If it dies meanwhile, the requests stay
+    /// waiting.
     async fn open(&mut self) -> Result<(), Unreachable> {
         self.close().await;
         let session = self.shared.calls().session();
@@ -392,8 +392,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
     }
 }
 
-/// Plays the client's handshake on a new link and keeps the answer from the client, who has had
-/// one.
+/// Replays the client's handshake on a new link and swallows the answer: the client has had one.
 async fn replay_handshake(
     reader: &mut LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
     writer: &mut (impl AsyncWrite + Unpin),

@@ -45,7 +45,7 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     Go,
-    /// Draw everything anew.
+    /// Redraw everything.
     Clear,
     Edit(Draft),
     Quit,
@@ -71,7 +71,7 @@ impl App {
         Self { state, questions, messages, folder, clock }
     }
 
-    /// Takes in what happened and does what is to be done.
+    /// Updates the state by a message and executes the commands that follow.
     pub fn take(&mut self, message: Message) -> Next {
         let mut next = Next::Go;
         for command in update::update(&mut self.state, message) {
@@ -189,8 +189,8 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
     }
 }
 
-/// What the terminal says, read by a task of its own: its stream wakes only the first who waits for it,
-/// so that nobody may glance at it in passing.
+/// The terminal's events, read by a task of its own: the stream wakes only the first task that waits for it, so
+/// there must be no second reader.
 struct Events {
     receiver: Receiver<io::Result<Event>>,
     reader: JoinHandle<()>,

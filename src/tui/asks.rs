@@ -94,13 +94,13 @@ impl Asks {
         self.flying.keys().any(|slot| *slot != Slot::Live)
     }
 
-    /// Whether a person has waited for long enough to be told.
+    /// Whether a person has waited long enough for the wait to be shown.
     pub fn is_slow(&self) -> bool {
         let late = |flying: &Flying| self.tick > flying.since + PATIENCE_TICKS;
         self.flying.iter().any(|(slot, flying)| *slot != Slot::Live && late(flying))
     }
 
-    /// Takes note of an answer, and tells whether it is to the last question of its slot.
+    /// Records an answer; returns whether it is to the last question of its slot.
     pub fn is_answer(&mut self, slot: Slot, number: u64) -> bool {
         let current = self.flying.get(&slot).is_some_and(|flying| flying.ask.number == number);
         if current {
@@ -109,7 +109,7 @@ impl Asks {
         current
     }
 
-    /// Takes note that a question was lost with its connection. `true` when it is not asked again.
+    /// Records that a question was lost with its connection. `true` when it is not asked again.
     pub fn is_lost(&mut self, slot: Slot, number: u64) -> bool {
         !slot.only_reads() && self.is_answer(slot, number)
     }
@@ -120,7 +120,7 @@ impl Asks {
         self.out.retain(|ask| !which(ask.slot));
     }
 
-    /// The connection is there: what only reads and was not answered is asked again.
+    /// The connection is there: reads without an answer are asked again.
     pub fn connect(&mut self) {
         self.connected = true;
         self.out = self.flying.values().map(|flying| flying.ask.clone()).collect();

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::state::Draft;
 use crate::edits;
 
-/// What stands between the facts and the text.
+/// The line between the facts and the text.
 const RULE: &str = "---";
 
 /// The text of an earlier edit of a memory that was not saved, if there is one: the revision that it began with,

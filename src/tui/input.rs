@@ -40,7 +40,7 @@ impl Input {
         self.at += piece.len();
     }
 
-    /// Does what a key says, and tells whether it meant this line.
+    /// Handles a key; returns whether it was for this line.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

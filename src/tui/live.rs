@@ -18,7 +18,7 @@ use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
 const CALLS_MAX: usize = 1_000;
-/// How long the daemon waits for a call to tell of, in milliseconds.
+/// How long the daemon waits for a call to report, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
 /// The calls, and how they are looked at.
@@ -60,7 +60,7 @@ impl Live {
     }
 }
 
-/// Asks for the calls from the begin: after a connection was made, for each daemon counts anew.
+/// Requests the calls from the first one: after connecting, because each daemon counts from 1.
 pub fn restart(state: &mut State) {
     state.live.last = 0;
     state.live.calls.clear();
@@ -80,7 +80,7 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Takes in calls; those that changed something make other screens read anew.
+/// Takes in calls; those that changed something make other screens reload.
 pub fn answer(state: &mut State, value: &Value) {
     let new: Vec<Call> = items(value, "calls").map(Call::read).collect();
     let following = state.live.cursor.at == 0;

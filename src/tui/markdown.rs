@@ -27,7 +27,7 @@ fn is_blank(line: &Line<'_>) -> bool {
     line.spans.iter().all(|span| span.content.trim().is_empty())
 }
 
-/// What stands before the lines of a block: a mark before the first, blanks or a bar before the others.
+/// The prefix of a block's lines: a mark for the first, blanks or a bar for the others.
 struct Lead {
     first: Span<'static>,
     rest: Span<'static>,
@@ -205,7 +205,7 @@ impl Page {
         }
     }
 
-    /// A paragraph that begins an item or a quote stands right behind its mark.
+    /// A paragraph that begins an item or a quote follows its mark directly.
     fn paragraph_gap(&mut self) {
         if self.leads.last().is_none_or(|lead| !lead.fresh) {
             self.gap();

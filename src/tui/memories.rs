@@ -23,7 +23,7 @@ const HITS_PAGE: usize = 50;
 const HITS_MAX: usize = 1_000;
 /// Most memories that Esc leads back to.
 const BACK_MAX: usize = 50;
-/// From this width on the preview stands beside the list.
+/// From this width on, the preview is shown beside the list.
 const WIDE: u16 = 110;
 
 /// What a search found.
@@ -56,7 +56,7 @@ pub struct Memories {
     /// The memory that is read whole; `detail` is empty until it is here.
     reading: Option<String>,
     back: Vec<String>,
-    /// What is to be done to a memory as soon as its text is here.
+    /// What to do with a memory as soon as its text has arrived.
     awaits: Option<(String, KeyEvent)>,
     /// An edited text on its way to the daemon, and the file that holds it too.
     pub draft: Option<(Draft, String)>,
@@ -81,8 +81,8 @@ impl Memories {
         self.hits.as_ref().map_or_else(|| self.pages.get(at), |hits| hits.rows.get(at))
     }
 
-    /// The memory that keys are about: none while the one that is read is on its way, for what is under the
-    /// cursor is not what the person looks at.
+    /// The memory that keys act on. `None` while the opened one is still loading, because the one under the cursor is
+    /// not the one the person looks at.
     pub fn subject(&self) -> Option<&Row> {
         match self.reading {
             Some(_) => self.detail.as_ref().map(|detail| &detail.memory.row),
@@ -90,14 +90,14 @@ impl Memories {
         }
     }
 
-    /// Reads a memory; what is shown of another one goes.
+    /// Loads a memory and clears what is shown of another one.
     fn read(&mut self, id: &str) {
         self.detail.take_if(|detail| detail.memory.row.id != id);
         self.reading = Some(id.to_owned());
     }
 }
 
-/// Asks for what the list shows; what is there is shown meanwhile.
+/// Requests what the list shows; shows what is there meanwhile.
 pub fn refresh(state: &mut State) {
     state.memories.pages.age();
     if state.memories.query.is_blank() {
@@ -112,7 +112,7 @@ pub fn refresh(state: &mut State) {
     }
 }
 
-/// Begins anew: another project, type or scope.
+/// Starts over: another project, type or scope was chosen.
 pub fn restart(state: &mut State) {
     state.asks.forget(|slot| matches!(slot, Slot::Page(_) | Slot::Search));
     let memories = &mut state.memories;
@@ -282,7 +282,7 @@ fn take_hits(state: &mut State, value: &Value) {
     remember(state);
 }
 
-/// Keeps in mind which memory the cursor is on: none while its page is on the way.
+/// Remembers which memory the cursor is on; none while its page is loading.
 fn remember(state: &mut State) {
     let memories = &mut state.memories;
     memories.chosen = memories.row(memories.cursor.at).map(|row| row.id.clone()).unwrap_or_default();
@@ -290,7 +290,7 @@ fn remember(state: &mut State) {
 
 /// Does what a key says.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
-    // Who presses another key has gone on.
+    // Any other key means that the person has moved on.
     state.memories.awaits = None;
     if state.memories.typing {
         return typing_key(state, key);
@@ -414,7 +414,7 @@ fn back(state: &mut State) {
 /// What is done to the memory itself.
 fn action_key(state: &mut State, key: KeyEvent) -> bool {
     let Some(row) = state.memories.subject().cloned() else {
-        // The one to be read is on its way.
+        // The memory to be opened is still loading.
         let is_action = matches!(key.code, KeyCode::Char('*' | 'd' | 'u' | 'e' | 'g'));
         state.memories.awaits = state.memories.reading.clone().filter(|_| is_action).map(|id| (id, key));
         return state.memories.awaits.is_some();
@@ -441,7 +441,7 @@ fn action_key(state: &mut State, key: KeyEvent) -> bool {
     true
 }
 
-/// Begins an edit; where the text is still on its way, as soon as it is here.
+/// Begins an edit; if the text is still loading, as soon as it arrives.
 fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
     let Some(memory) = detail.map(|detail| &detail.memory) else {
@@ -470,7 +470,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     state.commands.push(Command::Edit(draft));
 }
 
-/// Does what was asked for before the text was here, if the person still looks at it.
+/// Does what was requested before the text arrived, if the person still looks at it.
 fn do_awaited(state: &mut State) {
     if state.screen != Screen::Memories || state.overlay.is_some() {
         return;
@@ -483,7 +483,7 @@ fn do_awaited(state: &mut State) {
     }
 }
 
-/// The memory that was to be read is not to be had: back to what is.
+/// The memory to be opened is not available: go back to the list.
 pub fn refused(state: &mut State) {
     state.memories.awaits = None;
     if state.memories.reading.is_some() && state.memories.detail.is_none() {

@@ -1,4 +1,4 @@
-//! Screens for people: what is remembered, who remembers, and what happens now.
+//! The screens for people: memories, sessions and agents, and the calls as they happen.
 //!
 //! Everything goes one way. What happens (a key, an answer of the daemon, a tick) is a [`Message`];
 //! [`update`] changes the [`state`] by it and gives commands (a question to the daemon, an edit, the end);

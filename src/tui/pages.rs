@@ -31,7 +31,7 @@ impl Pages {
         self.held.get(&(at / PAGE))?.get(at % PAGE)
     }
 
-    /// Where a memory stands, among the pages that are held.
+    /// The position of a memory, among the pages that are held.
     pub fn position(&self, id: &str) -> Option<usize> {
         let in_page = |(number, rows): (&usize, &Vec<Row>)| {
             rows.iter().position(|row| row.id == id).map(|at| number * PAGE + at)
@@ -39,7 +39,7 @@ impl Pages {
         self.held.iter().find_map(in_page)
     }
 
-    /// The pages to ask for, so that the view from `top` on and what is near it is held and fresh.
+    /// The pages to request, so that the view from `top` on and its surroundings are held and fresh.
     pub fn wanted(&self, top: usize, rows: usize) -> Vec<usize> {
         let last = self.total.map_or(0, |total| total.saturating_sub(1) / PAGE);
         let first = top.saturating_sub(rows) / PAGE;

@@ -34,7 +34,7 @@ pub fn text_right(buffer: &mut Buffer, row: Rect, text: &str, style: Style) {
     line(buffer, Rect { x, width: columns, ..row }, &Line::styled(shown, style));
 }
 
-/// A heading with a word at the end of its row; gives what is below.
+/// A heading with a word at the end of its row; returns the area below.
 pub fn heading(buffer: &mut Buffer, area: Rect, title: &str, note: &str, theme: Theme) -> Rect {
     let Some(top) = row(area, 0) else { return area };
     text(buffer, top, title, theme.strong());

@@ -22,7 +22,7 @@ const SESSIONS_MAX: usize = 2_000;
 const LANES_MAX: usize = 6;
 /// Most things of a session that are shown.
 const ENTRIES_MAX: usize = 500;
-/// From this width on the session stands beside the list.
+/// From this width on, the session is shown beside the list.
 const WIDE: u16 = 110;
 
 /// What a session left.
@@ -55,7 +55,7 @@ pub fn refresh(state: &mut State) {
     state.asks.ask(Slot::Sessions, Operation::Sessions, question);
 }
 
-/// Begins anew: another project.
+/// Starts over: another project was chosen.
 pub fn restart(state: &mut State) {
     state.sessions = Sessions::default();
     state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::Story));

@@ -35,7 +35,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal. A panic of this thread gives it back before it is told.
+    /// Takes the terminal. A panic of this thread restores it before the message is printed.
     ///
     /// # Errors
     /// When the terminal does not take orders.
@@ -60,7 +60,7 @@ impl Screen {
         self.clear()
     }
 
-    /// Draws everything anew the next time. (The library's own way asks the terminal where its cursor
+    /// Redraws everything the next time. (The library's own way asks the terminal where its cursor
     /// is, and the answer would come among the keys.)
     ///
     /// # Errors

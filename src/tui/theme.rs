@@ -1,7 +1,7 @@
 //! How things look: the terminal's own colours, or none.
 //!
 //! No fixed colours, so that light and dark terminals show what they are set to. Without colour the same
-//! things are told by bold, reverse and marks.
+//! things are shown by bold, reverse and marks.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -22,7 +22,7 @@ impl Theme {
         Style::new()
     }
 
-    /// What stands back: labels, rules, dates.
+    /// Secondary text: labels, rules, dates.
     pub fn dim(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }

@@ -1,4 +1,4 @@
-//! What each thing that happens does to the state, and what is to be done because of it. Pure.
+//! How each message changes the state, and which commands follow. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use cerebro_core::operation::Operation;
 /// Ticks from a change that somebody made until it is read.
 const SETTLE_TICKS: u64 = 2;
 
-/// Takes in what happened and gives what is to be done.
+/// Updates the state by a message and returns the commands that follow.
 pub fn update(state: &mut State, message: Message) -> Vec<Command> {
     match message {
         Message::Key(key) if key.kind != KeyEventKind::Release => press(state, key),

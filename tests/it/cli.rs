@@ -1,6 +1,10 @@
 //! The same operations as commands for people.
 
-use crate::support::{Home, Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use crate::support::{Home, PROGRAM, Value, finish, json, wait_for};
 
 const COMMANDS: &[&str] = &[
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "update", "delete",
@@ -163,4 +167,102 @@ fn a_reader_that_leaves_early_is_no_panic() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn a_command_leaves_no_session_open() {
+    let home = Home::new();
+    let sessions = || home.json(&["sessions", "--all-projects"])["sessions"].as_array().unwrap().clone();
+    let all_ended = |count: usize| {
+        wait_for("the commands' sessions to be ended", || {
+            let ended = sessions().into_iter().filter(|one| one["end_reason"] == "ended").count();
+            (ended == count).then_some(())
+        });
+    };
+    save(&home, "One", "By a person.");
+    all_ended(1);
+    assert_eq!(sessions().len(), 1, "to look on is no session");
+
+    // The session of an agent in whose shell the command runs goes on.
+    let mut command = home.command();
+    command.args(["save", "Two", "In an agent's shell."]).env("CLAUDE_CODE_SESSION_ID", "theirs");
+    finish(&mut command).success();
+    save(&home, "Three", "By a person again.");
+    all_ended(2);
+    let theirs = sessions().into_iter().find(|one| one["id"] == "theirs").unwrap();
+    assert_eq!(theirs["ended_at"], Value::Null, "{theirs}");
+}
+
+#[test]
+fn jobs_that_wait_are_listed_after_those_that_were_given_up() {
+    let home = Home::with_config("[embeddings]\nprovider = \"none\"\n");
+    let mut agent = home.agent();
+    for n in 0..3 {
+        agent.save(&format!("Waits {n}"), &format!("Text {n}."));
+    }
+    let told = home.json(&["jobs"]);
+    assert_eq!((&told["queued"], &told["dead"]), (&json!(3), &json!(0)), "{told}");
+    assert_eq!(told["jobs"], json!([]), "`jobs` are those that were given up, as ever: {told}");
+    assert_eq!(told["waiting"].as_array().map(Vec::len), Some(3), "{told}");
+    assert_eq!(told["waiting"][0]["state"], "queued", "{told}");
+    let shown = home.run(&["jobs"]);
+    assert!(shown.stderr.contains("3 wait"), "{shown:?}");
+    let shown = shown.success();
+    assert!(shown.lines().count() == 3 && shown.contains("Waits 2") && shown.contains("queued"), "{shown}");
+}
+
+#[test]
+fn an_explained_search_names_its_hits() {
+    let home = Home::new();
+    let id = save(&home, "The heron stands", "In the reeds.");
+    for query in ["heron", "the"] {
+        let shown = home.run(&["search", query, "--explain", "--project", "demo"]).success();
+        assert!(!shown.contains("-0"), "{query}: {shown}");
+        if query == "heron" {
+            assert!(shown.contains(&id) && shown.contains("The heron stands"), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_terminal_that_does_not_know_its_size_still_shows_words() {
+    let home = Home::new();
+    save(&home, "Whole words", "First.");
+    let folder = home.folder("seen");
+    let seen = folder.join("seen");
+    let inside =
+        format!("stty rows 0 cols 0; '{PROGRAM}' --home '{}' list --project demo", home.data().display());
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &inside]).arg(&seen);
+    script.env("TERM", "xterm").env_remove("COLUMNS").env_remove("LINES");
+    finish(&mut script).success();
+    let shown = String::from_utf8_lossy(&fs::read(&seen).unwrap()).into_owned();
+    assert!(shown.contains("Whole words"), "{shown}");
+    assert!(
+        shown.lines().filter(|line| line.contains('│')).all(|line| line.trim_end().chars().count() <= 80),
+        "{shown}"
+    );
+}
+
+/// The commands of the README, such as `model install`: those of its examples and of its table.
+fn readme_commands() -> BTreeSet<Vec<&'static str>> {
+    let readme = include_str!("../../README.md");
+    let examples = readme.lines().filter_map(|line| line.strip_prefix("    cerebro "));
+    let section =
+        readme.split("## More commands").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let rows = section.lines().filter(|line| line.starts_with('|'));
+    let named = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+    let is_name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    examples.chain(named).map(|line| line.split_whitespace().take_while(is_name).collect()).collect()
+}
+
+#[test]
+fn every_command_that_the_readme_shows_is_there() {
+    let home = Home::new();
+    let commands = readme_commands();
+    assert!(commands.len() > 30, "{commands:?}");
+    for mut command in commands {
+        command.push("--help");
+        home.run(&command).success();
+    }
 }

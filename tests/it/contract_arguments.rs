@@ -217,3 +217,48 @@ fn a_scope_is_one_of_two() {
     let saved = agent.ok("mem_save", json!({"title": "x", "content": "x", "scope": " Personal "}));
     assert_eq!(agent.get(saved.str("id"))["scope"], "personal");
 }
+
+#[test]
+fn sections_are_folded_into_summaries_and_prompts_too() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.ok("mem_session_summary", json!({"learned": "Serows climb.", "session_id": "s"}));
+    let reply =
+        agent.ok("mem_session_summary", json!({"what": "Watched", "content": "C", "session_id": "t"}));
+    assert!(reply.structured.get("ignored").is_none(), "{reply:?}");
+    agent.ok("mem_save_prompt", json!({"what": "Count the serows"}));
+    let stored = home.export_text();
+    assert!(["Serows climb", "Watched", "Count the serows"].iter().all(|text| stored.contains(text)));
+}
+
+#[test]
+fn the_kinds_of_memory_that_agents_know_are_all_taken() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let known = [
+        "decision", "architecture", "bugfix", "pattern", "config", "concept", "discovery", "learning",
+        "preference", "manual", "session_summary", "of-my-own",
+    ];
+    for kind in known {
+        let saved =
+            agent.ok("mem_save", json!({"title": format!("A {kind}"), "content": kind, "type": kind}));
+        assert_eq!(agent.get(saved.str("id"))["type"], kind, "{saved:?}");
+    }
+}
+
+#[test]
+fn control_characters_are_dropped_but_newline_and_tab() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let dirty = "a\u{0}b\u{7}c\u{1b}[31md\u{7f}e\u{85}f\tg\nh";
+    let saved = agent.ok(
+        "mem_save",
+        json!({"title": "x\u{0}y\u{1b}z", "content": dirty, "tags": ["t\u{0}u"], "type": "no\u{0}te"}),
+    );
+    let whole = agent.get(saved.str("id"));
+    assert_eq!(whole["content"], "abc[31mdef\tg\nh", "{whole:?}");
+    assert_eq!(whole["title"], "xyz", "{whole:?}");
+    assert_eq!(whole["tags"], json!(["tu"]), "{whole:?}");
+    agent.refused("mem_save", json!({"title": "\u{0}\u{1}", "content": "Nothing is left of the title."}));
+    agent.refused("mem_save", json!({"title": "Nothing is left of the content", "content": "\u{0}\u{1}"}));
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Home, Repository, json};
+use crate::support::{Home, Reply, Repository, json};
 
 /// The project that an agent started in `folder` has.
 fn project_of(home: &Home, folder: &Path) -> String {
@@ -162,4 +162,61 @@ fn the_folder_that_the_client_names_counts() {
     repository.origin("https://example.org/team/claimed.git");
     let mut agent = home.pump().cwd(&home.user()).env("CLAUDE_PROJECT_DIR", repository.path()).start();
     assert_eq!(agent.ok("mem_context", json!({}))["project"], "team/claimed");
+}
+
+#[test]
+fn a_project_is_new_once() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let new = |reply: &Reply| reply.structured.get("new_project").cloned();
+    let start = agent.ok("mem_session_start", json!({"id": "a", "project": "acme-web"}));
+    assert_eq!(new(&start), Some(json!(true)), "{start:?}");
+    let save = json!({"title": "T", "content": "C.", "project": "acme-web"});
+    assert_eq!(new(&agent.ok("mem_save", save)), None);
+    let personal = agent.ok("mem_save", json!({"title": "Mine", "content": "C.", "scope": "personal"}));
+    let update = agent.ok("mem_update", json!({"id": personal["id"], "project": "third"}));
+    assert_eq!((new(&update), update.str("outcome")), (None, "unchanged"), "{update:?}");
+    let moved = agent.ok("mem_update", json!({"id": personal["id"], "project": "third", "scope": "project"}));
+    assert_eq!(new(&moved), Some(json!(true)), "{moved:?}");
+    home.kill_daemon();
+    let again = agent.ok("mem_session_start", json!({"id": "b", "project": "acme-web"}));
+    assert_eq!(new(&again), None, "{again:?}");
+}
+
+#[test]
+fn a_session_is_of_the_connections_project_whatever_its_first_write_names() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.ok("mem_save", json!({"title": "Aside", "content": "For another.", "project": "aside"}));
+    let prompt = json!({"content": "Do it", "project": "aside", "session_id": "asked"});
+    agent.ok("mem_save_prompt", prompt);
+    let summary = agent.ok("mem_session_summary", json!({"goal": "Tame the ocelot"}));
+    assert_eq!(summary["project"], "demo", "{summary:?}");
+    let sessions = home.json(&["sessions", "--all-projects"]);
+    assert!(!sessions.to_string().contains("aside"), "{sessions}");
+    drop(agent);
+    assert!(home.agent().ok("mem_context", json!({})).text.contains("ocelot"));
+}
+
+#[test]
+fn a_personal_memory_makes_no_project_known() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let personal = json!({"title": "Mine", "content": "Of me.", "scope": "personal", "project": "later"});
+    agent.ok("mem_save", personal);
+    let saved = agent.ok("mem_save", json!({"title": "First", "content": "Of it.", "project": "later"}));
+    assert_eq!(saved["new_project"], true, "{saved:?}");
+}
+
+#[test]
+fn a_prompt_that_is_not_stored_makes_no_project_known() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.ok("mem_save_prompt", json!({"content": "Again", "session_id": "s"}));
+    let again = json!({"content": "Again", "session_id": "s", "project": "later"});
+    let again = agent.ok("mem_save_prompt", again);
+    assert_eq!((again.str("outcome"), again.structured.get("new_project")), ("unchanged", None), "{again:?}");
+    let first =
+        agent.ok("mem_save_prompt", json!({"content": "Else", "session_id": "s", "project": "later"}));
+    assert_eq!(first["new_project"], true, "{first:?}");
 }

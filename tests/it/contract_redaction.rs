@@ -197,3 +197,36 @@ fn surroundings_are_not_looked_at_where_the_settings_say_so() {
     assert_eq!(saved["redacted"], 1, "{saved:?}");
     assert_eq!(agent.get(saved.str("id"))["content"], "password: hunter2 and [REDACTED:github-token]");
 }
+
+/// A token of a kind that is known, made up.
+fn token() -> String {
+    ["ghp_", &"aB3d".repeat(9)].concat()
+}
+
+#[test]
+fn secrets_are_taken_out_wherever_they_come_in() {
+    let home = Home::new();
+    let token = token();
+    let folder = home.work().join(&token);
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut agent = home.pump().cwd(&folder).env("CLAUDE_CODE_SESSION_ID", format!("env {token}")).start();
+    agent.save("In a folder with a secret name", "And a session of such an id.");
+    let key = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA", "-----END RSA PRIVATE KEY-----"];
+    let meta = json!({"sessionId": format!("meta {token}")});
+    let saved =
+        agent.ok_with_meta("mem_save", json!({"title": "Tagged", "content": "Text.", "tags": key}), meta);
+    assert_eq!(saved.number("redacted"), 1, "{saved:?}");
+    let private = json!(["<private>hidden one", "hidden two</private>", "seen"]);
+    agent.ok("mem_session_summary", json!({"goal": "g", "files": private}));
+    let split = format!("{}\u{0}{}", &token[..12], &token[12..]);
+    let saved = agent.ok("mem_save", json!({"title": "Split", "content": split, "project": split}));
+    assert_eq!(saved.number("redacted"), 2, "{saved:?}");
+    let refused = agent.request("tools/call", json!({"name": token, "arguments": {}})).unwrap_err();
+    assert!(!format!("{refused:?}").contains(&token), "{refused:?}");
+
+    let all = format!("{}{}", home.export_text(), home.log_tail());
+    for secret in [&token, &token.to_lowercase(), "MIIEow", "hidden two"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
+    assert!(all.contains("seen"));
+}

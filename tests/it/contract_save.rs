@@ -1,6 +1,6 @@
 //! `mem_save`: created, updated, duplicate, unchanged, and nothing dropped.
 
-use crate::support::{Home, Reply, assert_keys, json};
+use crate::support::{Agent, Home, Reply, assert_keys, json};
 
 const MUST: [&str; 4] = ["id", "outcome", "revision", "project"];
 const MAY: [&str; 4] = ["topic_key", "suggested_topic_key", "replaced", "similar"];
@@ -76,7 +76,7 @@ fn ids_are_random_not_sequential() {
     }
 }
 
-fn save_topic(agent: &mut crate::support::Agent, title: &str, content: &str) -> Reply {
+fn save_topic(agent: &mut Agent, title: &str, content: &str) -> Reply {
     agent.ok("mem_save", json!({"title": title, "content": content, "topic_key": "architecture/auth"}))
 }
 
@@ -268,4 +268,43 @@ fn what_is_missing_is_named() {
         let said = agent.refused("mem_save", arguments.clone());
         assert!(said.contains(name), "{arguments}: {said}");
     }
+}
+
+#[test]
+fn repetitions_are_seen_whatever_else_is_given() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let prompt = |agent: &mut Agent, project: &str| {
+        agent.ok("mem_save_prompt", json!({"content": "hello", "project": project}))["outcome"].clone()
+    };
+    assert_eq!((prompt(&mut agent, "p1"), prompt(&mut agent, "p2")), (json!("created"), json!("unchanged")));
+    agent.ok("mem_save", json!({"title": "K", "content": "Same.", "topic_key": "k/du"}));
+    let again = agent.ok("mem_save", json!({"title": "K", "content": "Same."}));
+    assert_eq!((again.str("outcome"), again.str("topic_key")), ("duplicate", "k/du"), "{again:?}");
+    assert!(again.structured.get("suggested_topic_key").is_none(), "{again:?}");
+}
+
+#[test]
+fn a_repetition_is_seen_among_many_of_the_same_title() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let save = |agent: &mut Agent, n: usize| -> Reply {
+        agent.ok("mem_save", json!({"title": "Note", "content": format!("Text {n}.")}))
+    };
+    let first = save(&mut agent, 0).str("id").to_owned();
+    for n in 1..20 {
+        save(&mut agent, n);
+    }
+    let again = save(&mut agent, 0);
+    assert_eq!((again.str("outcome"), again.str("id")), ("duplicate", first.as_str()), "{again:?}");
+
+    let ask = |agent: &mut Agent, n: usize| {
+        agent.ok("mem_save_prompt", json!({"content": format!("Ask {n}."), "session_id": "s"}))
+    };
+    let first = ask(&mut agent, 0).str("id").to_owned();
+    for n in 1..52 {
+        ask(&mut agent, n);
+    }
+    let again = ask(&mut agent, 0);
+    assert_eq!((again.str("outcome"), again.str("id")), ("unchanged", first.as_str()), "{again:?}");
 }

@@ -362,3 +362,14 @@ fn when_nothing_fits_that_is_said_first() {
     let fits = home.run(&["search", "gannet", "--project", "demo"]);
     assert!(fits.stderr.contains("match: strong") && !fits.stderr.contains("nothing fits"), "{fits:?}");
 }
+
+#[test]
+fn a_moment_that_an_answer_tells_can_be_asked_for() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.save("Saola", "Seen at dawn.");
+    let hits = agent.ok("mem_search", json!({"query": "saola"}));
+    let date = hits["hits"][0]["date"].clone();
+    let found = agent.ok("mem_search", json!({"query": "saola", "since": date, "until": date}));
+    assert_eq!(found["hits"].as_array().map(Vec::len), Some(1), "{date}: {found:?}");
+}

@@ -236,3 +236,19 @@ fn purging_is_left_to_people() {
     assert_eq!(agent.ok("mem_delete", json!({"id": id}))["outcome"], "deleted");
     assert_eq!(home.json(&["delete", &id, "--hard", "--yes"])["outcome"], "purged");
 }
+
+#[test]
+fn a_purged_memory_is_not_called_restorable() {
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.agent();
+    let id = agent.save("Gone", "For good.");
+    agent.ok("mem_delete", json!({"id": id, "hard": true}));
+    for (tool, call) in [
+        ("mem_get_observation", json!({"id": id})),
+        ("mem_timeline", json!({"id": id})),
+        ("mem_update", json!({"id": id, "title": "Back"})),
+    ] {
+        let refused = agent.refused(tool, call);
+        assert!(refused.contains("purged") && !refused.contains("restore"), "{tool}: {refused}");
+    }
+}

@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::FlockOperation;
 
 use crate::backup::furnished;
-use crate::faults::Disk;
-use crate::support::{Home, Value, alter, finish, json, wait_for};
+use crate::support::{Disk, Home, Value, alter, finish, json, wait_for};
 
 /// What the doctor says, and its exit code.
 fn examined(home: &Home, more: &[&str]) -> (i32, Value) {

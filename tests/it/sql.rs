@@ -133,3 +133,11 @@ fn faults_are_told_where_they_are() {
     assert_eq!(home.run(&["sql", "--file", "/nowhere.surql"]).code(), 1);
     assert_eq!(home.run(&["sql", "x", "--file", "y"]).code(), 2);
 }
+
+#[test]
+fn a_query_without_a_value_says_so() {
+    let home = Home::new();
+    let done = home.run(&["sql", "SELEC"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.stdout.is_empty() && done.stderr.contains("NONE"), "{done:?}");
+}

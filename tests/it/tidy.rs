@@ -160,3 +160,20 @@ fn queries_for_people_need_no_parameters() {
     }
     assert_none(faults, "surql/queries run as they stand");
 }
+
+#[test]
+fn decisions_are_numbered_without_gaps_dated_and_listed() {
+    let folder = repository().join("docs/decisions");
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
+    let mut decisions = files(&folder, "md");
+    decisions.retain(|path| !path.ends_with("README.md"));
+    assert!(!decisions.is_empty(), "no decisions");
+    for (n, path) in decisions.iter().enumerate() {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let text = fs::read_to_string(path).unwrap();
+        assert!(name.starts_with(&format!("{:02}-", n + 1)), "{name} is number {}", n + 1);
+        assert!(text.starts_with(&format!("# {:02}. ", n + 1)), "{name} has another number in its heading");
+        assert!(text.contains("\nDate: 20") && text.contains(" Status: "), "{name} has no date or no status");
+        assert!(index.contains(&format!("({name})")), "{name} is not in the index");
+    }
+}

@@ -1,4 +1,4 @@
-//! The words of Cerebro and its decisions, all pure: no I/O, no clock, no task.
+//! The types of Cerebro and its decisions, all pure: no I/O, no clock, no task.
 //!
 //! A module may use those above it in this list.
 

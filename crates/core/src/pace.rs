@@ -15,7 +15,7 @@ const BREAKER_FAILURES: u32 = 3;
 const BREAKER_FIRST: Duration = Duration::from_secs(15);
 /// The longest time for which a provider is left alone.
 const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long nobody must have called before the worker goes on.
+/// How long no call may have come before the worker goes on.
 pub const QUIET: Duration = Duration::from_millis(40);
 /// The longest that callers hold the worker off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);
@@ -100,7 +100,7 @@ impl Budget {
     }
 }
 
-/// About how many tokens a text has: a cautious count, for what is not yet spent.
+/// A cautious estimate of a text's tokens, for a budget that is not spent yet.
 pub fn tokens_of(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }

@@ -83,7 +83,7 @@ pub fn slice_bytes(text: &str, offset: usize, max: usize) -> (&str, Option<usize
 }
 
 /// A one-line excerpt of at most `max` chars around the bytes `start..end` of the text, cut
-/// between words; `…` (counted) stands where text is left out. A word that is too long by itself is
+/// between words; `…` (counted) marks where text is left out. A word that is too long by itself is
 /// cut between two of its chars. Offsets that are out of range or inside a char are moved down.
 pub fn passage(text: &str, start: usize, end: usize, max: usize) -> String {
     let start = text.floor_char_boundary(start);

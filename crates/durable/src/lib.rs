@@ -138,7 +138,7 @@ pub fn create(target: &Path, kind: Kind, bytes: &[u8]) -> io::Result<()> {
     draft.finish_new()
 }
 
-/// The drafts in a folder that nobody has written to for `age`: those of processes that were killed.
+/// The drafts in a folder that were not written to for `age`: those of killed processes.
 pub fn left_in(folder: &Path, age: Duration) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |entry: &fs::DirEntry| {

@@ -1,8 +1,8 @@
 //! The connection to a server.
 //!
-//! It is made anew by this file and not by the SDK: a new one signs in again, so that no token runs out,
-//! and what was under way on the old one fails at once and is never sent later. Between two attempts there is
-//! a pause that grows up to a bound; who calls meanwhile is told so at once.
+//! This file remakes it, not the SDK: a new connection signs in again, so that no token expires, and requests under
+//! way on the old one fail at once and are never sent later. The pause between attempts grows up to a bound; calls
+//! made in between fail at once instead of waiting.
 
 use std::{
     sync::{Arc, Weak},

@@ -1,7 +1,6 @@
-//! Where news for live queries go: to the endpoint while one is open, else nowhere.
+//! Forwards live-query notifications to the open endpoint, if there is one; otherwise drops them.
 //!
-//! A writer never waits for a reader: a full queue drops the news, as a connection that reads too slowly
-//! loses them.
+//! A writer never waits for a reader: a full queue, or a connection that reads too slowly, loses notifications.
 
 use std::{
     future::Future,

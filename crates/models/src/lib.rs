@@ -1,5 +1,5 @@
-//! Models: text to vectors, and text to claims. Providers stand behind one trait each; how a server is asked,
-//! with which key and how often, is in `provider`.
+//! Models: text to vectors (`embed`), and questions to JSON (`llm`). The HTTP client, keys, retries and bounds that
+//! providers share are in `provider`.
 
 pub mod embed;
 pub mod llm;

@@ -1,5 +1,5 @@
-//! The doors to the network: listeners that let in a bounded number, and the look at host and origin that
-//! every request gets before anything else.
+//! Network listeners: they accept a bounded number of connections, and check the host and origin of every request
+//! before anything else.
 
 mod guard;
 mod listener;

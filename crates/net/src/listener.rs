@@ -26,7 +26,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Limits {
     /// How long the head of a request may take, and how long a connection may stay open between two requests.
     pub head: Duration,
-    /// How long the other side may take nothing of what is sent to it.
+    /// How long the peer may go without reading what is sent to it.
     pub stalled: Duration,
     /// After which time a connection gets its last answer. A client opens another one.
     pub age: Duration,
@@ -75,7 +75,7 @@ impl Bounded {
     /// Where it listens.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// When the system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -87,7 +87,7 @@ impl axum::serve::Listener for Bounded {
 
     async fn accept(&mut self) -> (Seated, SocketAddr) {
         loop {
-            // The semaphore is never closed; if it were, nobody more would be let in.
+            // The semaphore is never closed; if it were, no further connection would be accepted.
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
                 std::future::pending::<()>().await;
                 continue;

@@ -1,4 +1,4 @@
-//! What is searched: the lexical index on disk, and vectors in memory. Both are derived from the store.
+//! Search: the lexical index on disk, and vectors in memory. Both are derived from the store.
 
 pub mod lexical;
 pub mod vector;

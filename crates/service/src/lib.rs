@@ -282,8 +282,8 @@ impl Service {
             .await
     }
 
-    /// Whether a write names another project than its caller's. What is known is read then, before the write
-    /// makes it so, for [`Self::meet_project`] after it.
+    /// Whether the write targets a project other than the caller's. If so, the known projects are loaded first, so
+    /// that [`Self::meet_project`] can tell a new project from a known one afterwards.
     async fn leads_elsewhere(
         &self,
         project: Option<&Project>,

@@ -1,8 +1,8 @@
-//! The database: the only place that knows SurrealDB and its language.
+//! The store: rows, SurrealQL, transactions, the event log and the job queue, over `cerebro-engine`.
 //!
 //! Reads return [`cerebro_core::domain`] values. Writes go through [`Store::transact`], which holds the one
-//! writer of this process from the reads of a decision to its commit, and commits everything with the
-//! events that tell it. Whoever follows the log is called after each commit, in order.
+//! writer of this process from the reads of a decision to its commit, and commits it together with the
+//! events that describe it. Followers are notified after each commit, in commit order.
 
 mod browse;
 mod changes;

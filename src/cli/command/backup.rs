@@ -56,7 +56,7 @@ pub struct NowArgs {
 pub enum BackupCommand {
     /// Read a whole backup and compare it with its own counts and checksum
     Verify(FileArgs),
-    /// Make the memory of a home from a backup
+    /// Restore a home from a backup
     Restore(RestoreFileArgs),
     /// List this home's backups in a folder
     List(ListArgs),

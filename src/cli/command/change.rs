@@ -43,7 +43,7 @@ impl RestoreArgs {
     }
 }
 
-/// Delete a memory, so that it can be restored, or for good
+/// Delete a memory: restorable, or for good
 ///
 /// For good, its text leaves the database, the index and the files of edits that were not saved. Files that
 /// may still hold it, such as backups, are named.

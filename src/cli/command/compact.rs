@@ -10,7 +10,7 @@ use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use cerebro_core::operation::Operation;
 
-/// Rewrite the database's files, so that no text of destroyed memories is left in them
+/// Rewrite the database's files, so that no text of purged memories is left in them
 ///
 /// `cerebro delete --hard` takes a memory's text out of the database and out of the index at once; the
 /// database's files keep the bytes until they happen to be rewritten. This rewrites them now, and gives the

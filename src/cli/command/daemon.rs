@@ -37,11 +37,11 @@ const LOG_POLL: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Subcommand)]
 pub enum DaemonCommand {
-    /// Start it, if it does not run; wait until it answers
+    /// Start it if it is not running; wait until it answers
     Start,
-    /// Let it finish its calls and leave; wait until it is gone
+    /// Let it finish its calls and exit; wait until it is gone
     Stop,
-    /// Say whether it runs, since when, and for how many clients
+    /// Show whether it runs, since when, and for how many clients
     Status,
     /// Show the end of its log
     Logs(LogsArgs),

@@ -37,7 +37,7 @@ const SETTLED_SECONDS: u64 = 60;
 /// Most files that are looked at for their permissions.
 const FILES_MAX: usize = 10_000;
 
-/// Check everything that must hold, and mend what can be rebuilt
+/// Check the data and the installation, and repair what can be rebuilt
 ///
 /// The exit code is 0 when all is well, 1 when anything was found that is not mended. Memories, revisions
 /// and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs that lack
@@ -119,7 +119,7 @@ fn config_check(config: &std::result::Result<Config, crate::config::ConfigError>
     match config {
         Ok(_) => Check::sound("config", "can be read"),
         Err(error) => {
-            Check::fault("config", format!("{error}; mend the file, or remove it for the defaults"))
+            Check::fault("config", format!("{error}; correct the file, or remove it for the defaults"))
         }
     }
 }

@@ -56,7 +56,7 @@ pub struct SearchArgs {
     without: Option<String>,
 }
 
-/// Show one memory whole
+/// Show one whole memory
 #[derive(Debug, Args)]
 pub struct GetArgs {
     /// The memory's id, or a beginning that no other has
@@ -285,7 +285,12 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
         ("agent", shown(&memory["agent"])),
         ("session", shown(&memory["session_id"])),
         ("created", output.moment(&memory["created_at"])),
-        ("saved again", again.map(|count| format!("{count} times")).unwrap_or_default()),
+        (
+            "saved again",
+            again
+                .map(|count| if count == 1 { "once".to_owned() } else { format!("{count} times") })
+                .unwrap_or_default(),
+        ),
         ("pinned", shown(&memory["pinned"])),
         ("deleted", output.moment(&memory["deleted_at"])),
         ("size", size),

@@ -27,7 +27,7 @@ pub enum Drawing {
     Mermaid,
 }
 
-/// Draw what is related to a memory, and by what
+/// Draw the memories related to one, and how they are related
 #[derive(Debug, Args)]
 pub struct GraphArgs {
     /// The memory's id, or a beginning that no other has

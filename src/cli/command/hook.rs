@@ -25,7 +25,7 @@ const CONTEXT_TRIES: usize = 3;
 /// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
 const LOOK_MAX: Duration = Duration::from_millis(300);
 
-/// Tell Cerebro of a moment in an agent's session; agents run this
+/// Report a moment of an agent's session; agents run this
 ///
 /// Reads the agent's JSON from standard input and answers as that agent expects it. It never fails and
 /// never takes longer than a second: what cannot be done in time is left. `cerebro setup` writes it into

@@ -41,7 +41,7 @@ pub struct SessionsArgs {
     limit: Option<usize>,
 }
 
-/// List what users asked of agents, the latest first
+/// List what users asked agents, the latest first
 #[derive(Debug, Args)]
 pub struct PromptsArgs {
     /// Of this project [default: the working folder's]

@@ -57,7 +57,7 @@ const STACK_BYTES: usize = 10 * 1024 * 1024;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Mcp(mcp::McpArgs),
-    /// Start, stop or look at the process that serves all agents
+    /// Start, stop or inspect the process that serves all agents
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
     Save(save::SaveArgs),
@@ -70,7 +70,7 @@ pub enum Command {
     Tui(tui::TuiArgs),
     Update(save::UpdateArgs),
     Delete(change::DeleteArgs),
-    /// Bring a deleted memory back, or all of a backup
+    /// Restore a deleted memory, or everything from a backup
     Restore(change::RestoreArgs),
     /// Pin a memory, so that agents always read it first
     Pin(change::OneArgs),
@@ -89,7 +89,7 @@ pub enum Command {
     Worker(worker::WorkerArgs),
     Jobs(worker::JobsArgs),
     Reindex(worker::ReindexArgs),
-    /// Choose, install and try what turns text into vectors
+    /// Choose, install and test the model that turns text into vectors
     #[command(subcommand)]
     Model(model::ModelCommand),
     Sql(sql::SqlArgs),

@@ -32,7 +32,7 @@ const ROUNDS: usize = 9;
 
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// Show the models that are installed or can be
+    /// Show the installed and the available models
     List,
     Install(InstallArgs),
     Use(UseArgs),
@@ -83,7 +83,7 @@ enum PoolingArg {
     Cls,
 }
 
-/// Choose what turns text into vectors
+/// Choose the model that turns text into vectors
 ///
 /// Writes the choice into config.toml and leaves the rest of the file as it is. For `openai` and
 /// `ollama` the provider is asked once, so that a wrong key or name is known now.
@@ -123,7 +123,7 @@ pub struct RemoveArgs {
     yes: bool,
 }
 
-/// Try the model in use: how near sentences come to each other, and how long it takes
+/// Test the model in use: how similar it finds sentences, and how long it takes
 #[derive(Debug, Args)]
 pub struct TestArgs {
     /// An installed model, in place of the one in use
@@ -395,7 +395,7 @@ fn write(home: &Home, keys: &[(&str, Option<Setting>)]) -> Result<()> {
 /// Lets a running daemon leave, so that the next one reads the configuration.
 async fn renew(context: &CommandContext, home: &Home) -> Result<()> {
     if daemon::dismiss(home).await?.is_some() {
-        context.output.note("the daemon has left; the next call starts one that knows the change");
+        context.output.note("the daemon has left; the next call starts one with the new settings");
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub struct ExportArgs {
     format: Format,
 }
 
-/// Take in what an export wrote, or what another program remembered; doing it twice is doing it once
+/// Import an export, or what another program remembered; importing twice is importing once
 ///
 /// What cannot be taken is named, the rest is taken; the exit code is 1 then. A folder is one of Markdown
 /// notes: changed ones become revisions of their memories, notes without an id new memories.
@@ -340,7 +340,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Leaves out the lines that a question is answered with no for.
+    /// Keeps only the lines for which the answer is yes.
     fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         let pairs = std::mem::take(&mut self.lines).into_iter().zip(std::mem::take(&mut self.numbers));
         (self.lines, self.numbers) = pairs.filter(|(line, _)| wanted(line)).unzip();

@@ -18,7 +18,7 @@ pub struct ProjectsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make everything of one project belong to another; this cannot be undone
+    /// Move everything of one project to another; this cannot be undone
     Merge(MergeArgs),
 }
 

@@ -39,7 +39,7 @@ pub struct SaveArgs {
     session: Option<String>,
 }
 
-/// Change a memory; what it was stays as a revision
+/// Change a memory; its earlier text stays as a revision
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags"]))]

@@ -19,7 +19,7 @@ use crate::setup::{
 
 const PARTS: [Part; 4] = [Part::Server, Part::Permissions, Part::Hooks, Part::Instructions];
 
-/// Tell an agent of Cerebro: its configuration, hooks and instructions
+/// Set up an agent for Cerebro: its configuration, hooks and instructions
 ///
 /// Puts the server, hooks and a text on when to save into the agent's own files, for this user. Nothing
 /// else in them changes, a backup stays beside each, and `cerebro unsetup` takes it out again. Doing it

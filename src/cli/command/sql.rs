@@ -16,7 +16,7 @@ use cerebro_core::operation::Operation;
 /// Longest query that is read.
 const QUERY_BYTES_MAX: u64 = 256 * 1024;
 
-/// Query the memory in SurrealQL, reading only
+/// Query the memory in SurrealQL, read-only
 ///
 /// Each statement's answer is shown as a table. Statements that write change nothing: changes go through
 /// the other commands. Ready queries are in surql/queries, tables and functions in docs/surrealql.md.

@@ -9,7 +9,7 @@ use crate::cli::error::Result;
 use crate::cli::table::{bytes, duration, milliseconds, shown};
 use cerebro_core::operation::Operation;
 
-/// Count what is stored, and show how the service is
+/// Count what is stored, and show the state of the service
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Count only this project [default: all]
@@ -50,8 +50,8 @@ fn facts(stats: &Value) -> Vec<(&'static str, String)> {
         ("worker's queue", shown(&worker["queue_depth"])),
         ("worker's failures", shown(&worker["failures"])),
         ("jobs given up", shown(&worker["dead"])),
-        ("save to vector, half", milliseconds(&worker["lag_p50_ms"])),
-        ("save to vector, 99 %", milliseconds(&worker["lag_p99_ms"])),
+        ("time from save to vector, median", milliseconds(&worker["lag_p50_ms"])),
+        ("time from save to vector, 99 %", milliseconds(&worker["lag_p99_ms"])),
         ("tokens spent today", shown(&worker["tokens_today"])),
         ("requests today", shown(&worker["requests_today"])),
         ("worker says", shown(&worker["detail"])),

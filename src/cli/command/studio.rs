@@ -10,7 +10,7 @@ use crate::cli::error::Result;
 use crate::cli::table::shown;
 use cerebro_core::operation::Operation;
 
-/// Let Surrealist and other SurrealDB clients look at the living memory
+/// Open the live memory to Surrealist and other SurrealDB clients, read-only
 ///
 /// Opens a SurrealDB endpoint on 127.0.0.1 over the store that agents go on using, prints how to connect,
 /// and closes it when interrupted. Visitors can read and follow changes, never change anything: changes go

@@ -8,7 +8,7 @@ use crate::cli::error::{Error, Result};
 use crate::tui;
 use cerebro_core::domain::{Project, Timestamp};
 
-/// Look through the memory on screens: lists, search, sessions, live calls
+/// Browse the memory on screens: lists, search, sessions, live calls
 ///
 /// Keys are shown at the bottom, `?` shows all of them. Colours are the terminal's own; NO_COLOR
 /// turns them off.

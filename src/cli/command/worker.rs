@@ -17,7 +17,7 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// How many jobs are listed.
 const JOBS_DEFAULT: usize = 50;
 
-/// Look at the worker that gives memories their vectors, or pause it
+/// Inspect, pause or resume the worker that gives memories their vectors
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
     #[command(subcommand)]
@@ -26,11 +26,11 @@ pub struct WorkerArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Let it stop until it is resumed, also over restarts
+    /// Pause it until it is resumed, across restarts too
     Pause,
-    /// Let it go on
+    /// Resume it
     Resume(WaitArgs),
-    /// Say what it does, and how much waits
+    /// Show what it is doing, and how many jobs wait
     Status(WaitArgs),
 }
 
@@ -41,7 +41,7 @@ struct WaitArgs {
     wait: bool,
 }
 
-/// List what waits for the worker or was given up, or try that again
+/// List jobs that wait or were given up, or retry those that were
 #[derive(Debug, Args)]
 pub struct JobsArgs {
     #[command(subcommand)]
@@ -52,7 +52,7 @@ pub struct JobsArgs {
 enum JobsAction {
     /// List jobs
     List(ListArgs),
-    /// Try again what was given up
+    /// Retry the jobs that were given up
     Retry,
 }
 
@@ -76,7 +76,7 @@ enum State {
     Leased,
 }
 
-/// Make the vectors of the model of the settings; search uses the old ones until all are there
+/// Compute the vectors of the configured model; search uses the old ones until all are done
 ///
 /// With the model unchanged, it makes those that are missing. Cut short, it goes on by itself.
 #[derive(Debug, Args)]
@@ -128,8 +128,8 @@ fn show(context: &CommandContext, facts: &Value) -> Result<()> {
         ("embedded", shown(&facts["embedded"])),
         ("failed attempts", shown(&facts["failures"])),
         ("given up", shown(&facts["dead"])),
-        ("save to vector, half", milliseconds(&facts["lag_p50_ms"])),
-        ("save to vector, 99 %", milliseconds(&facts["lag_p99_ms"])),
+        ("time from save to vector, median", milliseconds(&facts["lag_p50_ms"])),
+        ("time from save to vector, 99 %", milliseconds(&facts["lag_p99_ms"])),
         ("tokens today", shown(&facts["tokens_today"])),
         ("requests today", shown(&facts["requests_today"])),
         ("note", shown(&facts["detail"])),

@@ -59,7 +59,7 @@ impl Authenticator {
         }
         let ask = [(header::WWW_AUTHENTICATE, "Bearer")];
         (!knows).then(|| {
-            (StatusCode::UNAUTHORIZED, ask, "bring the token: `Authorization: Bearer …`").into_response()
+            (StatusCode::UNAUTHORIZED, ask, "a token is needed: `Authorization: Bearer …`").into_response()
         })
     }
 

@@ -110,7 +110,8 @@ pub(crate) async fn open(
 ) -> Result<(SocketAddr, CancellationToken), ArgumentError> {
     let mut place = context.http().lock().await;
     if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
-        let problem = format!("one listens on {}; `cerebro serve --stop` closes it", open.address);
+        let problem =
+            format!("the daemon already listens on {}; `cerebro serve --stop` closes it", open.address);
         return Err(ArgumentError::new("address", None, problem));
     }
     let address = options.address.parse::<SocketAddr>().map_err(|_| {

@@ -3,6 +3,7 @@
 //! Everything that waits has a deadline, and a test that misses it says what it waited for.
 
 mod agent;
+mod disk;
 mod fickle;
 mod home;
 mod http;
@@ -15,10 +16,13 @@ mod screens;
 mod store;
 pub mod surreal;
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
+pub use disk::Disk;
 pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish};
 pub use model::{library, model_files, model_home, shelf};
@@ -73,9 +77,29 @@ pub fn scaled(full: usize) -> usize {
     (scaled.round() as usize).max(1)
 }
 
-/// Says on the test's output why a test could not be run here.
+/// Says why this test, or the rest of it, cannot run on this machine. Under `CI` that is a failure: there,
+/// what a test needs has to be installed.
+///
+/// # Panics
+/// Where the variable `CI` is set to anything but `false` or `0`.
+#[track_caller]
 pub fn skip(reason: &str) {
-    println!("skipped: {reason}");
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let in_ci = std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    assert!(!in_ci, "{test} was skipped under CI: {reason}");
+    // Straight to the terminal: the output of a test that passes is not shown.
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
+}
+
+/// All files below `folder`.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
 }
 
 /// `n` different words that look like prose to an index: letters only.

@@ -84,7 +84,7 @@ impl fmt::Display for MemoryId {
 }
 
 /// The id of anything that can be found: a memory, or another kind of subject. Indexes and vectors are keyed by
-/// it; which kind it is, the index that holds it tells.
+/// it; the index that holds it knows which kind it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubjectId(Short);
 

@@ -1,4 +1,4 @@
-//! Every bound of the public contract and of the program's own queues, in one place.
+//! The bounds of the public contract, and those that several modules share. Any other bound is beside its use.
 //!
 //! Sizes are in bytes unless the name says otherwise; a "char" is a Unicode scalar value.
 
@@ -60,9 +60,9 @@ pub const GET_BYTES_MIN: usize = 256;
 pub const GET_BYTES_MAX: usize = CONTENT_BYTES_MAX;
 /// Most neighbours on either side in `mem_timeline`.
 pub const TIMELINE_MAX: usize = 50;
-/// Longest last message of an agent that stands in for a session's summary.
+/// Longest last message of an agent that replaces a missing session summary.
 pub const HOOK_MESSAGE_CHARS_MAX: usize = 4_000;
-/// Most that a hook reads of what its agent tells it.
+/// Most that a hook reads of its agent's input.
 pub const HOOK_INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most that a hook says to its agent. Some agents move longer output into a file.
 pub const HOOK_OUTPUT_BYTES_MAX: usize = 9_000;

@@ -46,7 +46,7 @@ impl Scope {
 pub struct Kind(String);
 
 impl Kind {
-    /// The types an agent is told of; any other word is allowed too.
+    /// The types that agents are offered; any other word is allowed too.
     pub const KNOWN: [&str; 11] = [
         "decision", "architecture", "bugfix", "pattern", "config", "concept", "discovery", "learning",
         "preference", "manual", "session_summary",
@@ -89,7 +89,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One memory as it stands now.
+/// One memory in its current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
     pub id: MemoryId,

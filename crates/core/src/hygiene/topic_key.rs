@@ -52,7 +52,7 @@ struct Family {
     name: &'static str,
     /// The types that belong to it.
     kinds: &'static [&'static str],
-    /// Further words that tell of it in a title or content.
+    /// Further words that indicate it in a title or content.
     words: &'static [&'static str],
 }
 
@@ -133,7 +133,7 @@ fn family_of(kind: &str) -> Option<&'static str> {
 /// The first family one of whose words is in the slug.
 fn family_in(slug: &str) -> Option<&'static str> {
     let words: BTreeSet<&str> = slug.split('-').collect();
-    // The set tells quickly what is not there.
+    // The set quickly rules out what is absent.
     let has = |word: &&str| word.split('-').all(|part| words.contains(part)) && has_word(slug, word);
     let told = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
     FAMILIES.iter().find(told).map(|family| family.name)

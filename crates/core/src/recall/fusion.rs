@@ -1,19 +1,18 @@
 //! One score from words and meaning.
 //!
-//! Ranks forget by how much one candidate is better than the next, which is why their fusion (RRF) falls
-//! behind the better leg where the legs are unlike. Scores keep it (the convex combination of Bruch, Gai &
-//! Ingber, "An analysis of fusion functions for hybrid retrieval", 2023), but each leg has a scale of its own.
-//! So both are measured in standard deviations above what is usual among the candidates: a leg that has one
-//! that stands out speaks louder than one in which many are alike, and nobody has to know beforehand which
-//! leg suits a question.
+//! Ranks lose how much better one candidate is than the next, so reciprocal rank fusion (RRF) falls behind the
+//! better leg where the two differ. Scores keep it (the convex combination of Bruch, Gai & Ingber, "An analysis
+//! of fusion functions for hybrid retrieval", 2023), but each leg has its own scale. So both are measured in
+//! standard deviations above the mean of the candidates: a leg in which one candidate stands out counts for more
+//! than one in which many are alike, without knowing beforehand which leg suits a question.
 
 use super::{Candidate, Link, Parts, Ranked, Weights, spread};
 
-/// Standard deviations above the mean at which a candidate counts whole: the best of some hundreds of unlike
-/// memories is about there by chance alone.
+/// Standard deviations above the mean at which a candidate counts in full: the best of some hundred unrelated
+/// memories reaches about that by chance.
 const DEVIATIONS: f32 = 4.0;
-/// What stands for a memory beside the name at its head, own and lent, from which the name counts whole: a
-/// name alone says whose memory it is, not that it answers.
+/// The score apart from the name at its head, own and lent, from which that name counts in full: a name alone
+/// says whose memory it is, not that it answers.
 const NAME_SURE: f32 = 0.8;
 
 /// The best of a leg; 1 where there is none.
@@ -22,7 +21,7 @@ fn best(scores: impl Iterator<Item = f32>) -> f32 {
     if best > 0.0 { best } else { 1.0 }
 }
 
-/// What is usual among the scores of a leg: their mean and standard deviation.
+/// Mean and standard deviation of a leg's scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usual {
     pub mean: f32,
@@ -30,7 +29,7 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// Of these, as many as there are.
+    /// Computed from these scores.
     pub fn of(scores: &[f32]) -> Self {
         let count = scores.len().max(1) as f32;
         let mean = scores.iter().sum::<f32>() / count;
@@ -38,12 +37,12 @@ impl Usual {
         Self { mean, deviation: square.sqrt() }
     }
 
-    /// How far a similarity is on the way from the usual one to that of the same text: 0 to 1.
+    /// Where a similarity lies between the mean (0) and identical text (1).
     pub fn share(self, similarity: f32) -> f32 {
         ((similarity - self.mean) / (1.0 - self.mean).max(f32::EPSILON)).clamp(0.0, 1.0)
     }
 
-    /// How far a score stands out, 0 for the mean and below, 1 at [`DEVIATIONS`].
+    /// The z-score, scaled: 0 at the mean and below, 1 at [`DEVIATIONS`].
     fn height(self, score: f32) -> f32 {
         if self.deviation <= f32::EPSILON {
             return if score > 0.0 { 1.0 } else { 0.0 };
@@ -52,10 +51,10 @@ impl Usual {
     }
 }
 
-/// What words and meaning alone say of each candidate; the best of all has 1 of both together.
+/// The score of each candidate by words and vector alone; the best sums to 1.
 ///
-/// Without a model the words are a share of the best. The height of a meaning is squared: cosines are near
-/// to each other, and only the few that stand out far say something.
+/// Without a model, words count as a share of the best. The vector's z-score is squared: cosines lie close
+/// together, and only the few that stand out far say something.
 fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec<(f32, f32)> {
     let words: Vec<f32> = candidates.iter().map(|c| c.words).collect();
     let raw: Vec<(f32, f32)> = match usual.filter(|_| weights.meaning > 0.0) {
@@ -73,8 +72,8 @@ fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec
     raw.into_iter().map(|(words, meaning)| (words / best, meaning / best)).collect()
 }
 
-/// All candidates in order: those that the question names as a whole, then by score; of those that stand out
-/// alike, or not at all, the one whose words fit better, the nearer, the newer one, then by memory.
+/// All candidates in order: first those whose title or topic key is the question, then by score. Ties go to
+/// the better words, the nearer vector, the newer memory, then the lower id.
 pub fn rank(
     candidates: &[Candidate],
     links: &[Link],
@@ -147,7 +146,7 @@ mod tests {
             candidate(1, 0.0, Some(0.1)),
             candidate(5, 0.0, Some(0.1)),
         ];
-        // Neither 1 nor 5 stands out; they are as good as each other, and the lower id comes first.
+        // Neither 1 nor 5 stands out: they tie, and the lower id comes first.
         assert_eq!(order(&all, &[], usual), [2, 3, 1, 5]);
         let mut named = all;
         named[2].exact = true;

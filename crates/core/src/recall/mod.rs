@@ -1,7 +1,7 @@
-//! Which memories answer a question, by all that is known of them: one list from two legs and the context.
+//! Ranking: which memories answer a question. One list from two legs (words and vectors) and the context.
 //!
-//! Everything here is a pure function over candidates. `docs/recall.md` tells the whole of it with the
-//! measurements; [`rank`] is the way through.
+//! Everything here is a pure function over candidates. `docs/recall.md` explains it with measurements; start at
+//! [`rank`].
 
 mod fusion;
 mod spread;
@@ -13,7 +13,7 @@ pub use spread::{Link, REACH};
 pub use verdict::{Match, Signs};
 pub use weights::{Signal, Weights};
 
-/// How far the number of passages, by its logarithm, is held against a memory.
+/// How much the number of passages, by its logarithm, is held against a memory.
 const PASSAGES_PENALTY: f32 = 0.2;
 
 /// The score of a memory by the best of its passages: the best of many is better by mere chance.
@@ -32,14 +32,14 @@ pub struct Candidate {
     pub session: u64,
     /// How many memories its session has.
     pub session_size: usize,
-    /// How its words fit, on a scale of its own; 0 when it holds none of them.
+    /// The score of its words (BM25F); 0 when it contains none of them.
     pub words: f32,
-    /// How near its meaning is: a cosine, less for many passages ([`of_best`]). `None` when it was not among
+    /// The cosine of its nearest passage, reduced for many passages ([`of_best`]). `None` when it was not among
     /// the nearest.
     pub meaning: Option<f32>,
     /// The question is its title or topic key.
     pub exact: bool,
-    /// A name in the question stands at its head.
+    /// A name in the question is at its head.
     pub named: bool,
 }
 

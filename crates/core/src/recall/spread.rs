@@ -1,34 +1,34 @@
-//! What stands around a memory speaks for it: the turns just before and after, and its session.
+//! A memory's neighbours speak for it: the turns just before and after, and its session.
 //!
 //! A turn of a conversation is rarely understood by itself; that it answers a question often shows in its
 //! neighbours. So each candidate lends a share of its own score to those next to it in time (the smoothing of
 //! passage retrieval by adjacent passages, as in Fernández, Losada & Azzopardi, "Extending the language
 //! modeling framework for sentence retrieval to include local context", 2011), and the best of a session a
-//! share to all of it. What is lent comes from the scores before spreading: it goes one way once.
+//! share to all of it. Shares are taken from the scores before spreading, so nothing is lent twice.
 
 use rustc_hash::FxHashMap;
 
 use super::Candidate;
 
-/// How far a score reaches: this many places before and after.
+/// How far a score spreads: this many positions before and after.
 pub const REACH: usize = 2;
 
 /// Two candidates that follow each other in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Who lends.
+    /// The candidate that lends.
     pub from: usize,
-    /// Who gains.
+    /// The candidate that gains.
     pub to: usize,
     /// 1 for the next one.
     pub distance: usize,
 }
 
-/// Memories of a session at which it lends half: in one of thousands, which an import or a script leaves
-/// behind, what stands next to each other does so by chance.
+/// The size of a session at which it lends half: in a session of thousands, which an import or a script leaves
+/// behind, neighbours are neighbours by chance.
 const SIZE_HALF: f32 = 500.0;
 
-/// How far a session of so many memories is a context at all: 1 to 0.
+/// How much of a context a session of this size is: 1 to 0.
 fn closeness(candidate: &Candidate) -> f32 {
     1.0 / (1.0 + candidate.session_size as f32 / SIZE_HALF)
 }

@@ -17,8 +17,7 @@ pub struct Signs {
     pub coverage: f32,
     /// How many words of the question say something.
     pub words: usize,
-    /// How far the nearest meaning is on the way from the usual similarity to the same text: 0 to 1. `None`
-    /// without a model.
+    /// Where the nearest similarity lies between the mean (0) and identical text (1). `None` without a model.
     pub meaning: Option<f32>,
 }
 
@@ -26,9 +25,9 @@ pub struct Signs {
 /// words are all that is known. They are those of a question of [`SHORT`] words.
 const STRONG_COVERAGE: f32 = 0.42;
 const PARTIAL_COVERAGE: f32 = 0.21;
-/// Words of a question up to which its length does not matter. Of a longer one no memory holds the whole, be
-/// it about the same matter or not: what a share of it is worth grows with the square root of the number, as
-/// the spread of a share of so many draws shrinks.
+/// Words of a question up to which its length does not matter. No memory contains a longer question whole, on
+/// the subject or not: the worth of a share grows with the square root of the number of words, as the spread of
+/// a share of that many draws shrinks.
 const SHORT: usize = 6;
 /// The same for the nearest meaning. Words alone are strong beside it when nearly all are held, as are the
 /// names that a model does not know.

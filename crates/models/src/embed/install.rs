@@ -37,7 +37,7 @@ pub struct Traits {
     pub passage_prefix: String,
 }
 
-/// A folder beside the models, for what is not tried yet; it is gone when nobody needs it.
+/// A folder beside the models for untested downloads; removed when it is no longer needed.
 struct Staging {
     dir: PathBuf,
 }
@@ -168,7 +168,7 @@ pub fn from_folder(
         (Some(library), _) => {
             take_library(library, &staging)?;
         }
-        // The copy counts, which nobody changes.
+        // The copy is checked: no other process changes it.
         (None, Found::Known(library)) => {
             if !is_known(&take_library(&library, &staging)?) {
                 let path = library.display();

@@ -34,7 +34,7 @@ pub struct Local {
     plan: Arc<Plan>,
     /// The loaded model. Whoever holds it computes; the lock is fair.
     engine: Arc<Mutex<Option<Engine>>>,
-    /// Held by whoever embeds passages, so that only one of them stands in a query's way.
+    /// Held while passages are embedded, so that at most one of them delays a query.
     passages: Mutex<()>,
 }
 

@@ -1,4 +1,4 @@
-//! What lies beside the files of a model or of ONNX Runtime and tells what they are.
+//! The manifest beside the files of a model or of ONNX Runtime: what they are.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

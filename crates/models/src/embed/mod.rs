@@ -27,7 +27,7 @@ pub use shelf::Shelf;
 
 use crate::provider::ProviderError;
 
-/// What the text is to the model: some models want to be told.
+/// The role of a text: some models embed queries and passages differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Something that was asked.

@@ -10,7 +10,7 @@ use super::remote::{Asking, Remote, Wire, connect};
 use super::{Purpose, Settings};
 use crate::provider::{self, Connection, ProviderError};
 
-/// Where Ollama listens when nobody says otherwise.
+/// Where Ollama listens by default.
 const USUAL: &str = "http://127.0.0.1:11434";
 /// Below the base address.
 const PATH: &str = "/api/embed";

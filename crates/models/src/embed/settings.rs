@@ -25,7 +25,7 @@ pub const TABLE: &str = "embeddings";
 /// Who makes the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provider {
-    /// A model on this machine if one is installed, else nobody.
+    /// A model on this machine if one is installed, else none.
     #[default]
     Auto,
     /// A model on this machine.
@@ -83,7 +83,7 @@ pub struct Settings {
     pub query_prefix: String,
     /// What is put before a passage.
     pub passage_prefix: String,
-    /// Whether the provider is told, by the field `input_type`, what is a query and what a passage.
+    /// Whether requests say, in the field `input_type`, whether a text is a query or a passage.
     pub input_type: bool,
     /// Threads of one inference on this machine; 0 is [`THREADS`].
     pub threads: usize,

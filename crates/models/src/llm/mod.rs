@@ -17,7 +17,7 @@ use crate::provider::{Connection, ProviderError};
 /// A question, and the form of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask<'a> {
-    /// What the model is told to do.
+    /// The instructions to the model.
     pub instructions: &'a str,
     /// The turns so far: questions of ours and answers of the model, in turn, a question last.
     pub turns: Vec<String>,

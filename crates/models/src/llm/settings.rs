@@ -16,7 +16,7 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// How long a model may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The table `[relations]` of the configuration: who says how memories stand to each other. By default nobody.
+/// The table `[relations]` of the configuration: which chat model is asked how memories relate. By default none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -56,7 +56,7 @@ impl Default for Settings {
     }
 }
 
-/// The model that the settings name, if any; nobody is asked yet.
+/// The model that the settings name, if any; it is not asked yet.
 ///
 /// # Errors
 /// The settings lack a name or a key that is wanted, or their key may not be sent there.

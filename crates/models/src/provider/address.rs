@@ -46,12 +46,12 @@ impl Address {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Whether it is this machine, where nothing is sent over a network and nobody counts calls.
+    /// Whether it is this machine, where nothing crosses a network and calls are free.
     pub fn is_this_machine(&self) -> bool {
         LOOPBACK.contains(&self.host())
     }
 
-    /// Whether nobody on the way can read what is sent: it is encrypted, or does not leave the machine.
+    /// Whether what is sent cannot be read on the way: it is encrypted, or does not leave the machine.
     pub fn is_confidential(&self) -> bool {
         self.url.scheme() == "https" || self.is_this_machine()
     }

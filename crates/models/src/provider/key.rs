@@ -106,7 +106,7 @@ enum Source<'a> {
 
 impl<'a> KeySettings<'a> {
     /// Where the key is looked for, in order. What was named comes first, and alone. The customary variable counts
-    /// only for the provider's public service: whoever sets it for that did not mean another server.
+    /// only for the provider's public service: a user who sets it for that did not mean another server.
     fn sources(&self) -> Vec<Source<'a>> {
         let variable = (!self.variable.is_empty()).then_some(Source::Variable(self.variable));
         let named: Vec<_> = variable.into_iter().chain(self.file.map(Source::File)).collect();

@@ -26,22 +26,22 @@ use super::{
 };
 use cerebro_core::recall;
 
-/// How slowly a word's repetitions stop to count (BM25's k1).
+/// How fast further occurrences of a word stop counting (BM25's k1).
 const SATURATION: f32 = 1.2;
-/// How far length is held against a passage and a head (BM25's b).
+/// How much a long passage, and a long head, is penalised (BM25's b).
 const BODY_LENGTH: f32 = 0.9;
 const HEAD_LENGTH: f32 = 0.5;
-/// What a word in title, topic key or tags weighs, compared to one in the passage. More helps where
-/// titles are written with care and hurts where they repeat the content.
+/// The weight of a word in title, topic key or tags, relative to one in the passage. A higher weight helps
+/// where titles are written with care and hurts where they repeat the content.
 const HEAD_WEIGHT: f32 = 1.0;
-/// What a part of a name weighs where the whole name is found somewhere.
+/// The weight of a part of a name when the whole name is found somewhere.
 const PART_WEIGHT: f32 = 0.5;
-/// What a passage gains, at most, by holding all of the query.
+/// The most a passage gains by containing the whole query.
 const COVERAGE_LIFT: f32 = 0.5;
-/// Among fewer passages than this, what is rare by chance is not told from what is missing: coverage counts
-/// as if there were so many.
+/// Below this many passages, document frequencies are noise: coverage is computed as if the corpus had this
+/// size.
 const COVERAGE_DOCS_MIN: u64 = 100;
-/// Letters at the start of a word that stemming leaves alone, nearly always.
+/// Letters at the start of a word that stemming almost never changes.
 const START_BYTES: usize = 2;
 
 /// Where a clue was found in one segment, each with its frequency, weighed by field and length.
@@ -52,14 +52,14 @@ pub struct Finder<'a> {
     pub view: &'a View,
     pub fields: &'a Fields,
     clues: Vec<Clue>,
-    /// The clue that looks for a term, the first if several do.
+    /// The first clue that looks for each term.
     clue_of: HashMap<Term, usize>,
     /// The first letters of the clues' words.
     starts: Vec<Vec<u8>>,
     pub allowed: Vec<Allowed>,
     /// For each segment and clue.
     found: Vec<Vec<Found>>,
-    /// For each segment: the first passages that a person of the query opens, a bit each.
+    /// For each segment, a bit set of first passages whose opening names a person of the query.
     opened: Vec<Vec<u64>>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Finder<'a> {
         Ok(finder)
     }
 
-    /// Looks for every clue in one segment. `sums` is room to count in: zeros, before and after.
+    /// Looks for every clue in one segment. `sums` is scratch space: all zeros before and after.
     fn find(
         &mut self,
         ord: usize,
@@ -150,12 +150,12 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Whether a person of the query opens the memory with this first passage.
+    /// Whether the memory with this first passage opens with a person of the query.
     pub fn is_opened(&self, ord: usize, first: DocId) -> bool {
         self.opened[ord][first as usize / 64] >> (first % 64) & 1 == 1
     }
 
-    /// In how many passages each clue is found.
+    /// The document frequency of each clue.
     fn counts(&self) -> Vec<usize> {
         (0..self.clues.len()).map(|clue| self.found.iter().map(|found| found[clue].len()).sum()).collect()
     }
@@ -173,7 +173,7 @@ pub struct Meanings {
     pub rarities: Vec<f32>,
     /// For each clue: what it adds to a score at most.
     weights: Vec<f32>,
-    /// For each meaning: its share in coverage; 0 for one that need not be there.
+    /// For each meaning, its share of the coverage; 0 if it is optional.
     shares: Vec<f32>,
 }
 
@@ -191,7 +191,7 @@ impl Meanings {
         let has_parts: Vec<bool> = (0..count).map(|m| clues.iter().any(|c| c.part_of == Some(m))).collect();
         for (i, clue) in clues.iter().enumerate() {
             let part = clue.part_of.is_some_and(|whole| there[whole]);
-            // A name that is nowhere is looked for by its parts, if it has any.
+            // A name that is found nowhere is searched by its parts, if it has any.
             let absent = clue.form == Form::Name && !there[clue.meaning] && has_parts[clue.meaning];
             if !part && !absent {
                 let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
@@ -211,7 +211,7 @@ impl Meanings {
         held.sum::<f32>() / total
     }
 
-    /// How many meanings have a share in coverage.
+    /// How many meanings count towards coverage.
     pub fn count(&self) -> usize {
         self.shares.iter().filter(|share| **share > 0.0).count()
     }
@@ -221,30 +221,30 @@ impl Meanings {
     }
 }
 
-/// What a passage holds of the query: what that scores, and the meanings, a bit each.
+/// A passage's match with the query: its score, and a bit set of the meanings it contains.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Held {
     score: f32,
     mask: u64,
 }
 
-/// A memory that holds a word of the query, or is called by it.
+/// A memory that contains a word of the query, or whose title or topic key is the query.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Its place in the roster of its segment.
+    /// Its index in the roster of its segment.
     pub entry: usize,
     /// Its best passage.
     pub best: DocAddress,
     pub score: f32,
-    /// The meanings that it holds, a bit each.
+    /// A bit set of the meanings that it contains.
     pub mask: u64,
     /// The query is its title or topic key.
     pub exact: bool,
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and folds them into memories, as its roster says. `held` is room for what
-    /// each passage holds: one for all segments, since room that is new is the kernel's to give, page by page.
+    /// Scores one segment's passages and merges them into memories by its roster. `held` is scratch space for
+    /// the matches of passages. All segments share it, because fresh memory costs a page fault per page.
     pub fn collect(
         &self,
         ord: usize,
@@ -304,7 +304,7 @@ impl Finder<'_> {
         Ok(docs)
     }
 
-    /// Where a passage holds clues: place, meaning, rarity.
+    /// The occurrences of clues in a passage: position, meaning, rarity.
     pub fn places(
         &self,
         passage: &str,
@@ -326,7 +326,7 @@ impl Finder<'_> {
         places
     }
 
-    /// Whether a run holds the start of any clue: spares most words of a passage their analysis.
+    /// Whether a run of letters may begin a clue. Most words of a passage are skipped without analysis.
     fn may_hold(&self, run: &str) -> bool {
         let run = run.as_bytes();
         let begins =

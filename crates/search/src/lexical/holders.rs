@@ -11,8 +11,8 @@ use super::{
 use cerebro_core::domain::{Project, Scope, SubjectId};
 
 impl Index {
-    /// For each name, the live memories of a project and scope that mention it, in order of id; one more
-    /// than `limit` at most, which says that there are too many to tell anything.
+    /// For each name, the live memories of a project and scope that mention it, in order of id. At most
+    /// `limit` + 1: that many means that the name is too common to say anything.
     ///
     /// # Errors
     /// Any; [`super::LexicalError::Damaged`] asks for a rebuild.

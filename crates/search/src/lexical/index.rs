@@ -40,9 +40,9 @@ const STORE_BLOCKS_CACHED: usize = 8;
 const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
 /// Memory from which a new segment takes no further memory's passages.
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
-/// Queued changes that are worth a commit: their segment in memory is built anew for a search after a save.
+/// Queued changes that are worth a commit: a search after a save rebuilds their segment in memory.
 const DUE: usize = 128;
-/// Events after which the place in the log is committed even if nothing is queued.
+/// Events after which the checkpoint is committed even if nothing is queued.
 const EVENTS_DUE: u64 = 1_024;
 /// How often an erasure looks again for files that running searches or merges still hold.
 const ERASE_ATTEMPTS_MAX: u32 = 100;
@@ -57,7 +57,7 @@ pub struct Index {
     queue: Mutex<Queue>,
     /// `None` once closed. Held during a flush; taken before the others.
     writer: Mutex<Option<IndexWriter>>,
-    /// A commit may not be visible to the reader yet. It is looked at by whoever holds `writer`.
+    /// A commit may not be visible to the reader yet. Read only while holding `writer`.
     unseen: AtomicBool,
     /// What the last search read. Taken before `queue`, never after it.
     view: Mutex<Option<Arc<View>>>,
@@ -79,8 +79,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs what reads index files. Tantivy trusts their insides, so that a flipped bit may make it
-/// panic; that is damage like any other.
+/// Runs code that reads index files. Tantivy trusts their content, so a flipped bit may make it panic; that
+/// counts as damage.
 fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err(LexicalError::Damaged("reading it panicked".to_owned())))
@@ -88,7 +88,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 impl Index {
     /// Opens the index of `dir` or creates it. The checkpoint is `None` when the index is empty
-    /// because it was missing, damaged or of another format: the caller then fills it anew.
+    /// because it was missing, damaged or of another format: the caller then fills it again.
     ///
     /// # Errors
     /// [`LexicalError::Locked`] and [`LexicalError::Io`].
@@ -162,7 +162,8 @@ impl Index {
         })
     }
 
-    /// Queues a change. Does no I/O unless [`INDEX_PENDING_MAX`] memories wait then; all are flushed if so.
+    /// Queues a change. Does no I/O, unless that makes [`INDEX_PENDING_MAX`] queued memories: then all are
+    /// flushed.
     ///
     /// # Errors
     /// Those of [`Index::flush`]; the change is queued even then.
@@ -184,21 +185,21 @@ impl Index {
         if full { self.flush() } else { Ok(()) }
     }
 
-    /// Takes note that all is queued that the events of `writer` brought about, up to `seq`. Told after the
-    /// last change of a commit and not with each: a flush in between would else vouch for the rest.
+    /// Moves the checkpoint: all changes of `writer`'s events up to `seq` are queued. Called after the last change
+    /// of a commit and not with each, or a flush in between would vouch for changes that are still to come.
     pub fn reach(&self, writer: &str, seq: u64) {
         let mut queue = lock(&self.queue);
         let last = queue.checkpoint.places.entry(writer.to_owned()).or_default();
         *last = seq.max(*last);
     }
 
-    /// Says whose log it follows from now on.
+    /// Sets the store whose log the index follows from now on.
     pub fn belong(&self, store: &str) {
         store.clone_into(&mut lock(&self.queue).checkpoint.store);
     }
 
-    /// Whether so much is queued that it should be committed soon, or a text that must go; or so many
-    /// events have passed, though they changed nothing here, that a later opening would read for long.
+    /// Whether to commit soon: enough is queued, a text must be erased, or so many events have passed (though
+    /// they changed nothing here) that the next opening would have to read many.
     pub fn is_due(&self) -> bool {
         let queue = lock(&self.queue);
         queue.changes.len() >= DUE
@@ -206,7 +207,7 @@ impl Index {
             || queue.changes.values().any(|(_, queued)| matches!(queued.change, Change::Erase(_)))
     }
 
-    /// Flushes if it is due and nobody else does it already.
+    /// Flushes if it is due and no other thread does it already.
     ///
     /// # Errors
     /// Those of [`Index::flush`].
@@ -218,7 +219,7 @@ impl Index {
         }
     }
 
-    /// Commits what is queued and makes it visible; lets go of files that merges replaced.
+    /// Commits the queue and makes it visible; releases files that merges replaced.
     ///
     /// # Errors
     /// Any; the changes stay queued.
@@ -258,7 +259,7 @@ impl Index {
         checkpoint: &Checkpoint,
     ) -> Result<()> {
         if self.unseen.load(Ordering::SeqCst) {
-            // The last commit may have been done though it failed: what it wrote would count as new once more.
+            // The last commit may have succeeded although it reported an error: its memories would count as new again.
             self.reload()?;
         }
         let searcher = self.reader.searcher();
@@ -316,7 +317,7 @@ impl Index {
         Ok(())
     }
 
-    /// Makes the last commit visible, and lets go of the files that it or a merge replaced.
+    /// Makes the last commit visible, and releases the files that it or a merge replaced.
     fn reload(&self) -> Result<()> {
         self.reader.reload()?;
         self.unseen.store(false, Ordering::SeqCst);
@@ -389,9 +390,8 @@ impl Index {
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query, after every change pushed before it. `near` gives the memories nearest to it in
-    /// meaning, the nearest first, and is asked when its words were found; those that do not meet its conditions
-    /// are passed over.
+    /// Answers a query; every change pushed before is seen. `near` gives the memories nearest by vector, nearest
+    /// first, and is called once the words were found. Memories that fail the filters are skipped.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
@@ -403,7 +403,7 @@ impl Index {
         })
     }
 
-    /// How many memories outside the places of a query hold more of it than `beyond`, by project.
+    /// How many memories of other projects contain more of a query than `beyond`, by project.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -415,8 +415,8 @@ impl Index {
         })
     }
 
-    /// A page of the memories that meet a query's conditions, the newest first, after every change pushed
-    /// before it; the query's text is not looked at.
+    /// A page of the memories that pass a query's filters, the newest first. Every change pushed before is seen;
+    /// the query's text is ignored.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -424,7 +424,7 @@ impl Index {
         guarded(|| browse::browse(&*self.view()?, &self.fields, query))
     }
 
-    /// When each of the memories was written that meet a query's conditions, in no order.
+    /// When each memory that passes a query's filters was written, in no order.
     ///
     /// # Errors
     /// As [`Self::search`].

@@ -1,4 +1,4 @@
-//! The file that tells whether the index was closed in good order.
+//! The file that records whether the index was closed cleanly.
 
 use std::{
     fs, io,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use cerebro_durable as durable;
 
-/// Raised whenever the schema or the tokenizer changes: an older index is built anew.
+/// Raised whenever the schema or the tokenizer changes: an older index is rebuilt.
 const FORMAT: u64 = 3;
 const FILE: &str = "cerebro-index.json";
 
@@ -30,13 +30,13 @@ fn path(dir: &Path) -> PathBuf {
     dir.join(FILE)
 }
 
-/// Changes with every boot of the machine; `None` where the system does not tell.
+/// Changes with every boot of the machine; `None` where the system does not say.
 #[cfg(not(target_os = "macos"))]
 fn boot_id() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
-/// Changes with every boot of the machine; `None` where the system does not tell.
+/// Changes with every boot of the machine; `None` where the system does not say.
 #[cfg(target_os = "macos")]
 fn boot_id() -> Option<String> {
     let sysctl = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.bootsessionuuid"]).output();
@@ -59,8 +59,8 @@ pub fn read(dir: &Path) -> State {
     state_of_open(mark["boot"].as_str(), boot_id().as_deref())
 }
 
-/// What became of an index that was open in the boot `then`, seen from the boot `now`. Where the system does not
-/// tell, the worse is assumed.
+/// The state of an index that was open during the boot `then`, seen from the boot `now`. Where the system does
+/// not say, the worse is assumed.
 fn state_of_open(then: Option<&str>, now: Option<&str>) -> State {
     if now.is_some() && then == now { State::Killed } else { State::PowerLost }
 }

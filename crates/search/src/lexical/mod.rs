@@ -1,5 +1,5 @@
-//! The lexical leg of search: a tantivy index that is derived from the store and may be thrown away
-//! and built anew at any time.
+//! The lexical leg of search: a tantivy index, derived from the store, that can be deleted and rebuilt at any
+//! time.
 //!
 //! Saves queue their changes in memory, and a few at a time are committed in the background. A search
 //! reads what is committed and, from a segment in memory, what is queued: so it sees every save that was
@@ -51,7 +51,7 @@ pub struct Doc {
     pub title: String,
     pub content: String,
     pub topic_key: Option<String>,
-    /// As normalised by whoever fills in [`Query::tags`].
+    /// Normalised like those of [`Query::tags`].
     pub tags: Vec<String>,
     pub agent: String,
     /// When this revision was written.
@@ -106,16 +106,16 @@ impl Checkpoint {
         serde_json::to_string(self).expect("its keys are texts")
     }
 
-    /// One of an older form says nothing: the index is built anew.
+    /// A checkpoint of an older form is ignored: the index is rebuilt.
     fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// Why the index did not do as told.
+/// Why the index could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LexicalError {
-    /// The caller drops the index, opens it anew (which empties it) and rebuilds it from the store.
+    /// The caller drops the index, reopens it (which empties it) and rebuilds it from the store.
     #[error("the search index is damaged and must be rebuilt: {0}")]
     Damaged(String),
     #[error("the search index is in use by another process; stop it, or wait until it is gone")]

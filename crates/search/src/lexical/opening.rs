@@ -1,9 +1,9 @@
 //! Who speaks: the first words of a text, and the persons that a question is about.
 //!
 //! Notes and logs put the speaker or the subject first ("Ann: …", "I prefer …", "[api] …"). A name in the
-//! question, or its first person, that opens a memory tells whose memory it is. Behind a colon begins what is
-//! said: a name there is of someone spoken to ("Ann: Hey Bob!" is Ann's), and only the first person counts,
-//! because a colon may also stand behind a label ("Note: I prefer …").
+//! question, or its first person, that opens a memory says whose memory it is. Speech begins after a colon: a
+//! name there is of someone spoken to ("Ann: Hey Bob!" is Ann's). Only the first person counts there, because a
+//! colon may also follow a label ("Note: I prefer …").
 
 use super::{fold::fold, query::is_stop_word};
 
@@ -20,8 +20,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.starts_with(char::is_alphabetic))
 }
 
-/// Where the head of a text ends: at the first colon behind a word and before a blank, which that of an hour,
-/// a date or a path is not; at the end if there is none.
+/// Where the head of a text ends: at the first colon between a word and a blank (so not that of an hour, a date
+/// or a path), or at the end of the text.
 fn head_end(text: &str) -> usize {
     let is_behind_word = |at: usize| {
         let before = text[..at].trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -42,8 +42,7 @@ pub fn opening(text: &str) -> impl Iterator<Item = String> {
     words(head).take(WORDS).map(fold).chain(words(said).take(room).map(fold).filter(first_person))
 }
 
-/// The persons, and other names, of a question: what is written with a capital, and the first person as a
-/// whole, which is the asker.
+/// The persons and other names of a question: capitalised words, and the first person, who is the asker.
 pub fn persons(question: &str) -> Vec<String> {
     let mut persons: Vec<String> = Vec::new();
     for word in words(question) {

@@ -16,18 +16,18 @@ use crate::vector::Near;
 use cerebro_core::domain::limits::SEARCH_DEPTH_MAX;
 use cerebro_core::recall::{self, Candidate, Link, REACH, Usual};
 
-/// How many of each leg, the best first, lend to what stands around them.
+/// How many of each leg's best candidates lend a share of their score to their neighbours.
 const LENDERS_MAX: usize = 100;
-/// Most memories of a session, left out by the filters, that are passed over on the way to a neighbour.
+/// Most filtered-out memories of a session that are skipped to reach a neighbour.
 const SKIPPED_MAX: usize = 8;
 
 /// The candidates, and where to read them.
 pub struct Pool {
     pub candidates: Vec<Candidate>,
-    /// For each candidate: the passage to show, and the meanings that it holds.
+    /// For each candidate, the passage to show and the meanings that it contains.
     pub places: Vec<Place>,
     pub links: Vec<Link>,
-    /// What is usual among the nearest that meet the conditions; `None` without any.
+    /// Mean and deviation of the similarities of the nearest that pass the filters; `None` without any.
     pub usual: Option<Usual>,
 }
 
@@ -35,32 +35,32 @@ pub struct Pool {
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     pub passage: DocAddress,
-    /// The meanings of the query that it holds, a bit each.
+    /// A bit set of the query's meanings that it contains.
     pub mask: u64,
 }
 
-/// The candidates of a search while they are gathered.
+/// The candidates of a search while they are collected.
 pub struct Gathering<'a> {
     finder: &'a Finder<'a>,
     rosters: &'a [Arc<Roster>],
     pool: Pool,
-    /// How many of the candidates hold words of the query; they come first, the best of them at the start.
+    /// How many candidates contain words of the query. They come first, the best at the start.
     found: usize,
-    /// The place of a memory among the candidates.
+    /// The index of each memory among the candidates.
     known: FxHashMap<u64, usize>,
     /// How many passages each candidate has.
     passages: Vec<u32>,
     sizes: FxHashMap<u64, usize>,
-    /// Who stands before and after each of the first candidates, found while the nearest are waited for.
+    /// The neighbours of each of the first candidates, found while the nearest vectors are computed.
     sides: Vec<Sides>,
-    /// The segments, the one with most memories first: most of what is looked up is there.
+    /// The segments, the largest first: most look-ups succeed there.
     by_size: Vec<usize>,
 }
 
-/// The memories before another one in its session, and those after it, the nearest first.
+/// The memories before and after one in its session, the nearest first.
 type Sides = [Vec<u64>; 2];
 
-/// The best `depth` by words, the best first; ties at the end are cut by place.
+/// The best `depth` by words, best first; ties at the cut are broken by position.
 fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
     let order = |a: &Found, b: &Found| -> Ordering {
         b.exact.cmp(&a.exact).then(b.score.total_cmp(&a.score)).then(a.best.cmp(&b.best))
@@ -74,7 +74,7 @@ fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
 }
 
 impl<'a> Gathering<'a> {
-    /// Begins with the memories that hold words of the query, at most [`SEARCH_DEPTH_MAX`].
+    /// Starts with the memories that contain words of the query, at most [`SEARCH_DEPTH_MAX`].
     pub fn new(finder: &'a Finder<'a>, rosters: &'a [Arc<Roster>], found: Vec<Found>) -> Self {
         let found = deepest(found, SEARCH_DEPTH_MAX);
         let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
@@ -98,8 +98,8 @@ impl<'a> Gathering<'a> {
         gathering
     }
 
-    /// Adds those that are `near` in meaning, the nearest first, and meet the query's conditions; then it is
-    /// known who stands next to whom.
+    /// Adds the `near`est memories by vector that pass the filters, nearest first, and then links each
+    /// candidate to its neighbours.
     pub fn join(mut self, near: &[Near]) -> Pool {
         self.reserve(near.len());
         let mut lenders: Vec<usize> = (0..self.found.min(LENDERS_MAX)).collect();
@@ -152,7 +152,7 @@ impl<'a> Gathering<'a> {
         (candidate.words, candidate.exact) = (found.score, found.exact);
     }
 
-    /// The place of what is near, unless the conditions leave it out.
+    /// The location of a near memory, unless the filters exclude it.
     fn add_near(&mut self, near: &Near) -> Option<usize> {
         let memory = near.subject.as_number();
         let at = match self.known.get(&memory) {
@@ -167,7 +167,7 @@ impl<'a> Gathering<'a> {
         Some(at)
     }
 
-    /// The one entry of a memory that is live and meets the conditions.
+    /// The one entry of a memory that is live and passes the filters.
     fn live(&self, memory: u64) -> Option<(u32, Entry)> {
         self.by_size.iter().find_map(|ord| {
             let allowed = &self.finder.allowed[*ord];
@@ -176,7 +176,7 @@ impl<'a> Gathering<'a> {
         })
     }
 
-    /// Notes who stands next to a candidate in its session.
+    /// Records the neighbours of a candidate in its session.
     fn link(&mut self, from: usize) {
         let known = self.sides.get_mut(from).map(std::mem::take);
         for side in known.unwrap_or_else(|| self.beside(from)) {
@@ -188,7 +188,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Who stands next to a candidate in its session.
+    /// The neighbours of a candidate in its session.
     fn beside(&self, of: usize) -> Sides {
         let candidate = self.pool.candidates[of];
         if candidate.session == 0 {
@@ -198,7 +198,7 @@ impl<'a> Gathering<'a> {
         [false, true].map(|after| self.next_to(seat, after))
     }
 
-    /// The memories next to a seat on one side, the nearest first, over all segments.
+    /// The neighbours of a seat on one side, the nearest first, over all segments.
     fn next_to(&self, seat: Seat, after: bool) -> Vec<u64> {
         let mut seats: Vec<Seat> = Vec::new();
         for (roster, allowed) in self.rosters.iter().zip(&self.finder.allowed) {

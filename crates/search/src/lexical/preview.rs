@@ -3,7 +3,7 @@
 use super::passage::floor_char;
 use cerebro_core::domain::limits::PREVIEW_CHARS_MAX;
 
-/// Characters shown before the first word found, so that it stands in its sentence.
+/// Characters shown before the first word found, so that it is read in its sentence.
 const LEAD_BYTES: usize = 40;
 
 /// The stretch of at most [`PREVIEW_CHARS_MAX`] characters, cut at word borders and on one line, in

@@ -1,5 +1,4 @@
-//! What is asked, and what the index looks for because of it. The text is data: nothing in it is an
-//! operator.
+//! A query, and the terms that the index looks for because of it. The text is data: it has no operators.
 
 use std::collections::HashSet;
 
@@ -18,13 +17,13 @@ use cerebro_core::recall::Weights;
 
 /// Most clues of one query; the first ones count. A query of 2,000 characters rarely has more.
 const CLUES_MAX: usize = 96;
-/// Most different meanings, one for each bit of a mask.
+/// Most distinct meanings: one per bit of a mask.
 pub const MEANINGS_MAX: usize = 64;
 
 /// A search.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Any text; what is beyond [`QUERY_CHARS_MAX`] characters is not looked at.
+    /// Any text; characters beyond [`QUERY_CHARS_MAX`] are ignored.
     pub text: String,
     pub projects: Projects,
     pub scope: Option<Scope>,
@@ -76,9 +75,9 @@ pub struct Clue {
     /// One term for each field that may hold it.
     pub terms: Vec<Term>,
     pub form: Form,
-    /// Which of the query's meanings it bears: the number of a bit.
+    /// The meaning that it stands for: a bit number.
     pub meaning: usize,
-    /// The meaning of the name that it is a part of.
+    /// The meaning of the name that it is part of.
     pub part_of: Option<usize>,
 }
 
@@ -118,7 +117,7 @@ impl Query {
         }
     }
 
-    /// What to look for. Stop words are left out unless there is nothing else.
+    /// The terms to look for. Stop words are left out unless there is nothing else.
     pub fn clues(&self, fields: &Fields) -> Vec<Clue> {
         let all: Vec<Run<'_>> = runs(self.bounded_text()).collect();
         let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();

@@ -1,7 +1,7 @@
-//! Where each memory stands: its passages in the index, and its place in the time of its session.
+//! A table per segment: for each memory, its passages and its position within its session.
 //!
-//! A committed segment never changes, so that its roster is made once, when a search first needs it. What
-//! the filters and deletions take out is left to whoever asks.
+//! A committed segment never changes, so its roster is built once, when a search first needs it. Filters and
+//! deletions are applied by the caller.
 
 use std::{
     collections::HashMap,
@@ -30,30 +30,30 @@ pub struct Entry {
     pub session: u64,
     /// Microseconds since 1970.
     pub date: i64,
-    /// The place of the memory's entry before this one: after a revision an older, deleted one may be there too.
+    /// The index of the memory's previous entry: after a revision, an older, deleted one may still be there.
     earlier: Option<u32>,
 }
 
 impl Entry {
-    /// Its place in time among the memories of its session.
+    /// Its position in time among the memories of its session.
     pub fn seat(&self) -> Seat {
         (self.session, self.date, self.memory)
     }
 }
 
-/// A session, a moment, a memory: by this order a session's memories follow each other.
+/// Session, time, memory: the order in which a session's memories follow each other.
 pub type Seat = (u64, i64, u64);
 
-/// The memories of one segment, to be found in three ways.
+/// The memories of one segment, indexed three ways.
 #[derive(Debug, Default)]
 pub struct Roster {
     /// In the order of the passages.
     entries: Vec<Entry>,
-    /// The place in `entries` of each memory's last entry.
+    /// The index in `entries` of each memory's last entry.
     by_memory: FxHashMap<u64, u32>,
-    /// Their seats in order, each with its place in `entries`.
+    /// All seats in order, each with its index in `entries`.
     by_seat: Vec<(Seat, u32)>,
-    /// Where each session's seats are.
+    /// The range of each session's seats.
     by_session: FxHashMap<u64, Range<usize>>,
 }
 
@@ -99,7 +99,7 @@ impl Roster {
         std::iter::successors(last, |entry| entry.earlier.map(|at| &self.entries[at as usize]))
     }
 
-    /// How many memories a session has here, those that are deleted among them.
+    /// How many memories a session has here, deleted ones included.
     pub fn size(&self, session: u64) -> usize {
         self.seats(session).len()
     }
@@ -129,7 +129,7 @@ impl Roster {
 pub struct Rosters(Mutex<HashMap<SegmentId, Arc<Roster>>>);
 
 impl Rosters {
-    /// The rosters of a view's segments, in their order. Those of segments that it does not have are let go.
+    /// The rosters of a view's segments, in order. Drops the rosters of all other segments.
     pub fn of(&self, view: &View) -> Result<Vec<Arc<Roster>>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rosters = Vec::with_capacity(view.len());

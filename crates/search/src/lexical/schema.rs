@@ -20,7 +20,7 @@ use cerebro_core::domain::{Kind, Project, Scope, SubjectId};
 /// memory are neighbours within a segment, numbered from 0.
 ///
 /// Few fields are indexed, for each costs every commit a term dictionary of its own: whatever is
-/// looked up exactly shares `keys`, where a first letter tells the kinds of keys apart.
+/// looked up exactly shares `keys`, where the first letter distinguishes the kinds of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields {
     /// Exact terms, see [`Key`].

@@ -19,7 +19,7 @@ use crate::vector::Near;
 use cerebro_core::domain::{Kind, Project, Scope, SubjectId, Timestamp};
 use cerebro_core::recall::{self, Match, Parts, Ranked, Signs};
 
-/// How many of the memories outside are counted.
+/// How many matches in other projects are counted.
 const OUTSIDE_MAX: usize = 50;
 
 /// What was found.
@@ -29,7 +29,7 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// How long the whole list is.
     pub total: usize,
-    /// No hit holds every meaningful word.
+    /// No hit contains every meaningful word.
     pub relaxed: bool,
     pub matched: Match,
 }
@@ -50,17 +50,18 @@ pub struct Hit {
     pub score: f32,
     /// The query is its title or topic key.
     pub exact: bool,
-    /// The share of the query's meaning, by rarity, that it holds: 0 to 1.
+    /// How much of the query it contains, weighted by rarity: 0 to 1.
     pub coverage: f32,
-    /// It holds every meaningful word.
+    /// It contains every meaningful word.
     pub full: bool,
     /// What its score is made of.
     pub parts: Parts,
-    /// How near its meaning is, if it was among the nearest.
+    /// The similarity of its nearest passage, if it was among the nearest.
     pub similarity: Option<f32>,
 }
 
-/// Answers a query from one view of the index, with what is `near` to it in meaning, which is asked last.
+/// Answers a query from one view of the index. `near` gives the nearest vectors; it is called after the words
+/// were found.
 pub fn search(
     view: &View,
     rosters: &[Arc<Roster>],
@@ -83,7 +84,7 @@ pub fn search(
     Ok(Answer { hits, total: ranked.len(), relaxed, matched })
 }
 
-/// What holds words of a query, in every segment, and what those words weigh.
+/// The matches of a query's words in every segment, and the weights of those words.
 #[tracing::instrument(name = "words", level = "debug", skip_all)]
 fn find<'a>(
     view: &'a View,
@@ -100,7 +101,7 @@ fn find<'a>(
     Ok((finder, meanings, found))
 }
 
-/// How many memories outside the places of a query hold more of it than `beyond`, by project.
+/// How many memories of other projects contain more of a query than `beyond`, by project.
 ///
 /// Only the best [`OUTSIDE_MAX`] are counted.
 pub fn outside(
@@ -130,7 +131,7 @@ pub fn outside(
     Ok(counts)
 }
 
-/// Whether any memory is in none of these places.
+/// Whether there are memories outside these places.
 fn has_others(view: &View, places: &[Term]) -> Result<bool> {
     let (mut here, mut all) = (0, 0);
     for segment in view.segments() {

@@ -2,7 +2,7 @@
 //!
 //! A *run* is a stretch of letters and digits with the joiners that code uses inside names, as in
 //! `src/store/mod.rs`, `foo::bar`, `--no-verify`, `HNSW_CACHE_SIZE`. It gives
-//! - *words*: what stands between the joiners, camel case and digits taken apart
+//! - *words*: the pieces between joiners, with camel case and digits split
 //!   (`parseHTTPHeader` → `parse`, `http`, `header` and the whole), stemmed later;
 //! - *names*, if it is more than a plain word: the whole run as written (folded), its tails after
 //!   each `/`, `.`, `:` and the names between them, never stemmed.

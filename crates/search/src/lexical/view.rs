@@ -1,9 +1,9 @@
 //! What a search reads: the committed segments, and the queued changes as they are.
 //!
-//! A commit writes files, rewrites the index's list of segments and opens them all anew. A search that
-//! comes right after a save needs none of that. A queued memory is cut into terms once, by the same
-//! schema and analyser, and the few that are queued stand beside the committed segments as one more
-//! [`Segment`]; what the committed ones hold of the same memories is left out.
+//! A commit writes files, rewrites the index's list of segments and reopens them all. A search right after a
+//! save needs none of that. A queued memory is cut into terms once, by the same
+//! schema and analyser, and the queued memories are one more [`Segment`] beside the committed ones, whose
+//! older versions of the same memories are ignored.
 
 use std::{
     collections::HashMap,

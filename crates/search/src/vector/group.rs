@@ -16,12 +16,12 @@ use super::{Change, Near, Packed};
 use cerebro_core::domain::SubjectId;
 use cerebro_core::relate::Likeness;
 
-/// A passage is looked at first for each subject that is wanted, and one more for so many of them; then more,
-/// where many belong together.
+/// The first scan takes `k + k / SPARE` passages for `k` wanted subjects; it widens while too many of them belong
+/// to the same subject.
 const SPARE: usize = 4;
-/// From how many passages on it is worth to wake a thread.
+/// The number of passages from which waking a second thread pays.
 const SPLIT_MIN: usize = 8_192;
-/// What a similarity of 1 is as a whole number: all that the 24 bits of a float's fraction tell.
+/// A similarity of 1 as an integer: the 24 bits of a float's fraction.
 const ONE: f32 = 16_777_216.0;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Group {
     dimension: usize,
-    /// The vectors, one behind the other, in the order of `places`; and what 1 stands for in each.
+    /// The vectors, contiguous, in the order of `places`; and the scale of each.
     numbers: Vec<i8>,
     steps: Vec<f32>,
     places: Vec<Place>,
@@ -82,10 +82,10 @@ impl Group {
         }
     }
 
-    /// How like a subject of these passages is to every other one, by the nearest two passages of both; with
-    /// the `k` that it is most like.
+    /// The likeness of a subject with these passages to every other one, by the nearest pair of passages; and the
+    /// `k` most alike.
     ///
-    /// Sums of whole numbers do not depend on the order in which the memories come.
+    /// Sums of integers do not depend on the order of the memories.
     pub(super) fn likeness(&self, passages: &[Packed], except: &SubjectId, k: usize) -> Likeness {
         let mut bests = vec![i32::MIN; self.places.len()];
         for passage in passages.iter().filter(|passage| passage.dimension() == self.dimension) {
@@ -98,7 +98,7 @@ impl Group {
         let others = self.rows.iter().filter(|(subject, _)| *subject != except);
         let others = others.filter_map(|(subject, rows)| Some((subject, best(rows)?)));
         let (mut count, mut sum, mut squares) = (0_usize, 0_i64, 0_i128);
-        // The worst one on top: the least similarity, of equals the larger id.
+        // The worst on top: the least similarity, and the larger id among equals.
         let mut nearest = BinaryHeap::with_capacity(k + 1);
         for (subject, similarity) in others.filter(|(_, similarity)| *similarity != i32::MIN) {
             count += 1;
@@ -125,7 +125,7 @@ impl Group {
         }
     }
 
-    /// How near each passage is to a vector, in order; of many, one half is compared by another thread.
+    /// The similarity of each passage to a vector, in order. Of many, a second thread compares one half.
     fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
         let count = self.places.len();
         let Some(helpers) = (count >= SPLIT_MIN).then(helpers).flatten() else {
@@ -140,7 +140,7 @@ impl Group {
         similarities
     }
 
-    /// How near some of the passages are to a vector, in order.
+    /// The similarity of a range of passages to a vector, in order.
     fn similarities(&self, rows: Range<usize>, vector: &Packed) -> Vec<i32> {
         let wide: Vec<i16> = vector.numbers.iter().map(|n| i16::from(*n)).collect();
         let numbers = &self.numbers[rows.start * self.dimension..rows.end * self.dimension];
@@ -152,7 +152,7 @@ impl Group {
 
     fn remove(&mut self, subject: &SubjectId) {
         let Some(mut rows) = self.rows.remove(subject) else { return };
-        // From the end, so that the row that fills the gap is never one that goes too.
+        // From the end, so that the row that fills the gap is never one that is removed too.
         rows.sort_unstable_by(|a, b| b.cmp(a));
         for row in rows {
             let last = self.places.len() - 1;
@@ -169,9 +169,9 @@ impl Group {
     }
 }
 
-/// The threads that compare a half, for all searches; `None` if the system gives none. They wait for work: a thread
-/// that is woken goes where a processor is idle, and a new one was often put on that of its parent. They are apart from
-/// those of the database, which may have longer work.
+/// The threads that compare the second half, shared by all searches; `None` if the system gives none. They wait for
+/// work: a woken thread goes to an idle processor, while a new one often landed on its parent's. They are separate from
+/// the database's threads, which may have longer work.
 fn helpers() -> Option<&'static ThreadPool> {
     static HELPERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let made = || {
@@ -207,7 +207,7 @@ struct Scored<'a> {
     place: &'a Place,
 }
 
-/// The better first; a total order, because no passage is there twice.
+/// Best first; a total order, because no passage occurs twice.
 fn better(a: &Scored<'_>, b: &Scored<'_>) -> Ordering {
     b.similarity
         .cmp(&a.similarity)
@@ -225,7 +225,7 @@ pub(super) fn nearest(
     let mut rest: Vec<i32> = similarities.concat();
     let mut found: Vec<Near> = Vec::new();
     let mut seen: FxHashSet<SubjectId> = FxHashSet::default();
-    // Passages are looked at in slices: those that are as near as `floor` and not as near as `ceiling`.
+    // Passages are taken in slices of similarity: at least `floor`, below `ceiling`.
     let mut ceiling = None;
     let mut step = k.saturating_add(k / SPARE).max(64);
     while found.len() < k && !rest.is_empty() {

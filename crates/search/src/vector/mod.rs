@@ -1,9 +1,9 @@
 //! Exact nearest vectors, in memory: those of whole projects, loaded when they are first asked for.
 //!
-//! A vector is kept as whole numbers of 8 bits, 127 for its largest. That takes a quarter of what floats take,
-//! and comparing thousands waits for memory more than it computes. A similarity differs from the one of floats by
-//! some ten-thousandths, less than models differ by; sums of whole numbers are the same on every machine and in
-//! every order, so that ties are true ties.
+//! A vector is kept as 8-bit integers, scaled so that its largest is 127: a quarter of the size of floats, and
+//! comparing thousands of vectors is bound by memory. A similarity differs from the one of floats by some
+//! ten-thousandths, less than models differ. Sums of integers are equal on every machine and in every order, so
+//! ties are true ties.
 
 mod group;
 #[cfg(test)]
@@ -16,21 +16,21 @@ use group::Group;
 use cerebro_core::domain::{Project, SubjectId};
 use cerebro_core::relate::Likeness;
 
-/// What the largest of a vector's numbers becomes.
+/// The integer that a vector's largest number becomes.
 const LARGEST: f32 = 127.0;
 
-/// A vector as it is compared: the direction of its whole numbers.
+/// A vector as it is compared: 8-bit integers and their scale.
 ///
 /// No sum of products of two of them leaves 32 bits below 130,000 dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packed {
     numbers: Vec<i8>,
-    /// What 1 stands for where the vector has unit length.
+    /// The integer length that corresponds to 1.
     step: f32,
 }
 
 impl Packed {
-    /// Packs a vector of any length. One of no length stays at zero, near to nothing.
+    /// Packs a vector of any length. A zero vector stays zero and is similar to nothing.
     pub fn new(vector: &[f32]) -> Self {
         let largest = vector.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
         let scale = if largest > 0.0 { LARGEST / largest } else { 0.0 };
@@ -86,8 +86,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// An empty one for vectors of `dimension` numbers, which forgets a project whose vectors grow beyond
-    /// `project_max` bytes, and of all the projects that were not used for longest beyond `bytes_max`.
+    /// An empty one for vectors of `dimension` numbers. It forgets a project whose vectors exceed `project_max`
+    /// bytes, and beyond `bytes_max` in total the least recently used ones.
     pub fn new(dimension: usize, project_max: usize, bytes_max: usize) -> Self {
         Self { dimension, project_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
     }
@@ -107,7 +107,7 @@ impl Space {
         matches!(self.slots.get(project), Some(Slot::Loaded(_)))
     }
 
-    /// Begins to load a project: from now on it is told of every change of it.
+    /// Begins to load a project: from now on, changes to it must be reported.
     pub fn begin(&mut self, project: &Project) {
         self.slots.insert(project.clone(), Slot::Loading(Vec::new()));
     }
@@ -136,7 +136,7 @@ impl Space {
         self.shrink();
     }
 
-    /// Forgets a project; it is loaded anew when it is asked for.
+    /// Forgets a project; it is loaded again when it is next asked for.
     pub fn forget(&mut self, project: &Project) {
         self.slots.remove(project);
         self.used.retain(|used| used != project);
@@ -162,8 +162,8 @@ impl Space {
         }
     }
 
-    /// Makes sure that a live subject is held in its project and in no other. Where its vectors are not at
-    /// hand, the project is forgotten, to be loaded anew.
+    /// Makes sure that a live subject is held in its project and in no other. Where its vectors are not at hand,
+    /// the project is forgotten, to be loaded again.
     pub fn settle(&mut self, subject: &SubjectId, project: &Project) {
         let mut moved = false;
         for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != project) {
@@ -208,8 +208,8 @@ impl Space {
         Some(group::nearest(&groups, query, k, keep))
     }
 
-    /// How like a subject of these passages is to every other one of a project, with the `k` that it is most
-    /// like; of equals those with the smaller id. `None` when the project is not loaded.
+    /// The likeness of a subject with these passages to every other one of a project, and the `k` most alike; among
+    /// equals, those with the smaller id. `None` when the project is not loaded.
     pub fn likeness(
         &self,
         project: &Project,

@@ -21,7 +21,7 @@ const HEADS_FIRST: &[i64] = &[0, 2, 1, 3];
 const SWAPPED: &[i64] = &[0, 2, 1];
 
 /// Puts one operator in the place of each group of them that is recognized, and says how many. What made its parts
-/// is left, even if nobody uses it any more.
+/// is left, even if it is unused.
 ///
 /// # Errors
 /// A number or a shape in the graph cannot be read.

@@ -13,7 +13,7 @@ use prost::{DecodeError, Message};
 use super::onnx::{Attribute, FLOAT, Graph, INT8, Node, Tensor};
 
 /// Puts operators on whole numbers in the place of those on floats, and says how many. What made the floats is
-/// left, even if nobody uses it any more.
+/// left, even if it is unused.
 ///
 /// # Errors
 /// A stored table cannot be read.

@@ -1,4 +1,4 @@
-//! A model's graph, written anew so that ONNX Runtime computes the same in less time and less memory.
+//! Rewrites a model's graph so that ONNX Runtime computes the same in less time and less memory.
 //!
 //! Nothing here knows a model by its name: a part of a graph that is understood is replaced, and what is not stays as
 //! it came. [`integer`] rounds; [`fused`] computes the same in another order.
@@ -17,8 +17,8 @@ use onnx::{ATTRIBUTE_GRAPHS, Graph, Model, Node, OperatorSet, Value};
 /// The first version of ONNX's operators that has those which are written.
 const OPERATORS_MIN: i64 = 11;
 
-/// The model with its graph written anew; as it came if there is nothing to gain, or if it cannot be read, of which
-/// ONNX Runtime will say more.
+/// The model with its graph rewritten; unchanged if there is nothing to gain, or if it cannot be read,
+/// about which ONNX Runtime will say more.
 pub fn rewritten(model: Vec<u8>) -> Vec<u8> {
     let bytes = Bytes::from(model);
     match rewrite(bytes.clone()) {
@@ -63,7 +63,7 @@ fn has_graph(node: &Node) -> bool {
     node.attributes().any(|it| it.kind.is_some_and(|kind| ATTRIBUTE_GRAPHS.contains(&kind)))
 }
 
-/// Removes what nobody uses: ONNX Runtime would compute it all the same.
+/// Removes unused nodes, which ONNX Runtime would still compute.
 fn drop_unused(graph: &mut Graph) -> Result<(), DecodeError> {
     let mut makers = HashMap::new();
     for (at, node) in graph.node.iter().enumerate() {

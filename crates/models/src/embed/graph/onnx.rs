@@ -1,5 +1,5 @@
 //! The messages of `onnx.proto` (<https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>), as far as a graph
-//! is written anew here.
+//! is rewritten here.
 //!
 //! What is written again names all of its fields, since others would be lost; many are carried as they came. What is
 //! only read names those that are needed.

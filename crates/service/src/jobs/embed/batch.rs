@@ -9,7 +9,7 @@ const BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Work {
     texts: Vec<String>,
     vectors: Vec<Vec<f32>>,
-    /// With how many memories it may be in one call, itself among them; 0 is without bound.
+    /// Most memories in one request, this one included; 0 is no limit.
     company: usize,
 }
 

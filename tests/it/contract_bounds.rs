@@ -156,20 +156,3 @@ fn context_and_pieces_have_their_largest_sizes() {
         assert!(line.list("before").len() <= 50, "{} before", line.list("before").len());
     }
 }
-
-#[test]
-fn control_characters_are_dropped_but_newline_and_tab() {
-    let home = Home::new();
-    let mut agent = home.agent();
-    let dirty = "a\u{0}b\u{7}c\u{1b}[31md\u{7f}e\u{85}f\tg\nh";
-    let saved = agent.ok(
-        "mem_save",
-        json!({"title": "x\u{0}y\u{1b}z", "content": dirty, "tags": ["t\u{0}u"], "type": "no\u{0}te"}),
-    );
-    let whole = agent.get(saved.str("id"));
-    assert_eq!(whole["content"], "abc[31mdef\tg\nh", "{whole:?}");
-    assert_eq!(whole["title"], "xyz", "{whole:?}");
-    assert_eq!(whole["tags"], json!(["tu"]), "{whole:?}");
-    agent.refused("mem_save", json!({"title": "\u{0}\u{1}", "content": "Nothing is left of the title."}));
-    agent.refused("mem_save", json!({"title": "Nothing is left of the content", "content": "\u{0}\u{1}"}));
-}

@@ -1,0 +1,74 @@
+//! What the command line refuses: each refusal names the value and the way on, and nothing is destroyed unasked.
+
+use crate::support::Home;
+
+fn save(home: &Home, title: &str, content: &str) -> String {
+    home.json(&["save", title, content, "--project", "demo"])["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_backup_that_is_not_there_is_named_and_not_the_daemon() {
+    let home = Home::new();
+    home.agent().save("One", "A daemon runs.");
+    for args in [&["restore", "./none.surql.zst"][..], &["backup", "restore", "none.surql.zst"]] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 1, "{refused:?}");
+        let said = &refused.stderr;
+        assert!(said.contains("none.surql.zst") && !said.contains("daemon"), "{said}");
+    }
+}
+
+#[test]
+fn a_number_beyond_its_bound_is_refused_and_the_bound_is_named() {
+    let home = Home::new();
+    for (args, bound) in [
+        (&["list", "--limit", "501"][..], "1..=500"),
+        (&["sessions", "--limit", "51"], "1..=50"),
+        (&["prompts", "--limit", "0"], "1..=50"),
+        (&["events", "--limit", "501"], "1..=500"),
+        (&["search", "x", "--limit", "51"], "1..=50"),
+        (&["context", "--limit", "51"], "1..=50"),
+        (&["context", "--max-bytes", "65537"], "1..=65536"),
+        (&["timeline", "x", "--before", "51"], "0..=50"),
+        (&["timeline", "x", "--after", "51"], "0..=50"),
+        (&["get", "x", "--max-bytes", "255"], "256..=262144"),
+        (&["graph", "x", "--limit", "501"], "1..="),
+        (&["graph", "x", "--depth", "0"], "1..="),
+        (&["sql", "RETURN 1", "--limit", "10001"], "1..=10000"),
+        (&["sql", "RETURN 1", "--timeout", "61"], "1..=60"),
+        (&["jobs", "list", "--limit", "501"], "1..=500"),
+    ] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
+        let said = &refused.stderr;
+        assert!(said.contains(bound) && said.contains(args[args.len() - 1]), "{args:?}: {said}");
+    }
+    save(&home, "One", "First.");
+    home.run(&["list", "--limit", "500"]).success();
+    home.run(&["search", "first", "--limit", "50"]).success();
+}
+
+#[test]
+fn nothing_is_destroyed_unasked() {
+    let home = Home::new();
+    let id = save(&home, "Kept", "The ibis stays.");
+    for args in [&["delete", &id, "--hard"][..], &["projects", "merge", "demo", "other"]] {
+        let refused = home.run(args);
+        assert_eq!(refused.code(), 2, "{args:?}: {refused:?}");
+        assert!(refused.stderr.contains("--yes"), "{args:?}: {refused:?}");
+    }
+    assert_eq!(home.json(&["get", &id])["project"], "demo");
+    assert_eq!(home.json(&["delete", &id, "--hard", "--yes"])["outcome"], "purged");
+    assert!(!home.export_text().contains("ibis"));
+}
+
+#[test]
+fn a_project_that_is_not_there_cannot_be_merged() {
+    let home = Home::new();
+    save(&home, "One", "First.");
+    let refused = home.run(&["projects", "merge", "demmo", "demo", "--yes"]);
+    assert_eq!(refused.code(), 1, "{refused:?}");
+    assert!(refused.stderr.contains("demmo") && refused.stderr.contains("cerebro projects"), "{refused:?}");
+    // A new name for a project is no mistake.
+    assert_eq!(home.json(&["projects", "merge", "demo", "new/name", "--yes"])["memories"], 1);
+}
