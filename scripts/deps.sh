@@ -7,9 +7,8 @@ set -euo pipefail
 packages=(build-essential clang libclang-dev git make pkg-config)
 # `make model` installs a server for the tests into a virtual environment.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
-# Under CI no test may be skipped: these are what a few of them need beside.
+# Under CI no test may be skipped: one of them runs OpenCode's plugin.
 if [ -n "${CI:-}" ]; then
-  packages+=(faketime)
   command -v node >/dev/null || packages+=(nodejs)
 fi
 

@@ -14,7 +14,6 @@ mod backup;
 mod bad_input;
 mod cli;
 mod cli_refusals;
-mod clock;
 mod concurrency;
 mod config;
 mod contract_arguments;

@@ -146,8 +146,8 @@ impl Service {
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
-            if !is_alone {
-                // Others saved something since the index was asked, and it knows that by now.
+            if !is_alone || prepared.near.is_none() {
+                // Others saved something since the index was asked, or it was catching up; it knows that by now.
                 prepared.near = self.near(&prepared.draft, &prepared.shingles, prepared.title_key).await;
             }
             similar = self.similar_to(&memory.id, &prepared).await?;

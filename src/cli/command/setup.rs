@@ -36,7 +36,7 @@ pub struct SetupArgs {
     #[arg(long)]
     pub(super) all: bool,
     /// With `--all`: do not ask after showing the changes
-    #[arg(long, requires = "all", conflicts_with = "dry_run")]
+    #[arg(long, requires = "all", conflicts_with_all = ["agent", "dry_run"])]
     pub(super) yes: bool,
     /// Show what would change, and change nothing
     #[arg(long, requires = "whom", conflicts_with = "check")]
