@@ -124,6 +124,8 @@ fn the_same_new_memory_from_all_sides_is_stored_once() {
 #[test]
 fn of_memories_with_one_title_saved_at_once_all_but_one_are_told_of_another() {
     let home = Home::new();
+    // A search waits until the index of the new home is current; a save does not.
+    home.agent().ok("mem_search", json!({"query": "anything"}));
     let untold = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..6)
             .map(|name| {

@@ -310,5 +310,8 @@ fn an_address_is_asked_once_and_told_nothing_of_this_machine() {
     assert!(request.starts_with("GET /latest HTTP/1.1\r\n"), "{request}");
     let names: Vec<String> =
         request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0.to_lowercase())).collect();
-    assert!(names.iter().all(|name| ["accept", "accept-encoding", "host", "user-agent"].contains(&name.as_str())), "{request}");
+    assert!(
+        names.iter().all(|name| ["accept", "accept-encoding", "host", "user-agent"].contains(&name.as_str())),
+        "{request}"
+    );
 }

@@ -14,9 +14,8 @@ use cerebro_store::JobState;
 
 /// Milliseconds of each test's clock: a clock is a plain function, so each test has one of its own.
 static CLOCKS: [AtomicI64; 4] = [const { AtomicI64::new(BEGIN_MS) }; 4];
-/// When every clock begins: 2026-01-01T00:00:00.123Z. Not at a whole second: SurrealDB's indexes order a moment without
-/// nanoseconds behind all others of its second.
-const BEGIN_MS: i64 = 1_767_225_600_123;
+/// When every clock begins: 2026-01-01T00:00:00Z.
+const BEGIN_MS: i64 = 1_767_225_600_000;
 
 /// The clock of one test.
 struct TestClock<const TEST: usize>;

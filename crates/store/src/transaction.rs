@@ -106,8 +106,12 @@ impl Store {
 
 /// The present moment in whole microseconds, but after the last one that was handed out: so a clock that
 /// stands still or goes back cannot put a later save before an earlier one.
+///
+/// It is never a whole millisecond: SurrealDB's indexes order moments by their text, which has as many digits as it
+/// needs, and `.123Z` comes behind `.123001Z`.
 fn after(last: Timestamp, now: Timestamp) -> Timestamp {
     let micros = now.as_microsecond().max(last.as_microsecond() + 1);
+    let micros = if micros % 1_000 == 0 { micros + 1 } else { micros };
     Timestamp::from_microsecond(micros).unwrap_or(last)
 }
 
@@ -189,7 +193,11 @@ mod tests {
             let now = Timestamp::from_microsecond(now).unwrap();
             assert_eq!(after(last, now).as_microsecond(), 1_001);
         }
-        let now = Timestamp::from_nanosecond(5_000_999).unwrap();
-        assert_eq!(after(last, now).as_nanosecond(), 5_000_000);
+        let now = Timestamp::from_nanosecond(5_001_999).unwrap();
+        assert_eq!(after(last, now).as_nanosecond(), 5_001_000);
+        for (last, now) in [(1_000, 7_000), (1_999, 0)] {
+            let [last, now] = [last, now].map(|micros| Timestamp::from_microsecond(micros).unwrap());
+            assert_ne!(after(last, now).as_microsecond() % 1_000, 0, "a whole millisecond");
+        }
     }
 }
