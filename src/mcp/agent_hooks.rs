@@ -9,7 +9,7 @@ use super::{
     tools::{Answer, Call},
 };
 use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
-use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};
+use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// What the names of these operations begin with.
 pub(super) const PREFIX: &str = "op_hook_";
@@ -21,7 +21,7 @@ const CONTEXT_MEMORIES: usize = 20;
 /// Answers one of them, by its name without the prefix.
 pub(super) async fn answer(step: &str, call: &mut Call) -> Answer {
     let agent = call.arguments.needed("agent")?;
-    let caller = Caller { agent, person: false, ..call.caller.clone() };
+    let caller = Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() };
     match step {
         "context" => context(call, &caller).await,
         "prompt" => prompt(call, &caller).await,
@@ -68,7 +68,7 @@ async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
     let request = StartRequest {
         id: call.session.clone(),
         project: None,
-        directory: call.arguments.text("directory")?.as_deref().map(directory),
+        directory: call.arguments.text("directory")?,
         agent: None,
         parent: None,
     };

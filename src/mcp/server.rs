@@ -27,7 +27,7 @@ use tracing::Instrument as _;
 
 use super::{
     agent_hooks,
-    arguments::Arguments,
+    arguments::{Arguments, Names},
     definition::{self, INSTRUCTIONS, TOOLS},
     http::{self, HttpOptions},
     live::{self, Live, Seen},
@@ -49,7 +49,7 @@ use cerebro_core::domain::{
     EndReason, PERSON, Project, SessionId, Timestamp,
     limits::{DISCONNECT_GRACE, ECHO_CHARS_MAX},
 };
-use cerebro_core::redact;
+use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::{Caller, Embedding, Lease, Service, ServiceError, Settings, agent_name};
 use cerebro_store::Remote;
@@ -457,7 +457,7 @@ impl Connection {
     /// What the stream of calls shows of a call; nothing of a client that only looks on.
     fn seen(&self, tool: &str, agent: &str, session: &SessionId, arguments: &Arguments) -> Option<Seen> {
         self.0.client.filter(|_| !view::only_watches(tool))?;
-        let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
+        let named = arguments.named_project();
         Some(Seen {
             tool: tool.to_owned(),
             agent: agent.to_owned(),
@@ -472,7 +472,7 @@ impl Connection {
         name: String,
         mut arguments: Arguments,
         session: SessionId,
-        agent: String,
+        agent: RedactedText,
     ) -> CallToolResult {
         let server = self.0.server.clone();
         if self.is_person()
@@ -496,7 +496,8 @@ impl Connection {
         // The worker gives way to who works, not to who looks on.
         let _busy = (!operator::watches(&name)).then(|| service.busy());
         let caller = Caller { project: self.0.project.clone(), agent, person: self.is_person() };
-        let mut call = Call { service, caller, session, arguments, connection: self.clone(), server };
+        let mut call =
+            Call { service, caller, session, arguments, connection: self.clone(), server, redacted: 0 };
         let answer = if self.is_person() && name.starts_with(operator::PREFIX) {
             operator::answer(&name, &mut call).await
         } else {
@@ -508,7 +509,9 @@ impl Connection {
         }
         match answer {
             Ok(reply) => {
-                let reply = reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored());
+                let reply = reply
+                    .redacted(call.redacted + call.arguments.redacted())
+                    .ignored(&call.arguments.ignored());
                 if self.is_person() { reply.finish() } else { reply.framed().finish() }
             }
             Err(error) => {
@@ -607,7 +610,7 @@ impl ServerHandler for Connection {
             return Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None));
         }
         let agent = if self.is_person() {
-            PERSON.to_owned()
+            agent_name(PERSON)
         } else {
             context.client_info().map(|client| agent_name(&client.name)).unwrap_or_default()
         };
@@ -616,8 +619,8 @@ impl ServerHandler for Connection {
         let is_operation =
             request.name.starts_with(operator::PREFIX) && !request.name.starts_with(agent_hooks::PREFIX);
         let tool = tracing::debug_span!("tool", name = %request.name);
-        let arguments =
-            tool.in_scope(|| if is_operation { Arguments::verbatim(given) } else { Arguments::new(given) });
+        let names = if is_operation { Names::OfPerson } else { Names::OfAgent };
+        let arguments = Arguments::new(given, names);
         // To look on must not keep the daemon from leaving.
         let counted = (!view::only_watches(&request.name)).then(|| Counted::new(&self.0.server));
         let begun = Instant::now();

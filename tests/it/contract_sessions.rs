@@ -1,7 +1,7 @@
 //! Sessions: start, end, summary, and which session a call belongs to.
 
 use cerebro_core::domain::{Project, SessionId};
-use cerebro_service::{Caller, Embedding, Service, Settings};
+use cerebro_service::{Caller, Embedding, Service, Settings, agent_name};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Agent, Home, Value, assert_keys, json};
@@ -296,7 +296,7 @@ async fn a_session_whose_connection_is_gone_for_half_an_hour_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (store, index) = (folder.path().join("store"), folder.path().join("index"));
     let service = Service::open(&store, &index, Settings::default(), Embedding::none()).await.unwrap();
-    let caller = Caller { project: Project::parse("demo").unwrap(), agent: "test".to_owned(), person: true };
+    let caller = Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: true };
     let ago = |minutes: i64| Timestamp::now() - SignedDuration::from_mins(minutes);
     let line = |id: &str, seen: Timestamp| {
         json!({

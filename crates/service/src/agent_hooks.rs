@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Service, ServiceError, fields, session::summary_key};
-use cerebro_core::domain::{EventKind, Scope, SessionId, limits::HOOK_MESSAGE_CHARS_MAX};
-use cerebro_core::text;
+use super::{Caller, Service, ServiceError, fields::Fields};
+use cerebro_core::domain::{EventKind, Scope, SessionId};
+use cerebro_core::hygiene::summary_key;
+use cerebro_core::redact::redact_text;
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -23,7 +24,7 @@ impl Service {
         id: &SessionId,
         message: &str,
     ) -> Result<bool, ServiceError> {
-        let message = fields::content(&text::cut_chars(message.trim(), HOOK_MESSAGE_CHARS_MAX))?;
+        let message = Fields::default().message(message)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), message));
         self.store()
             .transact(move |write| {
@@ -41,7 +42,7 @@ impl Service {
                         .store()
                         .topic_holder(&session.project, Scope::Project, &summary_key(id))
                         .await?;
-                    if better.is_some() || session.summary.as_deref() == Some(message) {
+                    if better.is_some() || session.summary.as_ref() == Some(message) {
                         return Ok(false);
                     }
                     session.summary = Some(message.clone());
@@ -65,7 +66,7 @@ impl Service {
         id: &SessionId,
         summary: &str,
     ) -> Result<bool, ServiceError> {
-        let summary = fields::content(summary)?;
+        let summary = Fields::default().content(summary)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
         self.store()
             .transact(move |write| {
@@ -81,7 +82,7 @@ impl Service {
                     if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
                         return Ok::<_, ServiceError>(false);
                     }
-                    let tags = vec![COMPACTION.to_owned()];
+                    let tags = vec![redact_text(COMPACTION).kept];
                     service.put_summary(write, caller, id, summary, tags).await?;
                     Ok(true)
                 })

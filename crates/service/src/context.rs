@@ -309,6 +309,7 @@ fn pack(project: &Project, sections: &[Section], beyond: Beyond, max_bytes: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::redact::redact_text;
 
     fn sections(items: usize, item: &str) -> Vec<Section> {
         (1..=5).map(|n| Section::new("Some heading", n * 20, vec![item.to_owned(); items])).collect()
@@ -357,7 +358,7 @@ mod tests {
             |id: &str, agent: &str, began: i64, ended: Option<i64>, follows: Option<&str>| Session {
                 id: SessionId::parse(id).unwrap(),
                 project: Project::general(),
-                agent: agent.to_owned(),
+                agent: redact_text(agent).kept,
                 directory: None,
                 started_at: at(began),
                 seen_at: at(began),

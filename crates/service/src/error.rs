@@ -105,7 +105,7 @@ impl ServiceError {
 
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
-        let line = text::one_line(&redact::redact(value).text);
+        let line = text::one_line(&redact::redact_secrets(value));
         let value = text::cut_chars(&line, ECHO_CHARS_MAX).into_owned();
         Self::Invalid { field, value, problem: problem.into() }
     }

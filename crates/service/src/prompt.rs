@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{EventKind, Project, Prompt, PromptId, SessionId, Timestamp};
 
 /// The answer to saving a prompt.
@@ -14,6 +14,8 @@ pub struct PromptSaved {
     pub created: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -28,7 +30,8 @@ impl Service {
         project: Option<Project>,
         content: &str,
     ) -> Result<PromptSaved, ServiceError> {
-        let content = fields::content(content)?;
+        let mut fields = Fields::default();
+        let content = fields.content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let elsewhere = self.leads_elsewhere(Some(&project), caller).await?;
         let job = Arc::new((self.clone(), caller.clone(), session.clone(), project, content));
@@ -67,7 +70,7 @@ impl Service {
             .await?;
         let new_project =
             if created && elsewhere { self.meet_project(&prompt.project, caller).await? } else { None };
-        Ok(PromptSaved { prompt, created, new_project })
+        Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
     }
 
     /// The prompts of a project, newest first.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{
     EventKind, Kind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Decision, Draft, Shingles, Standing};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::Write;
 
 /// Most recent twins that a decision looks at.
@@ -15,7 +16,7 @@ const TWINS_MAX: usize = 16;
 /// Most memories that are compared word by word.
 const CANDIDATES_MAX: usize = 16;
 
-/// What to save, as the caller gave it.
+/// What to save, as the caller gave it: its texts are not redacted yet.
 #[derive(Debug, Clone)]
 pub struct SaveRequest {
     /// One line.
@@ -65,9 +66,9 @@ impl SaveOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The title before.
-    pub title: String,
+    pub title: RedactedText,
     /// Who wrote that.
-    pub agent: String,
+    pub agent: RedactedText,
     /// When.
     pub at: Timestamp,
 }
@@ -78,9 +79,9 @@ pub struct Similar {
     /// Its id.
     pub id: MemoryId,
     /// Its title.
-    pub title: String,
+    pub title: RedactedText,
     /// Who wrote it.
-    pub agent: String,
+    pub agent: RedactedText,
     /// When.
     pub at: Timestamp,
 }
@@ -112,6 +113,8 @@ pub struct Saved {
     pub similar: Vec<Similar>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -124,7 +127,8 @@ impl Service {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let draft = draft(caller, &project, request)?;
+        let mut fields = Fields::default();
+        let draft = draft(&mut fields, caller, &project, request)?;
         let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
         let draft = Arc::new(draft);
         let named = Arc::clone(&draft);
@@ -136,7 +140,8 @@ impl Service {
         let near = if outcome == SaveOutcome::Created { near } else { Vec::new() };
         let similar = self.similar_to(&memory, &near).await?;
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
-        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
+        let redacted = fields.redacted();
+        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project, redacted })
     }
 
     async fn write_draft(&self, caller: &Caller, draft: Arc<Draft>) -> Result<Written, ServiceError> {
@@ -286,15 +291,20 @@ impl Service {
 
 /// The request validated, redacted and normalised.
 #[tracing::instrument(name = "fields", level = "debug", skip_all)]
-fn draft(caller: &Caller, home: &Project, request: SaveRequest) -> Result<Draft, ServiceError> {
+fn draft(
+    fields: &mut Fields,
+    caller: &Caller,
+    home: &Project,
+    request: SaveRequest,
+) -> Result<Draft, ServiceError> {
     Ok(Draft {
         project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
         scope: request.scope,
         kind: request.kind,
-        title: fields::title(&request.title)?,
-        content: fields::content(&request.content)?,
-        topic_key: request.topic_key.as_deref().map(fields::topic_key).transpose()?.flatten(),
-        tags: fields::tags(&request.tags)?,
+        title: fields.title(&request.title)?,
+        content: fields.content(&request.content)?,
+        topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+        tags: fields.tags(&request.tags)?,
         agent: caller.agent.clone(),
         session: request.session,
     })

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
+use super::{Caller, SaveOutcome, Service, ServiceError, fields::Fields, lock};
 use cerebro_core::domain::{
     EndReason, EventKind, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
-    limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
+    limits::DISCONNECT_GRACE,
 };
-use cerebro_core::hygiene::Draft;
-use cerebro_core::text;
+use cerebro_core::hygiene::{Draft, summary_key, summary_title};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::Write;
 
 /// Most sessions that are kept in mind as live; beyond it they are looked up.
@@ -38,6 +38,30 @@ pub struct Started {
     pub resumed: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+/// A request to start, redacted.
+struct Start {
+    id: SessionId,
+    project: Option<Project>,
+    directory: Option<RedactedText>,
+    agent: RedactedText,
+    parent: Option<SessionId>,
+}
+
+impl Start {
+    fn read(fields: &mut Fields, caller: &Caller, request: StartRequest) -> Self {
+        let agent = request.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty());
+        Self {
+            id: request.id,
+            project: request.project,
+            directory: request.directory.map(|path| fields.directory(&path)),
+            agent: agent.unwrap_or_else(|| caller.agent.clone()),
+            parent: request.parent,
+        }
+    }
 }
 
 /// The answer to a summary.
@@ -49,6 +73,8 @@ pub struct Summarised {
     pub outcome: SaveOutcome,
     /// The project of the session.
     pub project: Project,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -61,8 +87,10 @@ impl Service {
         caller: &Caller,
         request: StartRequest,
     ) -> Result<Started, ServiceError> {
-        let elsewhere = self.leads_elsewhere(request.project.as_ref(), caller).await?;
-        let job = Arc::new((caller.clone(), request));
+        let mut fields = Fields::default();
+        let begun = Start::read(&mut fields, caller, request);
+        let elsewhere = self.leads_elsewhere(begun.project.as_ref(), caller).await?;
+        let job = Arc::new((caller.clone(), begun));
         let (session, resumed) = self
             .store()
             .transact(move |write| {
@@ -72,7 +100,7 @@ impl Service {
             .await?;
         self.remember_live(&session.id);
         let new_project = if elsewhere { self.meet_project(&session.project, caller).await? } else { None };
-        Ok(Started { session, resumed, new_project })
+        Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 
     /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
@@ -122,9 +150,11 @@ impl Service {
         id: &SessionId,
         summary: &str,
     ) -> Result<Summarised, ServiceError> {
-        let summary = fields::content(summary)?;
+        let mut fields = Fields::default();
+        let summary = fields.content(summary)?;
         let job = Arc::new((self.clone(), caller.clone(), id.clone(), summary));
-        self.store()
+        let done = self
+            .store()
             .transact(move |write| {
                 let job = Arc::clone(&job);
                 Box::pin(async move {
@@ -132,7 +162,8 @@ impl Service {
                     service.put_summary(write, caller, id, summary, Vec::new()).await
                 })
             })
-            .await
+            .await?;
+        Ok(Summarised { redacted: fields.redacted(), ..done })
     }
 
     /// Puts a summary on the session and into its one memory, within a write's transaction.
@@ -141,8 +172,8 @@ impl Service {
         write: &mut Write<'_>,
         caller: &Caller,
         id: &SessionId,
-        summary: &str,
-        tags: Vec<String>,
+        summary: &RedactedText,
+        tags: Vec<RedactedText>,
     ) -> Result<Summarised, ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
@@ -153,21 +184,22 @@ impl Service {
             scope: Scope::Project,
             kind: Kind::session_summary(),
             title: summary_title(summary),
-            content: summary.to_owned(),
+            content: summary.clone(),
             topic_key: Some(summary_key(id)),
             tags,
             agent: caller.agent.clone(),
             session: id.clone(),
         };
         let before = session.summary.clone();
-        if before.as_deref() != Some(summary) {
-            session.summary = Some(summary.to_owned());
+        if before.as_ref() != Some(summary) {
+            session.summary = Some(summary.clone());
             session.seen_at = write.at();
             write.tell_session(EventKind::SessionSummarised, &session);
             write.changes.sessions.push(session.clone());
         }
         let project = session.project;
-        let done = |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone() });
+        let done =
+            |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone(), redacted: 0 });
         if let Some(moved) = moved_summary(write, &draft, before.as_deref()).await? {
             if moved.content == draft.content {
                 return done(moved.id, SaveOutcome::Unchanged);
@@ -301,13 +333,13 @@ pub(super) async fn carry_summary(
 ) -> Result<(), ServiceError> {
     let comes_back = now.is_live() && !before.is_live();
     let summary = now.is_live().then(|| now.content.clone());
-    if !comes_back && summary.as_deref() == Some(&before.content) {
+    if !comes_back && summary.as_ref() == Some(&before.content) {
         return Ok(());
     }
     let had = (!comes_back).then_some(before.content.as_str());
     for session in write.store().sessions_with_summary(&now.id, had).await? {
         let key = summary_key(&session.id);
-        if comes_back && now.topic_key.as_deref() != Some(&key) {
+        if comes_back && now.topic_key.as_ref() != Some(&key) {
             continue;
         }
         // Another session may have a summary of the same words in a memory of its own.
@@ -328,10 +360,10 @@ pub(super) async fn carry_summary(
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,
-    request: &StartRequest,
+    request: &Start,
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
-    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
+    let agent = &request.agent;
     let Some(mut session) = write.store().session(&request.id).await? else {
         let mut session = fresh(write, &request.id, project, agent, request.parent.as_ref()).await?;
         session.directory.clone_from(&request.directory);
@@ -354,8 +386,8 @@ async fn start(
 async fn fill_blanks(
     write: &mut Write<'_>,
     session: &mut Session,
-    agent: &str,
-    request: &StartRequest,
+    agent: &RedactedText,
+    request: &Start,
 ) -> Result<bool, ServiceError> {
     let before = session.clone();
     if let Some(home) = write.store().home_of_sessions() {
@@ -366,7 +398,7 @@ async fn fill_blanks(
         session.directory.clone_from(&request.directory);
     }
     if session.agent.is_empty() {
-        agent.clone_into(&mut session.agent);
+        session.agent.clone_from(agent);
     }
     if let (None, Some(parent)) = (&session.follows, &request.parent)
         && *parent != session.id
@@ -375,7 +407,7 @@ async fn fill_blanks(
         // Two sessions that follow each other would have no beginning.
         if known.as_ref().is_none_or(|known| known.follows.as_ref() != Some(&session.id)) {
             if known.is_none() {
-                begin(write, parent, &session.project, "", None);
+                begin(write, parent, &session.project, &RedactedText::default(), None);
             }
             session.follows = Some(parent.clone());
             let at = write.at();
@@ -400,14 +432,14 @@ async fn fresh(
     write: &mut Write<'_>,
     id: &SessionId,
     project: &Project,
-    agent: &str,
+    agent: &RedactedText,
     parent: Option<&SessionId>,
 ) -> Result<Session, ServiceError> {
     const LOOK_BACK: usize = 20;
     let follows = match parent.filter(|parent| *parent != id) {
         Some(parent) => {
             if write.store().session(parent).await?.is_none() {
-                begin(write, parent, project, "", None);
+                begin(write, parent, project, &RedactedText::default(), None);
             }
             Some(parent.clone())
         }
@@ -416,7 +448,7 @@ async fn fresh(
             .latest_sessions(Some(project), Timestamp::MAX, LOOK_BACK)
             .await?
             .into_iter()
-            .find(|session| session.agent == agent && session.id != *id)
+            .find(|session| session.agent == *agent && session.id != *id)
             .map(|session| session.id),
     };
     Ok(begin(write, id, project, agent, follows))
@@ -426,14 +458,14 @@ fn begin(
     write: &mut Write<'_>,
     id: &SessionId,
     project: &Project,
-    agent: &str,
+    agent: &RedactedText,
     follows: Option<SessionId>,
 ) -> Session {
     let at = write.at();
     let session = Session {
         id: id.clone(),
         project: project.clone(),
-        agent: agent.to_owned(),
+        agent: agent.clone(),
         directory: None,
         started_at: at,
         seen_at: at,
@@ -450,20 +482,4 @@ fn begin(
     write.tell_session(EventKind::SessionStarted, &session);
     write.changes.sessions.push(session.clone());
     session
-}
-
-/// The topic key of a session's summary, which makes a second summary a revision of the first.
-pub(super) fn summary_key(id: &SessionId) -> String {
-    use sha2::{Digest, Sha256};
-    format!("session/{}", text::hex(&Sha256::digest(id.as_str())[..8]))
-}
-
-fn summary_title(summary: &str) -> String {
-    let first = summary
-        .lines()
-        .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
-        .find(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"))
-        .unwrap_or("session");
-    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120))
-        .into_owned()
 }

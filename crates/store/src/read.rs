@@ -533,7 +533,7 @@ impl Store {
         let live = self.memories_by_id(&ids).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
             let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
-            Some(Near { id, title: neighbour.title.clone(), kind, weight })
+            Some(Near { id, title: neighbour.title.to_string(), kind, weight })
         });
         Ok(Some((memory, near.collect())))
     }

@@ -8,6 +8,7 @@ use cerebro_core::domain::{
     SessionId, Timestamp,
 };
 use cerebro_core::hygiene;
+use cerebro_core::redact::RedactedText;
 
 /// The last second that an index can hold as nanoseconds in 64 bits, less a century.
 const LAST_SECOND: i64 = 6_000_000_000;
@@ -68,6 +69,11 @@ fn project(table: &'static str, name: &str) -> Result<Project, StoreError> {
     Project::parse(name).ok_or_else(|| malformed(table, "project", name))
 }
 
+/// A text of a row: it was redacted before it was put.
+fn held(text: String) -> RedactedText {
+    RedactedText::from_store(text)
+}
+
 /// The value of `memory.topic`: one live memory at most holds it.
 pub(super) fn topic_slot(project: &Project, scope: Scope, topic_key: &str) -> String {
     let project = if scope == Scope::Personal { "" } else { project.as_str() };
@@ -119,11 +125,11 @@ impl MemoryRow {
             project: memory.project.as_str().to_owned(),
             scope: memory.scope.as_str().to_owned(),
             kind: memory.kind.as_str().to_owned(),
-            title: memory.title.clone(),
-            content: memory.content.clone(),
-            topic_key: memory.topic_key.clone(),
-            tags: memory.tags.clone(),
-            agent: memory.agent.clone(),
+            title: memory.title.to_string(),
+            content: memory.content.to_string(),
+            topic_key: memory.topic_key.clone().map(String::from),
+            tags: memory.tags.iter().map(ToString::to_string).collect(),
+            agent: memory.agent.to_string(),
             session: memory.session.as_ref().map(session_record),
             revision: i64::from(memory.revision),
             duplicate_count: i64::from(memory.duplicate_count),
@@ -178,11 +184,11 @@ impl TryFrom<MemoryRow> for Memory {
             project: project(TABLE, &row.project)?,
             scope: scope(TABLE, &row.scope)?,
             kind: kind(TABLE, &row.kind)?,
-            title: row.title,
-            content: row.content,
-            topic_key: row.topic_key,
-            tags: row.tags,
-            agent: row.agent,
+            title: held(row.title),
+            content: held(row.content),
+            topic_key: row.topic_key.map(held),
+            tags: row.tags.into_iter().map(held).collect(),
+            agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             revision: small(row.revision),
             duplicate_count: small(row.duplicate_count),
@@ -225,11 +231,11 @@ impl From<&Revision> for RevisionRow {
             project: old.project.as_str().to_owned(),
             scope: old.scope.as_str().to_owned(),
             kind: old.kind.as_str().to_owned(),
-            title: old.title.clone(),
-            content: old.content.clone(),
-            topic_key: old.topic_key.clone(),
-            tags: old.tags.clone(),
-            agent: old.agent.clone(),
+            title: old.title.to_string(),
+            content: old.content.to_string(),
+            topic_key: old.topic_key.clone().map(String::from),
+            tags: old.tags.iter().map(ToString::to_string).collect(),
+            agent: old.agent.to_string(),
             session: old.session.as_ref().map(session_record),
             at: datetime(old.at),
         }
@@ -247,11 +253,11 @@ impl TryFrom<RevisionRow> for Revision {
             project: project(TABLE, &row.project)?,
             scope: scope(TABLE, &row.scope)?,
             kind: kind(TABLE, &row.kind)?,
-            title: row.title,
-            content: row.content,
-            topic_key: row.topic_key,
-            tags: row.tags,
-            agent: row.agent,
+            title: held(row.title),
+            content: held(row.content),
+            topic_key: row.topic_key.map(held),
+            tags: row.tags.into_iter().map(held).collect(),
+            agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             at: timestamp(row.at),
         })
@@ -288,14 +294,14 @@ impl SessionRow {
         Self {
             id: None,
             project: session.project.as_str().to_owned(),
-            agent: session.agent.clone(),
-            directory: session.directory.clone(),
+            agent: session.agent.to_string(),
+            directory: session.directory.clone().map(String::from),
             started_at: datetime(session.started_at),
             seen_at: datetime(session.seen_at),
             ended_at: session.ended_at.map(datetime),
             end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
             live: session.ended_at.is_none(),
-            summary: session.summary.clone(),
+            summary: session.summary.clone().map(String::from),
             follows: session.follows.as_ref().map(session_record),
             writer: session.home.clone(),
             version: Some(signed(session.version) + 1),
@@ -312,13 +318,13 @@ impl TryFrom<SessionRow> for Session {
         Ok(Self {
             id: session_id(TABLE, id)?,
             project: project(TABLE, &row.project)?,
-            agent: row.agent,
-            directory: row.directory,
+            agent: held(row.agent),
+            directory: row.directory.map(held),
             started_at: timestamp(row.started_at),
             seen_at: timestamp(row.seen_at),
             ended_at: row.ended_at.map(timestamp),
             end_reason: row.end_reason.as_deref().and_then(EndReason::parse),
-            summary: row.summary,
+            summary: row.summary.map(held),
             follows: row.follows.map(|id| session_id(TABLE, id)).transpose()?,
             home: row.writer,
             // Older programs wrote none.
@@ -346,8 +352,8 @@ impl From<&Prompt> for PromptRow {
             id: None,
             session: session_record(&prompt.session),
             project: prompt.project.as_str().to_owned(),
-            agent: prompt.agent.clone(),
-            content: prompt.content.clone(),
+            agent: prompt.agent.to_string(),
+            content: prompt.content.to_string(),
             created_at: datetime(prompt.created_at),
             last_seen_at: datetime(prompt.last_seen_at),
         }
@@ -364,8 +370,8 @@ impl TryFrom<PromptRow> for Prompt {
             id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
             session: session_id(TABLE, row.session)?,
             project: project(TABLE, &row.project)?,
-            agent: row.agent,
-            content: row.content,
+            agent: held(row.agent),
+            content: held(row.content),
             created_at: timestamp(row.created_at),
             last_seen_at: timestamp(row.last_seen_at),
         })

@@ -7,6 +7,7 @@
 mod dialect;
 mod settings;
 
+use cerebro_core::redact::RedactedText;
 use serde_json::Value;
 
 pub use dialect::Dialect;
@@ -18,9 +19,9 @@ use crate::provider::{Connection, ProviderError};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask<'a> {
     /// What the model is told to do.
-    pub instructions: &'a str,
+    pub instructions: &'static str,
     /// The turns so far: questions of ours and answers of the model, in turn, a question last.
-    pub turns: Vec<String>,
+    pub turns: Vec<RedactedText>,
     /// JSON schema of the answer.
     pub schema: &'a Value,
 }
