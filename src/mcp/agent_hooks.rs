@@ -74,6 +74,7 @@ async fn prompt(call: &mut Call, caller: &Caller) -> Answer {
     };
     call.service.start_session(caller, request).await?;
     let saved = call.service.save_prompt(caller, &call.session, None, &content).await?;
+    call.redacted += saved.redacted;
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
 }
 

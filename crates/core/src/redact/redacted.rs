@@ -169,3 +169,47 @@ impl From<RedactedText> for String {
         text.0.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_redacted_as_a_whole_where_a_secret_reaches_over_its_texts() {
+        let key = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA", "-----END RSA PRIVATE KEY-----"];
+        let cases: &[(&[&str], &[&str], usize)] = &[
+            (&["a", "b"], &["a", "b"], 0),
+            (&["<private>a</private>", "b"], &["[REDACTED:private]", "b"], 1),
+            (&["<private>one", "two</private>", "seen"], &["[REDACTED:private]", "seen"], 1),
+            (
+                &["postgres://u:pass", "word9@h/db", "x"],
+                &["postgres://u:[REDACTED:url-password]@h/db", "x"],
+                1,
+            ),
+            (&key, &["[REDACTED:private-key]"], 1),
+            (&[], &[], 0),
+        ];
+        for (texts, kept, count) in cases {
+            let cleaned = redact_list(texts);
+            assert_eq!(cleaned.kept, *kept, "{texts:?}");
+            assert_eq!(cleaned.count, *count, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_with_control_characters_in_it_is_known() {
+        let cleaned = redact_text("use ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d\u{7}");
+        assert_eq!((cleaned.kept.as_str(), cleaned.count), ("use [REDACTED:github-token]", 1));
+    }
+
+    #[test]
+    fn what_is_cut_from_a_redacted_text_is_redacted() {
+        let text = redact_text(" one\ntwo three ").kept;
+        assert_eq!(text.one_line(), "one two three");
+        assert_eq!(text.trimmed(), "one\ntwo three");
+        assert_eq!(text.cut_bytes(4), " one");
+        let (piece, next) = text.slice_bytes(1, 3);
+        assert_eq!((piece.as_str(), next), ("one", Some(4)));
+        assert_eq!(serde_json::to_string(&text).unwrap(), "\" one\\ntwo three \"");
+    }
+}
