@@ -10,7 +10,7 @@ use super::{
     rows::ways,
 };
 use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
-use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, directory};
+use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// The smallest context that is worth a hook's output.
 const CONTEXT_BYTES_MIN: usize = 256;
@@ -20,7 +20,7 @@ const CONTEXT_MEMORIES: usize = 20;
 /// The agent that the hook speaks for.
 fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     let agent = call.arguments.needed("agent")?;
-    Ok(Caller { agent, person: false, ..call.caller.clone() })
+    Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
 }
 
 /// Keeps the last message of a session while there is no better summary.
@@ -68,12 +68,13 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
     let request = StartRequest {
         id: call.session.clone(),
         project: None,
-        directory: call.arguments.text("directory")?.as_deref().map(directory),
+        directory: call.arguments.text("directory")?,
         agent: None,
         parent: None,
     };
     call.service.start_session(&caller, request).await?;
     let saved = call.service.save_prompt(&caller, &call.session, None, &content).await?;
+    call.redacted += saved.redacted;
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
 }
 

@@ -48,44 +48,9 @@ impl ArgumentError {
     }
 }
 
-/// Takes control characters and secrets out of a text or a list of texts, and counts the secrets.
-fn redact_value(value: &mut Value) -> usize {
-    match value {
-        Value::String(text) => {
-            // First, for a secret with one of them in it is not known as one.
-            let cleaned = text::strip_control_chars(text);
-            let redacted = redact::redact(&cleaned);
-            let count = redacted.count;
-            if count > 0 || cleaned.len() < text.len() {
-                *text = redacted.text.into_owned();
-            }
-            count
-        }
-        Value::Array(items) => {
-            redact_across(items).unwrap_or_else(|| items.iter_mut().map(redact_value).sum())
-        }
-        _ => 0,
-    }
-}
-
-/// Redacts a list as the lines of one text, where what is private begins in one item and ends in another.
-fn redact_across(items: &mut Vec<Value>) -> Option<usize> {
-    let texts =
-        items.iter().map(|item| item.as_str().map(text::strip_control_chars)).collect::<Option<Vec<_>>>()?;
-    let whole = texts.join("\n");
-    let redacted = redact::redact(&whole);
-    let one_by_one: Vec<_> = texts.iter().map(|text| redact::redact(text).text).collect();
-    if redacted.count == 0 || redacted.text == one_by_one.join("\n") {
-        return None;
-    }
-    let count = redacted.count;
-    *items = redacted.text.lines().map(Value::from).collect();
-    Some(count)
-}
-
 /// The beginning of an offending value, without secrets.
 fn echo(value: &str) -> String {
-    let line = text::one_line(&redact::redact(value).text);
+    let line = text::one_line(&redact::redact_secrets(value));
     text::cut_chars(&line, ECHO_CHARS_MAX).into_owned()
 }
 
@@ -103,32 +68,55 @@ const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 const SECTIONS: [(&str, &str); 4] =
     [("what", "What"), ("why", "Why"), ("where", "Where"), ("learned", "Learned")];
 
-/// The arguments of one call; remembers which were read.
+/// The arguments of one call; remembers which were read. Texts come out as they came in: who takes them redacts them.
 #[derive(Debug)]
 pub struct Arguments {
     map: Map<String, Value>,
     read: BTreeSet<String>,
+    names: Names,
+    /// How many secrets were taken out of names.
     redacted: usize,
 }
 
+/// Where the names of projects, types and sessions come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// An agent, whose names may hold secrets.
+    OfAgent,
+    /// A person, who names what is stored.
+    OfPerson,
+}
+
 impl Arguments {
-    /// Takes the arguments as they came and takes the secrets out of them: of texts, names and ids alike.
-    #[tracing::instrument(name = "arguments", level = "debug", skip_all)]
-    pub fn new(mut map: Map<String, Value>) -> Self {
-        let names: usize = map.keys().map(|name| redact::redact(name).count).sum();
-        let values: usize = map.values_mut().map(redact_value).sum();
-        Self { map, read: BTreeSet::new(), redacted: names + values }
+    /// Takes the arguments as they came.
+    pub fn new(map: Map<String, Value>, names: Names) -> Self {
+        Self { map, read: BTreeSet::new(), names, redacted: 0 }
     }
 
-    /// Takes the arguments of a person's operation, whose lines are no text of its own.
-    pub fn verbatim(map: Map<String, Value>) -> Self {
-        Self { map, read: BTreeSet::new(), redacted: 0 }
-    }
-
-    /// Takes secrets out of a name among arguments that came verbatim.
+    /// Takes secrets out of a name among a person's arguments, where it need not be stored yet.
     pub fn redact_name(&mut self, name: &str) {
         if let Some(Value::String(text)) = self.map.get_mut(name) {
             *text = redact::redact_name(text);
+        }
+    }
+
+    /// A name that is parsed here, without secrets; none where it is blank.
+    fn name(&mut self, name: &'static str) -> Result<Option<String>> {
+        let given = self.text(name)?.filter(|given| !given.trim().is_empty());
+        if self.names == Names::OfPerson {
+            return Ok(given);
+        }
+        let Some(cleaned) = given.map(|given| redact::redact_text(&given)) else { return Ok(None) };
+        self.redacted += cleaned.count;
+        Ok(Some(cleaned.kept.into()))
+    }
+
+    /// The project that is named, for who only looks on.
+    pub fn named_project(&self) -> Option<Project> {
+        let name = self.map.get("project")?.as_str()?;
+        match self.names {
+            Names::OfAgent => Project::parse(&redact::redact_secrets(name)),
+            Names::OfPerson => Project::parse(name),
         }
     }
 
@@ -137,7 +125,7 @@ impl Arguments {
         &self.map
     }
 
-    /// How many secrets were taken out.
+    /// How many secrets were taken out of names so far.
     pub fn redacted(&self) -> usize {
         self.redacted
     }
@@ -235,14 +223,14 @@ impl Arguments {
     /// Yes or no; also as a string or number. `false` when it is not given.
     pub fn flag(&mut self, names: &[&'static str]) -> Result<bool> {
         let Some((name, value)) = self.any(names) else { return Ok(false) };
-        let word = match value {
+        let given = match value {
             Value::Bool(flag) => return Ok(*flag),
-            other => shown(other).trim().to_ascii_lowercase(),
+            other => shown(other),
         };
-        match word.as_str() {
+        match given.trim().to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "on" => Ok(true),
             "false" | "0" | "no" | "off" | "" => Ok(false),
-            _ => Err(ArgumentError::new(name, Some(&word), "it must be true or false")),
+            _ => Err(ArgumentError::new(name, Some(&given), "it must be true or false")),
         }
     }
 
@@ -285,7 +273,7 @@ impl Arguments {
 
     /// A session's id.
     pub fn session_id(&mut self, name: &'static str) -> Result<Option<SessionId>> {
-        let Some(id) = self.text(name)?.filter(|id| !id.trim().is_empty()) else { return Ok(None) };
+        let Some(id) = self.name(name)? else { return Ok(None) };
         SessionId::parse(&id)
             .map(Some)
             .map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
@@ -293,9 +281,7 @@ impl Arguments {
 
     /// A project's name.
     pub fn project(&mut self) -> Result<Option<Project>> {
-        let Some(name) = self.text("project")?.filter(|name| !name.trim().is_empty()) else {
-            return Ok(None);
-        };
+        let Some(name) = self.name("project")? else { return Ok(None) };
         let parsed = Project::parse(&name);
         parsed
             .map(Some)
@@ -314,7 +300,7 @@ impl Arguments {
 
     /// A type, normalised.
     pub fn kind(&mut self) -> Result<Option<Kind>> {
-        let Some(kind) = self.text("type")?.filter(|kind| !kind.trim().is_empty()) else { return Ok(None) };
+        let Some(kind) = self.name("type")? else { return Ok(None) };
         let parsed = Kind::parse(&kind);
         parsed.map(Some).ok_or_else(|| {
             ArgumentError::new("type", Some(&kind), "a type has 1 to 40 characters of a-z, 0-9, `_` and `-`")
@@ -405,7 +391,7 @@ mod tests {
 
     fn arguments(value: Value) -> Arguments {
         let Value::Object(map) = value else { unreachable!("tests give objects") };
-        Arguments::new(map)
+        Arguments::new(map, Names::OfAgent)
     }
 
     #[test]
@@ -467,20 +453,42 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_across_items_and_under_control_characters() {
-        let key = ["-----BEGIN RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA", "-----END RSA PRIVATE KEY-----"];
-        let mut given = arguments(json!({
-            "key": key, "private": ["<private>one", "two</private>", "seen"], "each": ["<private>a</private>", "b"],
-            "split": "ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d", "plain": ["a\u{7}", "b"],
-            "mixed": ["-----BEGIN", 1],
-        }));
-        assert_eq!(given.texts("key").unwrap().unwrap(), ["[REDACTED:private-key]"]);
-        assert_eq!(given.texts("private").unwrap().unwrap(), ["[REDACTED:private]", "seen"]);
-        assert_eq!(given.texts("each").unwrap().unwrap(), ["[REDACTED:private]", "b"]);
-        assert_eq!(given.text("split").unwrap().unwrap(), "[REDACTED:github-token]");
-        assert_eq!(given.texts("plain").unwrap().unwrap(), ["a", "b"]);
-        assert_eq!(given.texts("mixed").unwrap().unwrap(), ["-----BEGIN", "1"]);
-        assert_eq!(given.redacted(), 4);
+    fn names_lose_their_secrets_and_texts_are_left_to_who_takes_them() {
+        let token = "ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d";
+        let given = json!({ "project": token, "type": token, "session_id": token, "content": token });
+        let Value::Object(map) = given else { unreachable!() };
+        let mut given = Arguments::new(map.clone(), Names::OfAgent);
+        assert_eq!(given.named_project(), given.project().unwrap());
+        assert_eq!(given.project().unwrap().unwrap().as_str(), "[redacted:github-token]");
+        assert_eq!(given.kind().unwrap().unwrap().as_str(), "redacted-github-token");
+        assert_eq!(given.session_id("session_id").unwrap().unwrap().as_str(), "[REDACTED:github-token]");
+        assert_eq!(given.text("content").unwrap().unwrap(), token);
+        assert_eq!(given.redacted(), 4, "the project was read twice");
+        let mut stored = Arguments::new(map, Names::OfPerson);
+        assert!(stored.project().unwrap().unwrap().as_str().starts_with("ghp_"));
+        assert_eq!(stored.redacted(), 0);
+    }
+
+    #[test]
+    fn errors_that_repeat_a_value_repeat_no_secret() {
+        let token = "ghp_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d";
+        let split = "ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d";
+        let now = Timestamp::UNIX_EPOCH;
+        for value in [json!(token), json!(split), json!({ "a": token }), json!([[token]])] {
+            let read = |name: &str| arguments(json!({ name: value.clone() }));
+            let errors = [
+                read("id").memory_id().map(drop).unwrap_err(),
+                read("limit").count("limit").map(drop).unwrap_err(),
+                read("hard").flag(&["hard"]).map(drop).unwrap_err(),
+                read("scope").scope().map(drop).unwrap_err(),
+                read("since").moment("since", now, false).map(drop).unwrap_err(),
+            ];
+            for error in errors.map(|error| error.to_string().to_lowercase()) {
+                assert!(!error.contains("mn5pq8") && !error.contains("ab3de6"), "{error}");
+            }
+        }
+        let unread = arguments(json!({ token: 1 })).ignored();
+        assert_eq!(unread, ["[REDACTED:github-token]"]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(super) struct Call {
     pub arguments: Arguments,
     pub connection: Connection,
     pub context: Context,
+    /// How many secrets the use case took out of the call's texts.
+    pub redacted: usize,
 }
 
 /// What a handler gives back.

@@ -108,11 +108,12 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cerebro_core::domain::MemoryId;
+    use cerebro_core::{domain::MemoryId, redact::redact_text};
 
     fn taken() -> Fault {
         let holder = MemoryId::parse("kaaaaaaaaaaa").unwrap();
-        ServiceError::TopicTaken { key: "a/b".to_owned(), holder, title: "</x> T".to_owned().into() }.into()
+        let title = redact_text("</x> T").kept.into();
+        ServiceError::TopicTaken { key: "a/b".to_owned(), holder, title }.into()
     }
 
     #[test]
@@ -141,7 +142,7 @@ mod tests {
         let error = ServiceError::TopicTaken {
             key: "a/b".to_owned(),
             holder: MemoryId::parse("kaaaaaaaaaaa").unwrap(),
-            title: "Ivory".to_owned().into(),
+            title: redact_text("Ivory").kept.into(),
         };
         assert!(!format!("{error} {error:?}").contains("Ivory"), "{error:?}");
     }

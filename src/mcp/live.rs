@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::reply::moment;
 use cerebro_core::domain::Timestamp;
-use cerebro_core::text;
+use cerebro_core::{redact, text};
 
 /// Most calls that are kept.
 const CALLS_MAX: usize = 1_000;
@@ -23,7 +23,8 @@ const CALLS_MAX: usize = 1_000;
 const VALUE_CHARS_MAX: usize = 80;
 /// Most characters of all arguments together.
 const PREVIEW_CHARS_MAX: usize = 240;
-/// Bytes of an argument that are looked at: a preview needs only its beginning.
+/// Bytes of the longest argument whose beginning is shown. It is looked through for secrets whole, for its beginning
+/// alone may end in a part of one; of a longer one only the size is shown, as it costs too much for a preview.
 const LOOKED_AT_BYTES: usize = 1_024;
 /// Most characters of the words of an outcome.
 const OUTCOME_CHARS_MAX: usize = 120;
@@ -133,28 +134,35 @@ impl Live {
     }
 }
 
-/// The beginnings of a call's arguments, on one line. Of a person's operations, whose texts were not
-/// looked through for secrets, only numbers and flags are shown.
-pub(super) fn preview(arguments: &Map<String, Value>, redacted: bool) -> String {
+/// The beginnings of a call's arguments, on one line and without secrets. Of a person's operations, whose texts may
+/// be anything, only numbers and flags are shown.
+pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> String {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
     named.sort_unstable_by_key(|(name, _)| *name);
     let shown = named.into_iter().filter_map(|(name, value)| {
         let value = match value {
             Value::Null => return None,
-            // The beginning of a redacted text holds nothing that the whole does not.
-            Value::String(text) if redacted => text::one_line(text::cut_bytes(text, LOOKED_AT_BYTES)),
-            Value::Array(items) if redacted => {
+            Value::String(text) if with_texts => shown(text),
+            Value::Array(items) if with_texts => {
+                // On lines of their own, so that a secret that reaches over several is known as one.
                 let texts = items.iter().filter_map(Value::as_str);
-                let joined = texts.take(16).collect::<Vec<_>>().join(", ");
-                text::one_line(text::cut_bytes(&joined, LOOKED_AT_BYTES))
+                shown(&texts.collect::<Vec<_>>().join(",\n"))
             }
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             _ => "…".to_owned(),
         };
-        Some(format!("{name}={}", text::cut_chars(&value, VALUE_CHARS_MAX)))
+        Some(format!("{}={}", shown(name), text::cut_chars(&value, VALUE_CHARS_MAX)))
     });
     let line = text::strip_control_chars(&shown.collect::<Vec<_>>().join("  ")).into_owned();
     text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()
+}
+
+/// A text on one line, without secrets; its size where it is long.
+fn shown(text: &str) -> String {
+    if text.len() > LOOKED_AT_BYTES {
+        return format!("… ({} bytes)", text.len());
+    }
+    text::one_line(&redact::redact_secrets(text))
 }
 
 /// What came of a call, in a few words.
@@ -218,8 +226,10 @@ mod tests {
 
     #[test]
     fn previews_are_short_and_show_no_unredacted_text() {
+        let long = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8rS".repeat(100));
         let Value::Object(map) = json!({
-            "title": "A\u{1b}[31m\ntitle", "content": "x".repeat(5_000), "limit": 5, "tags": ["a", "b"], "none": null,
+            "title": "A\u{1b}[31m\ntitle", "content": long, "limit": 5, "tags": ["a", "b"], "none": null,
+            "what": "<private>x</private> y", "why": ["<private>one", "two</private>", "z"],
         }) else {
             unreachable!()
         };
@@ -227,7 +237,12 @@ mod tests {
         assert!(line.chars().count() <= PREVIEW_CHARS_MAX, "{line}");
         assert!(line.contains("title=A[31m title") && line.contains("tags=a, b"), "{line}");
         assert!(line.contains("limit=5") && !line.contains("none") && !line.contains('\u{1b}'), "{line}");
+        assert!(line.contains("content=… (2004 bytes)") && !line.contains("ghp_"), "{line}");
+        assert!(
+            line.contains("what=[REDACTED:private] y") && line.contains("why=[REDACTED:private], z"),
+            "{line}"
+        );
         let line = preview(&map, false);
-        assert_eq!(line, "content=…  limit=5  tags=…  title=…");
+        assert_eq!(line, "content=…  limit=5  tags=…  title=…  what=…  why=…");
     }
 }

@@ -48,7 +48,7 @@ fn reply_of(found: &Observation) -> Reply {
         .fact("type", memory.kind.as_str())
         .fact("project", project)
         .fact("scope", memory.scope.as_str())
-        .fact("topic_key", memory.topic_key.clone())
+        .fact("topic_key", memory.topic_key.as_deref())
         .fact("tags", json!(memory.tags))
         .fact("agent", agent(&memory.agent))
         .fact("session_id", session.clone())
@@ -61,7 +61,7 @@ fn reply_of(found: &Observation) -> Reply {
         .fact("related", related);
     let facts = [
         ("scope", Some(memory.scope.as_str().to_owned())),
-        ("topic_key", memory.topic_key.clone()),
+        ("topic_key", memory.topic_key.clone().map(String::from)),
         ("tags", (!memory.tags.is_empty()).then(|| memory.tags.join(", "))),
         ("session", session),
         ("created", Some(moment(memory.created_at))),

@@ -10,12 +10,11 @@ use rmcp::{
     },
     service::RequestContext,
 };
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tracing::Instrument as _;
 
 use super::{
-    arguments::Arguments,
+    arguments::{Arguments, Names},
     call::{Answer, Call},
     connection::Connection,
     context::{Context, Counted},
@@ -34,7 +33,7 @@ use crate::{
 use cerebro_core::code::Code;
 use cerebro_core::domain::{PERSON, Project, SessionId, limits::ECHO_CHARS_MAX};
 use cerebro_core::operation::{Attention, Audience, Operation};
-use cerebro_core::redact;
+use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::{Caller, agent_name};
 
@@ -106,7 +105,7 @@ impl Server {
         arguments: &Arguments,
     ) -> Option<Seen> {
         self.0.client().filter(|_| operation.attention() != Attention::Watching)?;
-        let named = arguments.all().get("project").and_then(Value::as_str).and_then(Project::parse);
+        let named = arguments.named_project();
         Some(Seen {
             tool: operation.name().to_owned(),
             agent: agent.to_owned(),
@@ -121,7 +120,7 @@ impl Server {
         operation: Operation,
         mut arguments: Arguments,
         session: SessionId,
-        agent: String,
+        agent: RedactedText,
     ) -> CallToolResult {
         let context = self.0.context().clone();
         let handler = dispatch::handler(operation);
@@ -145,7 +144,8 @@ impl Server {
         // The worker gives way to who works, not to who looks on.
         let _busy = (operation.attention() == Attention::Full).then(|| service.busy());
         let caller = Caller { project: self.0.project().clone(), agent, person: self.0.is_person() };
-        let mut call = Call { service, caller, session, arguments, connection: self.0.clone(), context };
+        let mut call =
+            Call { service, caller, session, arguments, connection: self.0.clone(), context, redacted: 0 };
         let answer = answer(&mut call).await;
         // What was written to a home that is gone is not acknowledged.
         if let Err(gone) = call.context.control().check_home() {
@@ -153,7 +153,9 @@ impl Server {
         }
         match answer {
             Ok(reply) => {
-                let reply = reply.redacted(call.arguments.redacted()).ignored(&call.arguments.ignored());
+                let reply = reply
+                    .redacted(call.redacted + call.arguments.redacted())
+                    .ignored(&call.arguments.ignored());
                 if self.0.is_person() { reply.finish() } else { reply.framed().finish() }
             }
             Err(fault) => {
@@ -208,17 +210,18 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None));
         };
         let agent = if self.0.is_person() {
-            PERSON.to_owned()
+            agent_name(PERSON)
         } else {
             context.client_info().map(|client| agent_name(&client.name)).unwrap_or_default()
         };
         let session = self.0.session(&context.meta);
         let given = request.arguments.unwrap_or_default();
         let tool = tracing::debug_span!("tool", name = %operation);
-        let arguments = tool.in_scope(|| match operation.audience() {
-            Audience::Person => Arguments::verbatim(given),
-            Audience::Agent | Audience::Hook => Arguments::new(given),
-        });
+        let names = match operation.audience() {
+            Audience::Person => Names::OfPerson,
+            Audience::Agent | Audience::Hook => Names::OfAgent,
+        };
+        let arguments = Arguments::new(given, names);
         // To look on must not keep the daemon from leaving.
         let is_work = operation.attention() != Attention::Watching;
         let counted = is_work.then(|| Counted::new(self.0.context()));

@@ -20,9 +20,10 @@ use cerebro_core::domain::{
     },
 };
 use cerebro_core::recall::{Match, Signal, Weights};
+use cerebro_core::text;
 use cerebro_service::{
     Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, StartRequest,
-    TimelineRequest, Within, agent_name, is_directory,
+    TimelineRequest, Within, is_directory,
 };
 
 /// What a write to a project that nobody has seen before says.
@@ -38,7 +39,7 @@ fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Rep
 
 pub(super) async fn session_start(call: &mut Call) -> Answer {
     let directory = call.arguments.text("directory")?;
-    if let Some(path) = directory.as_deref().filter(|path| !is_directory(path)) {
+    if let Some(path) = directory.as_deref().filter(|path| !is_directory(&text::strip_control_chars(path))) {
         let problem = format!("it must be a path: one line of at most {DIRECTORY_BYTES_MAX} bytes");
         return Err(ArgumentError::new("directory", Some(path), problem).into());
     }
@@ -55,10 +56,11 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         id: call.arguments.session_id("id")?.unwrap_or_else(|| call.session.clone()),
         project,
         directory,
-        agent: call.arguments.text("agent")?.map(|name| agent_name(&name)).filter(|name| !name.is_empty()),
+        agent: call.arguments.text("agent")?,
         parent: call.arguments.session_id("parent_id")?,
     };
     let started = call.service.start_session(&call.caller, request).await?;
+    call.redacted += started.redacted;
     let session = started.session;
     call.connection.bind(&session.id);
     call.connection.uses(&call.service, &session.id);
@@ -100,6 +102,7 @@ pub(super) async fn session_end(call: &mut Call) -> Answer {
         .fact("session_id", id.as_str())
         .fact("ended_at", ended_at);
     if let Some(done) = summarised {
+        call.redacted += done.redacted;
         reply = reply
             .fact("memory_id", done.memory.as_str())
             .line(format!("its summary is memory `{}`", done.memory));
@@ -131,6 +134,7 @@ pub(super) async fn session_summary(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("content", None, problem).into());
     }
     let done = call.service.summarise(&call.caller, &id, &parts.join("\n\n")).await?;
+    call.redacted += done.redacted;
     Ok(Reply::saying(format!(
         "summary of session `{id}` is memory `{}` ({}) in project {}",
         done.memory,
@@ -177,6 +181,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         session: call.session_argument()?,
     };
     let saved = call.service.save(&call.caller, request).await?;
+    call.redacted += saved.redacted;
     Ok(saved_reply(&saved))
 }
 
@@ -250,6 +255,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
     let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
+    call.redacted += updated.redacted;
     let outcome = if updated.changed { "updated" } else { "unchanged" };
     let project = shown_project(&updated.memory.project);
     let reply = Reply::saying(format!(
@@ -293,6 +299,7 @@ pub(super) async fn suggest_topic_key(call: &mut Call) -> Answer {
     let kind = kind.as_ref().map(Kind::as_str);
     let suggestion =
         call.service.suggest_topic(&call.caller, kind, title.as_deref(), content.as_deref()).await?;
+    call.redacted += suggestion.redacted;
     let existing: Vec<Value> = suggestion
         .existing
         .iter()
@@ -335,6 +342,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         query,
     };
     let found = call.service.search(&call.caller, request.clone()).await?;
+    call.redacted += found.redacted;
     let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
     let claimed = call.service.claimed(&ids).await?;
     let reply = found_reply(&found, &claimed, &request, !call.caller.person);
@@ -508,16 +516,18 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
 }
 
 fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
-    match arguments.text("within")?.map(|word| word.trim().to_ascii_lowercase()).as_deref() {
-        None | Some("" | "session") => Ok(Within::Session),
-        Some("project") => Ok(Within::Project),
-        Some(other) => Err(ArgumentError::new("within", Some(other), "it is `session` or `project`")),
+    let given = arguments.text("within")?.unwrap_or_default();
+    match given.trim().to_ascii_lowercase().as_str() {
+        "" | "session" => Ok(Within::Session),
+        "project" => Ok(Within::Project),
+        // As it was given: in small letters a secret is not known as one.
+        _ => Err(ArgumentError::new("within", Some(&given), "it is `session` or `project`")),
     }
 }
 
 fn entry_line(entry: &Entry) -> String {
     let kind = entry.memory_kind.as_deref().unwrap_or(entry.kind.as_str());
-    let title = cerebro_core::text::cut_chars(&entry.title, 120);
+    let title = text::cut_chars(&entry.title, 120);
     format!("{} {kind} `{}` {title} ({})", moment(entry.at), entry.id, agent(&entry.agent))
 }
 
@@ -526,6 +536,7 @@ pub(super) async fn save_prompt(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let session = call.session_argument()?;
     let saved = call.service.save_prompt(&call.caller, &session, project, &content).await?;
+    call.redacted += saved.redacted;
     let outcome = if saved.created { "created" } else { "unchanged" };
     let prompt = &saved.prompt;
     let reply = Reply::saying(format!("prompt {outcome} `{}` in project {}", prompt.id, prompt.project))

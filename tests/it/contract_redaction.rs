@@ -154,6 +154,52 @@ fn every_field_of_every_tool_is_cleaned() {
 }
 
 #[test]
+fn no_error_repeats_a_secret() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let id = agent.save("A plain title", "Plain content.");
+    let secret = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d");
+    let long = format!("{secret} {}", "x".repeat(300));
+    for (tool, arguments) in [
+        ("mem_save", json!({"title": long, "content": "c"})),
+        ("mem_save", json!({"title": {"a": secret}, "content": "c"})),
+        ("mem_save", json!({"title": "t", "content": "c", "tags": [long]})),
+        ("mem_save", json!({"title": "t", "content": "c", "scope": secret})),
+        ("mem_save", json!({"title": "t", "content": "c", "topic_key": long})),
+        ("mem_session_start", json!({"directory": format!("/srv\n/{secret}")})),
+        ("mem_timeline", json!({"id": id, "within": secret})),
+        ("mem_delete", json!({"id": id, "hard": secret})),
+        ("mem_search", json!({"query": "x", "cursor": secret})),
+        ("mem_search", json!({"query": "x", "limit": secret})),
+        ("mem_search", json!({"query": "x", "since": secret})),
+    ] {
+        let refused = agent.call(tool, arguments.clone());
+        assert!(refused.is_error, "{tool} {arguments}: {refused:?}");
+        assert_hidden(&refused, &secret, tool);
+        assert_hidden(&refused, &secret.to_lowercase(), tool);
+    }
+    assert!(!home.log_tail().contains(&secret), "the log holds it");
+}
+
+#[test]
+fn what_reaches_over_the_items_of_a_list_is_hidden_and_counted() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let private = json!(["<private>the first half", "the second half</private>", "seen"]);
+    let tagged = agent.ok("mem_save", json!({"title": "Tagged", "content": "c", "tags": private}));
+    assert_eq!((tagged["redacted"].as_u64(), tagged.is_error), (Some(1), false), "{tagged:?}");
+    let tags = agent.get(tagged.str("id"))["tags"].clone();
+    assert_eq!(tags, json!(["[REDACTED:private]", "seen"]));
+    let commas = json!({"title": "Commas", "content": "c", "tags": "<private>the first half,the second half</private>,seen"});
+    let tagged = agent.ok("mem_save", commas);
+    assert_eq!(agent.get(tagged.str("id"))["tags"], json!(["[REDACTED:private]", "seen"]));
+    let folded = agent.ok("mem_save", json!({"title": "Folded", "content": "Text.", "learned": private}));
+    assert_eq!(folded["redacted"], 1, "{folded:?}");
+    let content = agent.get(folded.str("id")).str("content").to_owned();
+    assert_eq!(content, "Text.\n\n## Learned\n- [REDACTED:private]\n- seen");
+}
+
+#[test]
 fn what_only_looks_secret_stays() {
     let home = Home::new();
     let mut agent = home.agent();

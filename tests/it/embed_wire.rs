@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedded, Embedder, Provider as Kind, Purpose, Settings};
 use cerebro_models::provider::ProviderError;
 
@@ -43,7 +44,7 @@ fn open(settings: &Settings) -> Arc<dyn Embedder> {
 
 fn ask(settings: &Settings, texts: &[&str]) -> Result<Embedded, ProviderError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    let texts = texts.iter().map(|text| redact_text(text).kept).collect();
     runtime.block_on(async { open(settings).embed(Purpose::Passage, texts).await })
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Provider as Kind, Purpose};
 use cerebro_models::llm::{self, Ask, Dialect};
 use cerebro_models::provider::ProviderError;
@@ -91,13 +92,13 @@ fn llm_settings(dialect: Dialect, address: &str) -> llm::Settings {
 /// Asks for one vector.
 async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
     let embedder = embed::open(settings, &shelf())?.unwrap();
-    embedder.embed(Purpose::Passage, vec!["a text about gannets".to_owned()]).await.map(drop)
+    embedder.embed(Purpose::Passage, vec![redact_text("a text about gannets").kept]).await.map(drop)
 }
 
 /// Asks one question.
 async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
     let schema = json!({ "type": "object" });
-    let turns = vec!["a text about gannets".to_owned()];
+    let turns = vec![redact_text("a text about gannets").kept];
     llm::open(settings)?.unwrap().ask(&Ask { instructions: "Do.", turns, schema: &schema }).await.map(drop)
 }
 

@@ -114,6 +114,18 @@ fn every_statement_is_used_and_every_use_has_a_statement() {
 }
 
 #[test]
+fn only_the_store_takes_a_text_for_redacted() {
+    let faults = sources()
+        .into_iter()
+        .filter(|source| !source.is_in("crates/store") && !source.path.ends_with("tests.rs"))
+        .filter(|source| source.path != Path::new("crates/core/src/redact/redacted.rs"))
+        .filter(|source| source.text.contains("from_store("))
+        .map(|source| format!("{} calls RedactedText::from_store", source.path.display()))
+        .collect();
+    assert_none(faults, "only redaction, and the store of what it holds, makes a RedactedText");
+}
+
+#[test]
 fn every_surql_file_says_what_it_is_for() {
     let mut faults = Vec::new();
     let folders = ["surql", "schema"].map(|folder| files(&repository().join(folder), "surql"));

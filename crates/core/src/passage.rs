@@ -4,7 +4,7 @@
 //! long identifiers, numbers, signs and scripts without blanks have more tokens than words. So no text is
 //! beyond what the model reads.
 
-use crate::domain::Memory;
+use crate::{domain::Memory, redact::RedactedText};
 
 /// The share of a passage that the title may have.
 const TITLE_SHARE: usize = 4;
@@ -17,7 +17,7 @@ const PIECE_BYTES_MAX: usize = 48;
 
 /// The passages of a memory for a model that reads `words` words of prose whole: at least one, together all
 /// of its text.
-pub fn passages(memory: &Memory, words: usize) -> Vec<String> {
+pub fn passages(memory: &Memory, words: usize) -> Vec<RedactedText> {
     let room = words * 2;
     let title = memory.title.trim();
     let mut out = Vec::new();
@@ -25,16 +25,16 @@ pub fn passages(memory: &Memory, words: usize) -> Vec<String> {
         title
     } else {
         // A title that would leave no room is a text of its own, and its beginning stands for it.
-        out.extend(cut(title, room).into_iter().map(str::to_owned));
+        out.extend(cut(title, room).into_iter().map(RedactedText::derived));
         cut(title, room / TITLE_SHARE).first().copied().unwrap_or_default()
     };
     let room = room.saturating_sub(cost(title)).max(ROOM_MIN);
     for text in cut(memory.content.trim(), room) {
         // Said twice, a title outweighs what follows it: many repeat the content's first words.
         out.push(match (title.is_empty() || text.contains(title), text.is_empty()) {
-            (true, _) => text.to_owned(),
-            (_, true) => title.to_owned(),
-            _ => format!("{title}\n{text}"),
+            (true, _) => RedactedText::derived(text),
+            (_, true) => RedactedText::derived(title),
+            _ => RedactedText::derived(format!("{title}\n{text}")),
         });
     }
     out
@@ -185,11 +185,11 @@ mod tests {
             project: Project::general(),
             scope: Scope::Project,
             kind: Kind::manual(),
-            title: title.to_owned(),
-            content: content.to_owned(),
+            title: RedactedText::derived(title),
+            content: RedactedText::derived(content),
             topic_key: None,
             tags: Vec::new(),
-            agent: String::new(),
+            agent: RedactedText::default(),
             session: None,
             revision: 1,
             duplicate_count: 1,

@@ -1,8 +1,9 @@
 //! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
-use super::{Caller, Service, ServiceError, fields, session::summary_key};
-use cerebro_core::domain::{Scope, SessionId, limits::HOOK_MESSAGE_CHARS_MAX};
-use cerebro_core::text;
+use super::{Caller, Service, ServiceError, fields::Fields};
+use cerebro_core::domain::{Scope, SessionId};
+use cerebro_core::hygiene::summary_key;
+use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_store::{Decision, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
@@ -22,7 +23,7 @@ impl Service {
         id: &SessionId,
         message: &str,
     ) -> Result<bool, ServiceError> {
-        let message = fields::content(&text::cut_chars(message.trim(), HOOK_MESSAGE_CHARS_MAX))?;
+        let message = Fields::default().message(message)?;
         self.store().transact(&NoteLastMessage { service: self, caller, id, message: &message }).await
     }
 
@@ -37,7 +38,7 @@ impl Service {
         id: &SessionId,
         summary: &str,
     ) -> Result<bool, ServiceError> {
-        let summary = fields::content(summary)?;
+        let summary = Fields::default().content(summary)?;
         self.store().transact(&NoteCompaction { service: self, caller, id, summary: &summary }).await
     }
 }
@@ -46,7 +47,7 @@ struct NoteLastMessage<'a> {
     service: &'a Service,
     caller: &'a Caller,
     id: &'a SessionId,
-    message: &'a str,
+    message: &'a RedactedText,
 }
 
 impl Decision for NoteLastMessage<'_> {
@@ -58,10 +59,10 @@ impl Decision for NoteLastMessage<'_> {
         service.ensure_session(write, id, &caller.project, caller).await?;
         let Some(mut session) = write.session(id).await? else { return Ok(false) };
         let better = write.store().topic_holder(&session.project, Scope::Project, &summary_key(id)).await?;
-        if better.is_some() || session.summary.as_deref() == Some(message) {
+        if better.is_some() || session.summary.as_ref() == Some(message) {
             return Ok(false);
         }
-        session.summary = Some(message.to_owned());
+        session.summary = Some(message.clone());
         session.seen_at = write.at();
         write.summarise_session(&session);
         Ok(true)
@@ -72,7 +73,7 @@ struct NoteCompaction<'a> {
     service: &'a Service,
     caller: &'a Caller,
     id: &'a SessionId,
-    summary: &'a str,
+    summary: &'a RedactedText,
 }
 
 impl Decision for NoteCompaction<'_> {
@@ -89,7 +90,7 @@ impl Decision for NoteCompaction<'_> {
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
-        service.put_summary(write, caller, id, summary, vec![COMPACTION.to_owned()]).await?;
+        service.put_summary(write, caller, id, summary, vec![redact_text(COMPACTION).kept]).await?;
         Ok(true)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Timestamp};
 use cerebro_core::recall::Weights;
+use cerebro_core::redact::RedactedText;
 use cerebro_search::lexical::{Projects, Query};
 use cerebro_store::DeletedFilter;
 
@@ -84,7 +85,7 @@ impl Service {
 fn conditions(request: &BrowseRequest) -> Query {
     let of = |project: Project| Projects::Of { project, with_personal: false };
     Query {
-        text: String::new(),
+        text: RedactedText::default(),
         projects: request.project.clone().map_or(Projects::All, of),
         scope: request.scope,
         kind: request.kind.clone(),

@@ -321,6 +321,7 @@ fn pack(project: &Project, sections: &[Section], beyond: Beyond, ways: &Ways, ma
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::redact::redact_text;
 
     fn ways() -> Ways {
         let [search, read, save] = ["search_it", "read_it", "save_it"].map(str::to_owned);
@@ -376,7 +377,7 @@ mod tests {
             |id: &str, agent: &str, began: i64, ended: Option<i64>, follows: Option<&str>| Session {
                 id: SessionId::parse(id).unwrap(),
                 project: Project::general(),
-                agent: agent.to_owned(),
+                agent: redact_text(agent).kept,
                 directory: None,
                 started_at: at(began),
                 seen_at: at(began),

@@ -11,7 +11,7 @@ use cerebro_core::domain::{
     MemoryId, Project,
     limits::{ECHO_CHARS_MAX, HIT_TITLE_CHARS_MAX},
 };
-use cerebro_core::redact;
+use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
 use cerebro_store::{EngineError, StoreError};
@@ -89,10 +89,10 @@ pub enum ServiceError {
 
 /// A piece of a memory's text in an error, for the caller's eyes: `Debug` does not show it, so that no log can.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Quotation(String);
+pub struct Quotation(RedactedText);
 
-impl From<String> for Quotation {
-    fn from(text: String) -> Self {
+impl From<RedactedText> for Quotation {
+    fn from(text: RedactedText) -> Self {
         Self(text)
     }
 }
@@ -176,7 +176,7 @@ impl ServiceError {
 
     /// An error about one field, which repeats the beginning of its value.
     pub fn invalid(field: &'static str, value: &str, problem: impl Into<String>) -> Self {
-        let line = text::one_line(&redact::redact(value).text);
+        let line = text::one_line(&redact::redact_secrets(value));
         let value = text::cut_chars(&line, ECHO_CHARS_MAX).into_owned();
         Self::Invalid { field, value, problem: problem.into() }
     }

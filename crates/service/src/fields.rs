@@ -2,136 +2,168 @@
 
 use super::ServiceError;
 use cerebro_core::domain::limits::{
-    AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, QUERY_CHARS_MAX, TAG_CHARS_MAX, TAGS_MAX,
-    TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
+    AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, HOOK_MESSAGE_CHARS_MAX, QUERY_CHARS_MAX,
+    TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
 };
 use cerebro_core::hygiene;
-use cerebro_core::redact::redact_secrets;
+use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_text};
 use cerebro_core::text;
 
-/// A title: one line, 1 to 300 characters.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
-pub(super) fn title(value: &str) -> Result<String, ServiceError> {
-    bounded("title", value, &text::one_line(&text::strip_control_chars(value)))?;
-    let title = text::one_line(&redact_secrets(value));
-    Ok(text::cut_chars(&title, TITLE_CHARS_MAX).into_owned())
+/// Reads the texts of one call: the one place where what comes in is redacted. Counts what was replaced.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    redacted: usize,
 }
 
-/// Content, of a memory, prompt or summary: 1 byte to 256 KiB.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
-pub(super) fn content(value: &str) -> Result<String, ServiceError> {
-    let too_long = |bytes: usize| {
-        let problem = format!(
-            "it has {bytes} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts"
-        );
-        ServiceError::invalid("content", value, problem)
-    };
-    if value.len() > CONTENT_BYTES_MAX {
-        return Err(too_long(value.len()));
+impl Fields {
+    /// How many places of the texts so far were replaced.
+    pub(super) fn redacted(&self) -> usize {
+        self.redacted
     }
-    let content = redact_secrets(value);
-    // What stands for a secret may be longer than the secret.
-    if content.len() > CONTENT_BYTES_MAX {
-        return Err(too_long(content.len()));
-    }
-    if content.trim().is_empty() {
-        return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
-    }
-    Ok(content)
-}
 
-/// A search query: 1 to 2,000 characters.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
-pub(super) fn query(value: &str) -> Result<String, ServiceError> {
-    let count = value.chars().count();
-    if count > QUERY_CHARS_MAX {
-        let problem =
-            format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
-        return Err(ServiceError::invalid("query", value, problem));
+    fn count<T>(&mut self, Cleaned { kept, count }: Cleaned<T>) -> T {
+        self.redacted += count;
+        kept
     }
-    let query = text::one_line(&redact_secrets(value));
-    if query.is_empty() {
-        return Err(ServiceError::invalid("query", value, "it is empty; give words to search for"));
-    }
-    Ok(query)
-}
 
-/// Tags: up to 16, of up to 64 characters; repeated and empty ones fall away.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
-pub(super) fn tags(values: &[String]) -> Result<Vec<String>, ServiceError> {
-    let mut tags: Vec<String> = Vec::new();
-    for value in values {
-        let tag = text::one_line(&redact_secrets(value));
-        if tag.chars().count() > TAG_CHARS_MAX {
-            let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
-            return Err(ServiceError::invalid("tags", value, problem));
-        }
-        if !tag.is_empty() && !tags.contains(&tag) {
-            tags.push(tag);
+    fn text(&mut self, value: &str) -> RedactedText {
+        self.count(redact_text(value))
+    }
+
+    /// A title: one line, 1 to 300 characters.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn title(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
+        let title = self.text(value).one_line();
+        let given = text::one_line(&text::strip_control_chars(value)).chars().count();
+        // What stands for a secret may be longer than the secret, and shorter.
+        match given.min(title.chars().count()) {
+            0 => {
+                let problem = "it is empty; give a short name for the memory";
+                Err(ServiceError::invalid("title", value, problem))
+            }
+            count if count > TITLE_CHARS_MAX => {
+                let problem =
+                    format!("it has {count} characters, at most {TITLE_CHARS_MAX} are kept; shorten it");
+                Err(ServiceError::invalid("title", value, problem))
+            }
+            _ => Ok(title.cut_chars(TITLE_CHARS_MAX)),
         }
     }
-    if tags.len() > TAGS_MAX {
-        let problem = format!("{} tags, at most {TAGS_MAX} are kept; drop some", tags.len());
-        return Err(ServiceError::invalid("tags", &tags.join(", "), problem));
-    }
-    Ok(tags)
-}
 
-/// A topic key: normalised, up to 120 characters; an empty one is none.
-///
-/// # Errors
-/// [`ServiceError::Invalid`]
-pub(super) fn topic_key(value: &str) -> Result<Option<String>, ServiceError> {
-    if value.trim().is_empty() {
-        return Ok(None);
+    /// Content, of a memory, prompt or summary: 1 byte to 256 KiB, with the marks in place of secrets.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn content(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
+        let content = self.text(value);
+        let bytes = content.len();
+        if bytes > CONTENT_BYTES_MAX {
+            let problem = format!(
+                "it has {bytes} bytes, at most {CONTENT_BYTES_MAX} (256 KiB) are kept; shorten it or save it in parts"
+            );
+            return Err(ServiceError::invalid("content", value, problem));
+        }
+        if content.trim().is_empty() {
+            return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
+        }
+        Ok(content)
     }
-    let key = redact_secrets(value);
-    match hygiene::normalise(&key) {
-        Ok(key) => Ok(Some(key)),
-        Err(error) => {
+
+    /// The last message of a session, whose beginning stands for a summary: 1 character, and cut.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn message(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
+        // Redacted before it is cut: a part of a secret is not known as one.
+        let message = self.text(value).trimmed().cut_chars(HOOK_MESSAGE_CHARS_MAX);
+        if message.is_empty() {
+            return Err(ServiceError::invalid("content", value, "it is empty; give the text to remember"));
+        }
+        Ok(message)
+    }
+
+    /// A search query: 1 to 2,000 characters.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn query(&mut self, value: &str) -> Result<RedactedText, ServiceError> {
+        let query = self.text(value);
+        let count = query.chars().count();
+        if count > QUERY_CHARS_MAX {
+            let problem =
+                format!("it has {count} characters, at most {QUERY_CHARS_MAX} are searched; ask shorter");
+            return Err(ServiceError::invalid("query", value, problem));
+        }
+        let query = query.one_line();
+        if query.is_empty() {
+            return Err(ServiceError::invalid("query", value, "it is empty; give words to search for"));
+        }
+        Ok(query)
+    }
+
+    /// Tags: up to 16, of up to 64 characters; repeated and empty ones fall away.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn tags(&mut self, values: &[String]) -> Result<Vec<RedactedText>, ServiceError> {
+        let mut tags: Vec<RedactedText> = Vec::new();
+        for tag in self.words(values) {
+            if tag.chars().count() > TAG_CHARS_MAX {
+                let problem = format!("a tag has at most {TAG_CHARS_MAX} characters; shorten it");
+                // What was given may be a part of a secret that only the whole list shows.
+                return Err(ServiceError::invalid("tags", &tag, problem));
+            }
+            if !tag.is_empty() && !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        if tags.len() > TAGS_MAX {
+            let problem = format!("{} tags, at most {TAGS_MAX} are kept; drop some", tags.len());
+            return Err(ServiceError::invalid("tags", &tags.join(", "), problem));
+        }
+        Ok(tags)
+    }
+
+    /// The tags that a search asks for: none of another form was ever stored.
+    pub(super) fn words(&mut self, values: &[String]) -> Vec<RedactedText> {
+        self.count(redact_list(values)).iter().map(RedactedText::one_line).collect()
+    }
+
+    /// A topic key: normalised, up to 120 characters; an empty one is none.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn topic_key(&mut self, value: &str) -> Result<Option<RedactedText>, ServiceError> {
+        if value.trim().is_empty() {
+            return Ok(None);
+        }
+        hygiene::normalise(&self.text(value)).map(Some).map_err(|error| {
             let problem =
                 format!("{error}; a topic key is `family/segment` of 1 to {TOPIC_KEY_CHARS_MAX} characters");
-            Err(ServiceError::invalid("topic_key", value, problem))
-        }
+            ServiceError::invalid("topic_key", value, problem)
+        })
+    }
+
+    /// The name of an agent: one short line, cut where it is too long.
+    pub(super) fn agent(&mut self, name: &str) -> RedactedText {
+        self.text(name).one_line().cut_chars(AGENT_NAME_CHARS_MAX)
+    }
+
+    /// The folder of a session: as it came where it is a path of one line, else made one, and cut.
+    pub(super) fn directory(&mut self, path: &str) -> RedactedText {
+        let path = self.text(path);
+        if is_directory(&path) { path } else { path.one_line().cut_bytes(DIRECTORY_BYTES_MAX) }
     }
 }
 
-/// The name of an agent: one short line, cut where it is too long.
-pub fn agent(name: &str) -> String {
-    let line = text::one_line(&redact_secrets(name));
-    text::cut_chars(&line, AGENT_NAME_CHARS_MAX).into_owned()
-}
-
-/// The folder of a session: as it came where it is a path of one line, else made one, and cut.
-pub fn directory(path: &str) -> String {
-    let path = redact_secrets(path);
-    if is_directory(&path) {
-        return path;
-    }
-    text::cut_bytes(&text::one_line(&path), DIRECTORY_BYTES_MAX).to_owned()
+/// The name of an agent, as [`Fields::agent`] reads it.
+pub fn agent(name: &str) -> RedactedText {
+    Fields::default().agent(name)
 }
 
 /// Whether this can be the path of a folder: one line of at most 4,096 bytes.
 pub fn is_directory(path: &str) -> bool {
     path.len() <= DIRECTORY_BYTES_MAX && !path.contains(char::is_control)
-}
-
-fn bounded(field: &'static str, value: &str, line: &str) -> Result<(), ServiceError> {
-    let count = line.chars().count();
-    if count == 0 {
-        return Err(ServiceError::invalid(field, value, "it is empty; give a short name for the memory"));
-    }
-    if count > TITLE_CHARS_MAX {
-        let problem = format!("it has {count} characters, at most {TITLE_CHARS_MAX} are kept; shorten it");
-        return Err(ServiceError::invalid(field, value, problem));
-    }
-    Ok(())
 }

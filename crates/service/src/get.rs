@@ -2,7 +2,6 @@
 
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, Revision};
-use cerebro_core::text;
 use cerebro_store::Near;
 
 /// Most neighbours that are shown.
@@ -64,8 +63,8 @@ impl Service {
         }
         let content_bytes = memory.content.len();
         let content_offset = if request.history { 0 } else { request.offset };
-        let (piece, mut next_offset) = text::slice_bytes(&memory.content, content_offset, request.max_bytes);
-        memory.content = piece.to_owned();
+        let (piece, mut next_offset) = memory.content.slice_bytes(content_offset, request.max_bytes);
+        memory.content = piece;
         let revisions = if request.history {
             let (page, next) = self.revisions(&memory, request).await?;
             next_offset = next;
@@ -99,7 +98,7 @@ impl Service {
         let next = page.last().filter(|_| more).map(|last| (memory.revision - last.revision) as usize);
         let earlier = |mut revision: Revision| {
             let content_bytes = revision.content.len();
-            revision.content = text::cut_bytes(&revision.content, request.max_bytes).to_owned();
+            revision.content = revision.content.cut_bytes(request.max_bytes);
             Earlier { revision, content_bytes }
         };
         Ok((page.into_iter().map(earlier).collect(), next))

@@ -50,7 +50,7 @@ pub use browse::{BrowseRequest, Browsed};
 pub use claims::Claimed;
 pub use context::{Context, ContextRequest, Ways};
 pub use error::{Quotation, ServiceError};
-pub use fields::{agent as agent_name, directory, is_directory};
+pub use fields::{agent as agent_name, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
 pub use jobs::{InferenceSettings, WorkerReport, WorkerState};
@@ -75,6 +75,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, limits};
+use cerebro_core::redact::RedactedText;
 use cerebro_search::lexical::Index;
 use cerebro_store::{Committed, ProjectCount, Remote, Store};
 
@@ -118,8 +119,8 @@ impl Default for Settings {
 pub struct Caller {
     /// The connection's own project.
     pub project: Project,
-    /// The client's name.
-    pub agent: String,
+    /// The client's name, see [`agent_name`].
+    pub agent: RedactedText,
     /// A person at the command line, who may do what is kept from agents.
     pub person: bool,
 }

@@ -1,6 +1,6 @@
 //! A memory that comes back as a note from outside: new, changed by hand, or as it was.
 
-use super::{Caller, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields};
+use super::{Caller, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
 use cerebro_store::StoredRelation;
 
@@ -64,9 +64,10 @@ impl Service {
         dry_run: bool,
     ) -> Result<Noted, ServiceError> {
         if dry_run {
-            fields::title(&note.title)?;
-            fields::content(&note.content)?;
-            fields::tags(&note.tags.unwrap_or_default())?;
+            let mut fields = Fields::default();
+            fields.title(&note.title)?;
+            fields.content(&note.content)?;
+            fields.tags(&note.tags.unwrap_or_default())?;
             return Ok(Noted { outcome: SaveOutcome::Created, memory: None });
         }
         let saved = self
@@ -142,12 +143,13 @@ impl Service {
 
 /// Whether a note says nothing that its memory does not. Blanks at the ends come and go in editors.
 fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError> {
-    let topic_key = note.topic_key.as_deref().map(fields::topic_key).transpose()?;
-    let tags = note.tags.as_deref().map(fields::tags).transpose()?;
+    let mut fields = Fields::default();
+    let topic_key = note.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?;
+    let tags = note.tags.as_deref().map(|tags| fields.tags(tags)).transpose()?;
     let same_project = note.project.as_ref().is_none_or(|project| *project == memory.project)
         || memory.scope == Scope::Personal;
-    Ok(fields::title(&note.title)? == memory.title
-        && fields::content(&note.content)?.trim() == memory.content.trim()
+    Ok(fields.title(&note.title)? == memory.title
+        && fields.content(&note.content)?.trim() == memory.content.trim()
         && note.kind.as_ref().is_none_or(|kind| *kind == memory.kind)
         && same_project
         && note.scope.is_none_or(|scope| scope == memory.scope)

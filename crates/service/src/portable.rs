@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Service, ServiceError, fields};
+use super::{Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId,
     Timestamp,
 };
-use cerebro_core::redact::{redact_name, redact_secrets};
+use cerebro_core::redact::{RedactedText, redact_name, redact_secrets};
 use cerebro_store::{Decision, Edge, Table, Write};
 
 /// The version of the format.
@@ -69,6 +69,16 @@ struct Body {
     agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+}
+
+/// The texts of a [`Body`], redacted.
+#[derive(Default)]
+struct Texts {
+    title: RedactedText,
+    content: RedactedText,
+    topic_key: Option<RedactedText>,
+    tags: Vec<RedactedText>,
+    agent: RedactedText,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -266,7 +276,10 @@ enum Taken {
 async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceError> {
     let parsed = match serde_json::from_str::<Line>(line) {
         Ok(parsed) => parsed,
-        Err(error) => return Ok(Taken::Skipped(format!("not a line of an export: {error}"))),
+        Err(error) => {
+            let why = redact_secrets(&error.to_string());
+            return Ok(Taken::Skipped(format!("not a line of an export: {why}")));
+        }
     };
     let taken = match parsed {
         Line::Header { format, version } if format == "cerebro" && version <= VERSION => Ok(Taken::Unchanged),
@@ -279,7 +292,8 @@ async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceEr
         Line::Prompt(line) => prompt(write, line).await?,
         Line::Edge(line) => edge(write, line).await?,
     };
-    Ok(taken.unwrap_or_else(Taken::Skipped))
+    // Why a line is not taken may quote it.
+    Ok(taken.unwrap_or_else(|why| Taken::Skipped(redact_secrets(&why))))
 }
 
 type Taking = Result<Result<Taken, String>, ServiceError>;
@@ -386,13 +400,13 @@ impl From<&Session> for SessionLine {
         Self {
             id: owned(&session.id),
             project: session.project.to_string(),
-            agent: session.agent.clone(),
-            directory: session.directory.clone(),
+            agent: session.agent.to_string(),
+            directory: session.directory.clone().map(String::from),
             started_at: session.started_at,
             seen_at: session.seen_at,
             ended_at: session.ended_at,
             end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
-            summary: session.summary.clone(),
+            summary: session.summary.clone().map(String::from),
             follows: session.follows.as_ref().map(owned),
         }
     }
@@ -402,16 +416,21 @@ impl TryFrom<SessionLine> for Session {
     type Error = String;
 
     fn try_from(line: SessionLine) -> Result<Self, String> {
+        let mut fields = Fields::default();
         Ok(Self {
             id: session_id(&line.id)?,
             project: project(&line.project)?,
-            agent: fields::agent(&line.agent),
-            directory: line.directory.as_deref().map(fields::directory),
+            agent: fields.agent(&line.agent),
+            directory: line.directory.map(|path| fields.directory(&path)),
             started_at: line.started_at,
             seen_at: line.seen_at,
             ended_at: line.ended_at,
             end_reason: line.end_reason.as_deref().and_then(EndReason::parse),
-            summary: line.summary.map(|summary| content(&summary)).transpose()?,
+            summary: line
+                .summary
+                .map(|summary| fields.content(&summary))
+                .transpose()
+                .map_err(|error| error.to_string())?,
             follows: line.follows.map(|id| session_id(&id)).transpose()?,
             home: None,
             version: 0,
@@ -427,11 +446,11 @@ impl From<&Memory> for MemoryLine {
                 project: memory.project.to_string(),
                 scope: memory.scope.as_str().to_owned(),
                 memory_type: memory.kind.to_string(),
-                title: memory.title.clone(),
-                content: memory.content.clone(),
-                topic_key: memory.topic_key.clone(),
-                tags: memory.tags.clone(),
-                agent: memory.agent.clone(),
+                title: memory.title.to_string(),
+                content: memory.content.to_string(),
+                topic_key: memory.topic_key.clone().map(String::from),
+                tags: memory.tags.iter().map(ToString::to_string).collect(),
+                agent: memory.agent.to_string(),
                 session: memory.session.as_ref().map(owned),
             },
             revision: memory.revision,
@@ -450,7 +469,8 @@ impl TryFrom<MemoryLine> for Memory {
     type Error = String;
 
     fn try_from(line: MemoryLine) -> Result<Self, String> {
-        let body = if line.purged { line.body.emptied(line.deleted_at)? } else { line.body.checked()? };
+        let body = line.body;
+        let texts = if line.purged { body.emptied(line.deleted_at)? } else { body.checked()? };
         let (project, scope) = body.place()?;
         Ok(Self {
             id: memory_id(&line.id)?,
@@ -458,11 +478,11 @@ impl TryFrom<MemoryLine> for Memory {
             scope,
             kind: kind(&body.memory_type)?,
             session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: body.title,
-            content: body.content,
-            topic_key: body.topic_key,
-            tags: body.tags,
-            agent: body.agent,
+            title: texts.title,
+            content: texts.content,
+            topic_key: texts.topic_key,
+            tags: texts.tags,
+            agent: texts.agent,
             revision: number(line.revision)?,
             duplicate_count: line.duplicate_count,
             pinned: line.pinned,
@@ -484,26 +504,28 @@ impl Body {
         Ok((if scope == Scope::Personal { Project::none() } else { project }, scope))
     }
 
-    /// The body of a purged memory: one that has no text, and is deleted.
-    fn emptied(self, deleted_at: Option<Timestamp>) -> Result<Self, String> {
+    /// The texts of a purged memory, which has none, and is deleted.
+    fn emptied(&self, deleted_at: Option<Timestamp>) -> Result<Texts, String> {
         let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
         if !is_empty || self.topic_key.is_some() || deleted_at.is_none() {
             return Err("a purged memory has no text, and the time when it was deleted".to_owned());
         }
-        Ok(Self { agent: fields::agent(&self.agent), ..self })
+        Ok(Texts { agent: Fields::default().agent(&self.agent), ..Texts::default() })
     }
 
-    /// The body within the contract's bounds.
-    fn checked(self) -> Result<Self, String> {
-        let say = |error: ServiceError| error.to_string();
-        Ok(Self {
-            agent: fields::agent(&self.agent),
-            title: fields::title(&self.title).map_err(say)?,
-            content: fields::content(&self.content).map_err(say)?,
-            topic_key: self.topic_key.map(|key| fields::topic_key(&key)).transpose().map_err(say)?.flatten(),
-            tags: fields::tags(&self.tags).map_err(say)?,
-            ..self
-        })
+    /// The texts, redacted and within the contract's bounds.
+    fn checked(&self) -> Result<Texts, String> {
+        let mut fields = Fields::default();
+        let mut texts = || -> Result<Texts, ServiceError> {
+            Ok(Texts {
+                agent: fields.agent(&self.agent),
+                title: fields.title(&self.title)?,
+                content: fields.content(&self.content)?,
+                topic_key: self.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
+                tags: fields.tags(&self.tags)?,
+            })
+        };
+        texts().map_err(|error| error.to_string())
     }
 }
 
@@ -516,11 +538,11 @@ impl From<&Revision> for RevisionLine {
                 project: revision.project.to_string(),
                 scope: revision.scope.as_str().to_owned(),
                 memory_type: revision.kind.to_string(),
-                title: revision.title.clone(),
-                content: revision.content.clone(),
-                topic_key: revision.topic_key.clone(),
-                tags: revision.tags.clone(),
-                agent: revision.agent.clone(),
+                title: revision.title.to_string(),
+                content: revision.content.to_string(),
+                topic_key: revision.topic_key.clone().map(String::from),
+                tags: revision.tags.iter().map(ToString::to_string).collect(),
+                agent: revision.agent.to_string(),
                 session: revision.session.as_ref().map(owned),
             },
             at: revision.at,
@@ -532,7 +554,8 @@ impl TryFrom<RevisionLine> for Revision {
     type Error = String;
 
     fn try_from(line: RevisionLine) -> Result<Self, String> {
-        let body = line.body.checked()?;
+        let body = line.body;
+        let texts = body.checked()?;
         let (project, scope) = body.place()?;
         Ok(Self {
             memory: memory_id(&line.memory)?,
@@ -541,11 +564,11 @@ impl TryFrom<RevisionLine> for Revision {
             scope,
             kind: kind(&body.memory_type)?,
             session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: body.title,
-            content: body.content,
-            topic_key: body.topic_key,
-            tags: body.tags,
-            agent: body.agent,
+            title: texts.title,
+            content: texts.content,
+            topic_key: texts.topic_key,
+            tags: texts.tags,
+            agent: texts.agent,
             at: line.at,
         })
     }
@@ -557,8 +580,8 @@ impl From<&Prompt> for PromptLine {
             id: prompt.id.to_string(),
             session: owned(&prompt.session),
             project: prompt.project.to_string(),
-            agent: prompt.agent.clone(),
-            content: prompt.content.clone(),
+            agent: prompt.agent.to_string(),
+            content: prompt.content.to_string(),
             created_at: prompt.created_at,
             last_seen_at: prompt.last_seen_at,
         }
@@ -569,12 +592,13 @@ impl TryFrom<PromptLine> for Prompt {
     type Error = String;
 
     fn try_from(line: PromptLine) -> Result<Self, String> {
+        let mut fields = Fields::default();
         Ok(Self {
             id: PromptId::parse(&line.id).map_err(|error| format!("prompt `{}`: {error}", line.id))?,
             session: session_id(&line.session)?,
             project: project(&line.project)?,
-            agent: fields::agent(&line.agent),
-            content: content(&line.content)?,
+            agent: fields.agent(&line.agent),
+            content: fields.content(&line.content).map_err(|error| error.to_string())?,
             created_at: line.created_at,
             last_seen_at: line.last_seen_at,
         })
@@ -617,8 +641,4 @@ fn scope(text: &str) -> Result<Scope, String> {
 
 fn kind(text: &str) -> Result<Kind, String> {
     Kind::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no type", redact_secrets(text)))
-}
-
-fn content(text: &str) -> Result<String, String> {
-    fields::content(text).map_err(|error| error.to_string())
 }

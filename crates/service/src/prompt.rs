@@ -1,7 +1,8 @@
 //! Keeping what the user asked for.
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{Project, Prompt, PromptId, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
 /// The answer to saving a prompt.
@@ -13,6 +14,8 @@ pub struct PromptSaved {
     pub created: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -27,14 +30,15 @@ impl Service {
         project: Option<Project>,
         content: &str,
     ) -> Result<PromptSaved, ServiceError> {
-        let content = fields::content(content)?;
+        let mut fields = Fields::default();
+        let content = fields.content(content)?;
         let project = project.unwrap_or_else(|| caller.project.clone());
         let elsewhere = self.leads_elsewhere(Some(&project), caller).await?;
         let decision = SavePrompt { service: self, caller, session, project: &project, content: &content };
         let (prompt, created) = self.store().transact(&decision).await?;
         let new_project =
             if created && elsewhere { self.meet_project(&prompt.project, caller).await? } else { None };
-        Ok(PromptSaved { prompt, created, new_project })
+        Ok(PromptSaved { prompt, created, new_project, redacted: fields.redacted() })
     }
 
     /// The prompts of a project, newest first.
@@ -51,7 +55,7 @@ struct SavePrompt<'a> {
     caller: &'a Caller,
     session: &'a SessionId,
     project: &'a Project,
-    content: &'a str,
+    content: &'a RedactedText,
 }
 
 impl Decision for SavePrompt<'_> {
@@ -72,7 +76,7 @@ impl Decision for SavePrompt<'_> {
             session: session.clone(),
             project: project.clone(),
             agent: caller.agent.clone(),
-            content: content.to_owned(),
+            content: content.clone(),
             created_at: write.at(),
             last_seen_at: write.at(),
         };

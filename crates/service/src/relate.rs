@@ -29,7 +29,7 @@ impl Service {
     }
 
     async fn relate_by_mentions(&self, memory: &Memory) -> Result<(), ServiceError> {
-        let mentions = relate::mentions(&format!("{}\n{}", memory.title, memory.content));
+        let mentions = relate::mentions(memory);
         let holders = self.holders(memory, mentions).await?;
         let relations = relate::by_mentions(&holders);
         self.put_relations(memory, MENTIONS, &relations).await
@@ -57,7 +57,7 @@ impl Service {
         if mentions.is_empty() {
             return Ok(Vec::new());
         }
-        let names: Vec<String> = mentions.iter().map(|mention| mention.name.clone()).collect();
+        let names: Vec<String> = mentions.iter().map(|mention| mention.name.to_string()).collect();
         let (project, scope) = (memory.project.clone(), memory.scope);
         let found = self.ask(move |index| index.holders(&project, scope, &names, HOLDERS_MAX + 1)).await?;
         let others = found

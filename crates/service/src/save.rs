@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{
     Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
+use cerebro_core::redact::RedactedText;
 use cerebro_search::lexical::Index;
 use cerebro_store::{Decision, Write};
 
@@ -16,7 +17,7 @@ const TWINS_MAX: usize = 16;
 /// Most memories that are compared word by word.
 const CANDIDATES_MAX: usize = 16;
 
-/// What to save, as the caller gave it.
+/// What to save, as the caller gave it: its texts are not redacted yet.
 #[derive(Debug, Clone)]
 pub struct SaveRequest {
     /// One line.
@@ -66,9 +67,9 @@ impl SaveOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The title before.
-    pub title: String,
+    pub title: RedactedText,
     /// Who wrote that.
-    pub agent: String,
+    pub agent: RedactedText,
     /// When.
     pub at: Timestamp,
 }
@@ -79,9 +80,9 @@ pub struct Similar {
     /// Its id.
     pub id: MemoryId,
     /// Its title.
-    pub title: String,
+    pub title: RedactedText,
     /// Who wrote it.
-    pub agent: String,
+    pub agent: RedactedText,
     /// When.
     pub at: Timestamp,
 }
@@ -122,6 +123,8 @@ pub struct Saved {
     pub similar: Vec<Similar>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -134,7 +137,8 @@ impl Service {
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
-        let draft = draft(caller, &project, request)?;
+        let mut fields = Fields::default();
+        let draft = draft(&mut fields, caller, &project, request)?;
         let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
@@ -153,7 +157,8 @@ impl Service {
             similar = self.similar_to(&memory.id, &prepared).await?;
         }
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
-        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project })
+        let redacted = fields.redacted();
+        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project, redacted })
     }
 
     /// Decides and writes a draft of which `twins` are the live ones that were saved lately; a session that it begins is
@@ -320,15 +325,20 @@ impl Decision for SaveDraft<'_> {
 
 /// The request validated, redacted and normalised.
 #[tracing::instrument(name = "fields", level = "debug", skip_all)]
-fn draft(caller: &Caller, home: &Project, request: SaveRequest) -> Result<Draft, ServiceError> {
+fn draft(
+    fields: &mut Fields,
+    caller: &Caller,
+    home: &Project,
+    request: SaveRequest,
+) -> Result<Draft, ServiceError> {
     Ok(Draft {
         project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
         scope: request.scope,
         kind: request.kind,
-        title: fields::title(&request.title)?,
-        content: fields::content(&request.content)?,
-        topic_key: request.topic_key.as_deref().map(fields::topic_key).transpose()?.flatten(),
-        tags: fields::tags(&request.tags)?,
+        title: fields.title(&request.title)?,
+        content: fields.content(&request.content)?,
+        topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+        tags: fields.tags(&request.tags)?,
         agent: caller.agent.clone(),
         session: request.session,
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::{runtime::Handle, sync::watch};
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
 use cerebro_search::lexical::{Answer, Hit, Projects, Query};
@@ -70,6 +70,8 @@ pub struct Found {
     pub more: bool,
     /// Other projects with better hits.
     pub elsewhere: Vec<Elsewhere>,
+    /// How many secrets were taken out of the question.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -79,7 +81,8 @@ impl Service {
     /// [`ServiceError::Invalid`] for the query, or a failing index.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn search(&self, caller: &Caller, request: SearchRequest) -> Result<Found, ServiceError> {
-        let text = fields::query(&request.query)?;
+        let mut fields = Fields::default();
+        let text = fields.query(&request.query)?;
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let projects = if request.all_projects {
             Projects::All
@@ -91,7 +94,7 @@ impl Service {
             projects,
             scope: request.scope,
             kind: request.kind.clone(),
-            tags: request.tags.clone(),
+            tags: fields.words(&request.tags),
             since: request.since,
             until: request.until,
             limit: request.limit,
@@ -119,6 +122,7 @@ impl Service {
             relaxed: answer.relaxed,
             more,
             elsewhere,
+            redacted: fields.redacted(),
         })
     }
 

@@ -1,12 +1,12 @@
 //! Sessions: start, end, summary, and the ones that calls bring into being.
 
-use super::{Caller, SaveOutcome, Service, ServiceError, fields, lock};
+use super::{Caller, SaveOutcome, Service, ServiceError, fields::Fields, lock};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
-    limits::{DISCONNECT_GRACE, TITLE_CHARS_MAX},
+    limits::DISCONNECT_GRACE,
 };
-use cerebro_core::hygiene::Draft;
-use cerebro_core::text;
+use cerebro_core::hygiene::{Draft, summary_key, summary_title};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
 /// Most sessions that are kept in mind as live; beyond it they are looked up.
@@ -36,6 +36,30 @@ pub struct Started {
     pub resumed: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
+}
+
+/// A request to start, redacted.
+struct Start {
+    id: SessionId,
+    project: Option<Project>,
+    directory: Option<RedactedText>,
+    agent: RedactedText,
+    parent: Option<SessionId>,
+}
+
+impl Start {
+    fn read(fields: &mut Fields, caller: &Caller, request: StartRequest) -> Self {
+        let agent = request.agent.map(|name| fields.agent(&name)).filter(|name| !name.is_empty());
+        Self {
+            id: request.id,
+            project: request.project,
+            directory: request.directory.map(|path| fields.directory(&path)),
+            agent: agent.unwrap_or_else(|| caller.agent.clone()),
+            parent: request.parent,
+        }
+    }
 }
 
 /// The answer to a summary.
@@ -47,6 +71,8 @@ pub struct Summarised {
     pub outcome: SaveOutcome,
     /// The project of the session.
     pub project: Project,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -59,11 +85,13 @@ impl Service {
         caller: &Caller,
         request: StartRequest,
     ) -> Result<Started, ServiceError> {
+        let mut fields = Fields::default();
+        let request = Start::read(&mut fields, caller, request);
         let elsewhere = self.leads_elsewhere(request.project.as_ref(), caller).await?;
         let (session, resumed) = self.store().transact(&StartSession { caller, request: &request }).await?;
         self.remember_live(&session.id);
         let new_project = if elsewhere { self.meet_project(&session.project, caller).await? } else { None };
-        Ok(Started { session, resumed, new_project })
+        Ok(Started { session, resumed, new_project, redacted: fields.redacted() })
     }
 
     /// Ends a session; ending an ended one changes nothing. One that nobody began is begun for its caller, and
@@ -91,8 +119,10 @@ impl Service {
         id: &SessionId,
         summary: &str,
     ) -> Result<Summarised, ServiceError> {
-        let summary = fields::content(summary)?;
-        self.store().transact(&Summarise { service: self, caller, id, summary: &summary }).await
+        let mut fields = Fields::default();
+        let summary = fields.content(summary)?;
+        let done = self.store().transact(&Summarise { service: self, caller, id, summary: &summary }).await?;
+        Ok(Summarised { redacted: fields.redacted(), ..done })
     }
 
     /// Puts a summary on the session and into its one memory, within a write's transaction.
@@ -101,8 +131,8 @@ impl Service {
         write: &mut Write<'_>,
         caller: &Caller,
         id: &SessionId,
-        summary: &str,
-        tags: Vec<String>,
+        summary: &RedactedText,
+        tags: Vec<RedactedText>,
     ) -> Result<Summarised, ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
@@ -113,20 +143,21 @@ impl Service {
             scope: Scope::Project,
             kind: Kind::session_summary(),
             title: summary_title(summary),
-            content: summary.to_owned(),
+            content: summary.clone(),
             topic_key: Some(summary_key(id)),
             tags,
             agent: caller.agent.clone(),
             session: id.clone(),
         };
         let before = session.summary.clone();
-        if before.as_deref() != Some(summary) {
-            session.summary = Some(summary.to_owned());
+        if before.as_ref() != Some(summary) {
+            session.summary = Some(summary.clone());
             session.seen_at = write.at();
             write.summarise_session(&session);
         }
         let project = session.project;
-        let done = |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone() });
+        let done =
+            |memory, outcome| Ok(Summarised { memory, outcome, project: project.clone(), redacted: 0 });
         if let Some(moved) = moved_summary(write, &draft, before.as_deref()).await? {
             if moved.content == draft.content {
                 return done(moved.id, SaveOutcome::Unchanged);
@@ -261,13 +292,13 @@ pub(super) async fn carry_summary(
 ) -> Result<(), ServiceError> {
     let comes_back = now.is_live() && !before.is_live();
     let summary = now.is_live().then(|| now.content.clone());
-    if !comes_back && summary.as_deref() == Some(&before.content) {
+    if !comes_back && summary.as_ref() == Some(&before.content) {
         return Ok(());
     }
     let had = (!comes_back).then_some(before.content.as_str());
     for session in write.store().sessions_with_summary(&now.id, had).await? {
         let key = summary_key(&session.id);
-        if comes_back && now.topic_key.as_deref() != Some(&key) {
+        if comes_back && now.topic_key.as_ref() != Some(&key) {
             continue;
         }
         // Another session may have a summary of the same words in a memory of its own.
@@ -285,7 +316,7 @@ pub(super) async fn carry_summary(
 
 struct StartSession<'a> {
     caller: &'a Caller,
-    request: &'a StartRequest,
+    request: &'a Start,
 }
 
 impl Decision for StartSession<'_> {
@@ -329,7 +360,7 @@ struct Summarise<'a> {
     service: &'a Service,
     caller: &'a Caller,
     id: &'a SessionId,
-    summary: &'a str,
+    summary: &'a RedactedText,
 }
 
 impl Decision for Summarise<'_> {
@@ -345,10 +376,10 @@ impl Decision for Summarise<'_> {
 async fn start(
     write: &mut Write<'_>,
     caller: &Caller,
-    request: &StartRequest,
+    request: &Start,
 ) -> Result<(Session, bool), ServiceError> {
     let project = request.project.as_ref().unwrap_or(&caller.project);
-    let agent = request.agent.as_ref().unwrap_or(&caller.agent);
+    let agent = &request.agent;
     let Some(before) = write.store().session(&request.id).await? else {
         let mut session = beginning(write, &request.id, project, agent);
         session.directory.clone_from(&request.directory);
@@ -371,8 +402,8 @@ async fn start(
 async fn fill_blanks(
     write: &mut Write<'_>,
     session: &mut Session,
-    agent: &str,
-    request: &StartRequest,
+    agent: &RedactedText,
+    request: &Start,
 ) -> Result<(), ServiceError> {
     if let Some(home) = write.store().home_of_sessions() {
         // Its agent works here now.
@@ -382,7 +413,7 @@ async fn fill_blanks(
         session.directory.clone_from(&request.directory);
     }
     if session.agent.is_empty() {
-        agent.clone_into(&mut session.agent);
+        session.agent.clone_from(agent);
     }
     if let (None, Some(parent)) = (&session.follows, &request.parent)
         && *parent != session.id
@@ -412,7 +443,7 @@ async fn fresh(
     write: &mut Write<'_>,
     id: &SessionId,
     project: &Project,
-    agent: &str,
+    agent: &RedactedText,
 ) -> Result<Session, ServiceError> {
     let session = beginning(write, id, project, agent);
     begin(write, session, None).await
@@ -447,17 +478,17 @@ async fn begin(
 
 /// Begins a session of which nothing is known but that another one names it as its parent.
 fn begin_unknown(write: &mut Write<'_>, id: &SessionId, project: &Project) {
-    let session = beginning(write, id, project, "");
+    let session = beginning(write, id, project, &RedactedText::default());
     write.start_session(&session, None);
 }
 
 /// A session that begins now.
-fn beginning(write: &Write<'_>, id: &SessionId, project: &Project, agent: &str) -> Session {
+fn beginning(write: &Write<'_>, id: &SessionId, project: &Project, agent: &RedactedText) -> Session {
     let at = write.at();
     Session {
         id: id.clone(),
         project: project.clone(),
-        agent: agent.to_owned(),
+        agent: agent.clone(),
         directory: None,
         started_at: at,
         seen_at: at,
@@ -468,20 +499,4 @@ fn beginning(write: &Write<'_>, id: &SessionId, project: &Project, agent: &str) 
         home: write.store().home_of_sessions().map(str::to_owned),
         version: 0,
     }
-}
-
-/// The topic key of a session's summary, which makes a second summary a revision of the first.
-pub(super) fn summary_key(id: &SessionId) -> String {
-    use sha2::{Digest, Sha256};
-    format!("session/{}", text::hex(&Sha256::digest(id.as_str())[..8]))
-}
-
-fn summary_title(summary: &str) -> String {
-    let first = summary
-        .lines()
-        .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
-        .find(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"))
-        .unwrap_or("session");
-    text::cut_chars(&format!("Session summary: {}", text::one_line(first)), TITLE_CHARS_MAX.min(120))
-        .into_owned()
 }

@@ -181,9 +181,9 @@ pub(super) fn memory_entry(memory: &Memory, at: Timestamp) -> Entry {
     Entry {
         kind: EntryKind::Memory,
         id: memory.id.to_string(),
-        title: memory.title.clone(),
+        title: memory.title.to_string(),
         memory_kind: Some(memory.kind.to_string()),
-        agent: memory.agent.clone(),
+        agent: memory.agent.to_string(),
         at,
     }
 }
@@ -194,7 +194,7 @@ pub(super) fn prompt_entry(prompt: &Prompt) -> Entry {
         id: prompt.id.to_string(),
         title: line(&prompt.content),
         memory_kind: None,
-        agent: prompt.agent.clone(),
+        agent: prompt.agent.to_string(),
         at: prompt.created_at,
     }
 }
@@ -205,7 +205,7 @@ fn session_borders(session: &Session) -> Vec<Entry> {
         id: session.id.to_string(),
         title,
         memory_kind: None,
-        agent: session.agent.clone(),
+        agent: session.agent.to_string(),
         at,
     };
     let mut borders = vec![border(EntryKind::SessionStart, session.started_at, String::new())];

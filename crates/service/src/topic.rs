@@ -1,6 +1,6 @@
 //! Suggesting a stable key for a subject that will be saved again.
 
-use super::{Caller, Service, ServiceError, fields};
+use super::{Caller, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::Project;
 use cerebro_core::hygiene;
 use cerebro_store::Topic;
@@ -19,6 +19,8 @@ pub struct Suggestion {
     pub existing: Vec<Topic>,
     /// Whose keys were looked at.
     pub project: Project,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 impl Service {
@@ -41,8 +43,10 @@ impl Service {
                 "give a title or content to name the subject from",
             ));
         }
-        let title = title.filter(|_| given(title)).map(fields::title).transpose()?;
-        let content = content.filter(|_| given(content)).map(fields::content).transpose()?;
+        let mut fields = Fields::default();
+        let title = title.filter(|_| given(title)).map(|title| fields.title(title)).transpose()?;
+        let content =
+            content.filter(|_| given(content)).map(|content| fields.content(content)).transpose()?;
         let topic_key = hygiene::suggest(kind, title.as_deref(), content.as_deref());
         let mut near: Vec<_> = self
             .store()
@@ -54,6 +58,6 @@ impl Service {
             .collect();
         near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.key.cmp(&b.1.key)));
         let existing = near.into_iter().take(EXISTING_MAX).map(|(_, topic)| topic).collect();
-        Ok(Suggestion { topic_key, existing, project: caller.project.clone() })
+        Ok(Suggestion { topic_key, existing, project: caller.project.clone(), redacted: fields.redacted() })
     }
 }

@@ -1,10 +1,11 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
-use super::{Caller, Service, ServiceError, fields, session::carry_summary};
+use super::{Caller, Service, ServiceError, fields::Fields, session::carry_summary};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
+use cerebro_core::redact::RedactedText;
 use cerebro_store::{Decision, Write};
 
-/// Which fields an update changes; `None` leaves one as it is.
+/// Which fields an update changes, as the caller gave them; `None` leaves one as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Patch {
     /// A new title.
@@ -34,6 +35,8 @@ pub struct Updated {
     pub changed: bool,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
+    /// How many secrets were taken out.
+    pub redacted: usize,
 }
 
 /// What a delete did.
@@ -58,10 +61,43 @@ impl DeleteOutcome {
     }
 }
 
+/// A patch, validated, redacted and normalised.
+#[derive(Debug, Clone)]
+struct CleanPatch {
+    title: Option<RedactedText>,
+    content: Option<RedactedText>,
+    kind: Option<Kind>,
+    project: Option<Project>,
+    scope: Option<Scope>,
+    /// An empty one takes the key away.
+    topic_key: Option<RedactedText>,
+    tags: Option<Vec<RedactedText>>,
+    expected_revision: Option<u32>,
+}
+
+impl CleanPatch {
+    fn read(fields: &mut Fields, patch: Patch) -> Result<Self, ServiceError> {
+        Ok(Self {
+            title: patch.title.map(|title| fields.title(&title)).transpose()?,
+            content: patch.content.map(|content| fields.content(&content)).transpose()?,
+            kind: patch.kind,
+            project: patch.project,
+            scope: patch.scope,
+            topic_key: patch
+                .topic_key
+                .map(|key| fields.topic_key(&key))
+                .transpose()?
+                .map(Option::unwrap_or_default),
+            tags: patch.tags.map(|tags| fields.tags(&tags)).transpose()?,
+            expected_revision: patch.expected_revision,
+        })
+    }
+}
+
 /// A change of one memory, made within its transaction.
 #[derive(Debug, Clone)]
 enum Edit {
-    Patch(Box<Patch>),
+    Patch(Box<CleanPatch>),
     Delete,
     Purge,
     Restore,
@@ -79,17 +115,14 @@ impl Service {
         caller: &Caller,
         session: &SessionId,
         id: &MemoryId,
-        mut patch: Patch,
+        patch: Patch,
     ) -> Result<Updated, ServiceError> {
-        patch.title = patch.title.map(|title| fields::title(&title)).transpose()?;
-        patch.content = patch.content.map(|content| fields::content(&content)).transpose()?;
-        patch.tags = patch.tags.map(|tags| fields::tags(&tags)).transpose()?;
-        patch.topic_key =
-            patch.topic_key.map(|key| fields::topic_key(&key)).transpose()?.map(Option::unwrap_or_default);
+        let mut fields = Fields::default();
+        let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.leads_elsewhere(patch.project.as_ref(), caller).await?;
         let (memory, changed) = self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
-        Ok(Updated { memory, changed, new_project })
+        Ok(Updated { memory, changed, new_project, redacted: fields.redacted() })
     }
 
     /// Hides a memory, or with `hard` destroys its text and revisions.
@@ -151,7 +184,7 @@ impl Service {
         edit: Edit,
     ) -> Result<Updated, ServiceError> {
         let (memory, changed) = self.edit(caller, session, id, edit).await?;
-        Ok(Updated { memory, changed, new_project: None })
+        Ok(Updated { memory, changed, new_project: None, redacted: 0 })
     }
 
     async fn edit(
@@ -170,7 +203,7 @@ impl Service {
         caller: &Caller,
         session: &SessionId,
         old: Memory,
-        patch: &Patch,
+        patch: &CleanPatch,
     ) -> Result<(Memory, bool), ServiceError> {
         live(&old)?;
         let wanted = patched(&old, patch, &caller.project);
@@ -227,7 +260,7 @@ impl Decision for EditMemory<'_> {
 
 /// The memory with the patch's fields. A personal one that becomes a project's again, with no project
 /// named, goes to the caller's.
-fn patched(old: &Memory, patch: &Patch, own: &Project) -> Memory {
+fn patched(old: &Memory, patch: &CleanPatch, own: &Project) -> Memory {
     let mut memory = old.clone();
     if let Some(title) = &patch.title {
         memory.title.clone_from(title);
@@ -263,9 +296,11 @@ fn live(memory: &Memory) -> Result<(), ServiceError> {
 async fn topic_is_free(write: &Write<'_>, memory: &Memory) -> Result<(), ServiceError> {
     let Some(key) = &memory.topic_key else { return Ok(()) };
     match write.store().topic_holder(&memory.project, memory.scope, key).await? {
-        Some(holder) if holder.id != memory.id => {
-            Err(ServiceError::TopicTaken { key: key.clone(), holder: holder.id, title: holder.title.into() })
-        }
+        Some(holder) if holder.id != memory.id => Err(ServiceError::TopicTaken {
+            key: key.to_string(),
+            holder: holder.id,
+            title: holder.title.into(),
+        }),
         _ => Ok(()),
     }
 }
@@ -285,8 +320,8 @@ fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Mem
     }
     memory.purged = true;
     memory.deleted_at = memory.deleted_at.or_else(|| Some(write.at()));
-    memory.title.clear();
-    memory.content.clear();
+    memory.title = RedactedText::default();
+    memory.content = RedactedText::default();
     memory.tags.clear();
     memory.topic_key = None;
     memory.pinned = false;

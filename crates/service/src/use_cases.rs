@@ -58,7 +58,7 @@ fn with_vectors(settings: Settings, embedding: Embedding, clock: Clock, test: im
 }
 
 fn caller() -> Caller {
-    Caller { project: Project::parse("demo").unwrap(), agent: "test".to_owned(), person: false }
+    Caller { project: Project::parse("demo").unwrap(), agent: agent_name("test"), person: false }
 }
 
 async fn save(service: &Service, title: &str) -> Saved {
@@ -173,7 +173,7 @@ impl Embedder for Provider {
         false
     }
 
-    fn embed(&self, _purpose: Purpose, texts: Vec<String>) -> Answer<'_> {
+    fn embed(&self, _purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_> {
         let is_down = self.is_down.load(Ordering::SeqCst);
         Box::pin(async move {
             if is_down {

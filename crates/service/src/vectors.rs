@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use super::{Service, ServiceError, jobs::InferenceSettings, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Budget, Spent};
+use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
 use cerebro_models::embed::{Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
@@ -106,7 +107,7 @@ pub(super) struct Vectors {
     looking: tokio::sync::Mutex<()>,
     space: RwLock<Option<Space>>,
     loading: tokio::sync::Mutex<()>,
-    asked: Mutex<VecDeque<(String, Arc<Vec<f32>>)>>,
+    asked: Mutex<VecDeque<(RedactedText, Arc<Vec<f32>>)>>,
     asking: Arc<Semaphore>,
     breaker: Mutex<Breaker>,
     slow: AtomicBool,
@@ -210,7 +211,7 @@ impl Vectors {
         false
     }
 
-    fn recall(&self, text: &str) -> Option<Arc<Vec<f32>>> {
+    fn recall(&self, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
         let mut asked = lock(&self.asked);
         let at = asked.iter().position(|(other, _)| other == text)?;
         let found = asked.remove(at)?;
@@ -219,7 +220,7 @@ impl Vectors {
         Some(vector)
     }
 
-    fn remember(&self, text: String, vector: &Arc<Vec<f32>>) {
+    fn remember(&self, text: RedactedText, vector: &Arc<Vec<f32>>) {
         let mut asked = lock(&self.asked);
         asked.push_back((text, Arc::clone(vector)));
         if asked.len() > QUERIES_MAX {
@@ -276,7 +277,7 @@ impl Service {
     pub async fn vector_candidates(
         &self,
         projects: &Projects,
-        question: &str,
+        question: &RedactedText,
         k: usize,
         within: Option<&HashSet<SubjectId>>,
     ) -> Result<Option<VectorLeg>, ServiceError> {
@@ -322,7 +323,7 @@ impl Service {
     /// The vector of a question, if the model gives it in time. The work goes on when the wait is over, so
     /// that the same question asked again has it.
     #[tracing::instrument(level = "debug", skip_all)]
-    async fn question(&self, ready: &Arc<Ready>, text: &str) -> Option<Arc<Vec<f32>>> {
+    async fn question(&self, ready: &Arc<Ready>, text: &RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.0.vectors;
         if let Some(vector) = vectors.recall(text) {
             return Some(vector);
@@ -333,7 +334,7 @@ impl Service {
         let wait = if vectors.slow.load(Ordering::Relaxed) { QUERY_WAIT_SLOW } else { QUERY_WAIT };
         // A question that nobody waits for any more is under way still: there is an end to them, too.
         let place = Arc::clone(&vectors.asking).try_acquire_owned().ok()?;
-        let (service, ready, text) = (self.clone(), Arc::clone(ready), text.to_owned());
+        let (service, ready, text) = (self.clone(), Arc::clone(ready), text.clone());
         let work = self.0.tasks.spawn("a question's vector", async move {
             let _place = place;
             service.embed_question(&ready, text).await
@@ -348,7 +349,7 @@ impl Service {
         }
     }
 
-    async fn embed_question(&self, ready: &Ready, text: String) -> Option<Arc<Vec<f32>>> {
+    async fn embed_question(&self, ready: &Ready, text: RedactedText) -> Option<Arc<Vec<f32>>> {
         let vectors = &self.0.vectors;
         let metered = ready.queries.is_metered();
         if metered && !self.fits_budget(vectors.embedding.budget, pace::tokens_of(&text)).await {

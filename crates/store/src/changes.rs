@@ -150,7 +150,7 @@ impl CommitScript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{memory, session};
+    use crate::tests::{memory, session, text};
     use cerebro_core::domain::{PromptId, Revision};
 
     fn event(happened: &Happened) -> Event {
@@ -193,8 +193,8 @@ mod tests {
             id: PromptId::random(),
             session: begun.id.clone(),
             project: new.project.clone(),
-            agent: "test".to_owned(),
-            content: "Do it.".to_owned(),
+            agent: text("test"),
+            content: text("Do it."),
             created_at: at,
             last_seen_at: at,
         });
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn of_a_session_that_was_changed_twice_the_last_state_is_put() {
         let begun = session("s");
-        let named = Session { directory: Some("/srv".to_owned()), ..begun.clone() };
+        let named = Session { directory: Some(text("/srv")), ..begun.clone() };
         let mut changes = Changes::default();
         for session in [&begun, &named] {
             let tables = changes.tell(Happened::to_session(EventKind::SessionStarted, session));

@@ -9,8 +9,8 @@ use super::{
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one, take},
     row::{
-        Guarded, datetime, kind, malformed, memory_id, memory_record, parse, project, scope, session_id,
-        session_record, signed, small, timestamp, unsigned,
+        Guarded, datetime, held, kind, malformed, memory_id, memory_record, parse, project, scope,
+        session_id, session_record, signed, small, timestamp, unsigned,
     },
     statement::{self, Statement},
 };
@@ -73,11 +73,11 @@ impl MemoryRow {
             project: memory.project.as_str().to_owned(),
             scope: memory.scope.as_str().to_owned(),
             kind: memory.kind.as_str().to_owned(),
-            title: memory.title.clone(),
-            content: memory.content.clone(),
-            topic_key: memory.topic_key.clone(),
-            tags: memory.tags.clone(),
-            agent: memory.agent.clone(),
+            title: memory.title.to_string(),
+            content: memory.content.to_string(),
+            topic_key: memory.topic_key.clone().map(String::from),
+            tags: memory.tags.iter().map(ToString::to_string).collect(),
+            agent: memory.agent.to_string(),
             session: memory.session.as_ref().map(session_record),
             revision: i64::from(memory.revision),
             duplicate_count: i64::from(memory.duplicate_count),
@@ -112,11 +112,11 @@ impl TryFrom<MemoryRow> for Memory {
             project: project(TABLE, &row.project)?,
             scope: scope(TABLE, &row.scope)?,
             kind: kind(TABLE, &row.kind)?,
-            title: row.title,
-            content: row.content,
-            topic_key: row.topic_key,
-            tags: row.tags,
-            agent: row.agent,
+            title: held(row.title),
+            content: held(row.content),
+            topic_key: row.topic_key.map(held),
+            tags: row.tags.into_iter().map(held).collect(),
+            agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             revision: small(row.revision),
             duplicate_count: small(row.duplicate_count),
@@ -493,7 +493,7 @@ impl Store {
         let live = self.memories_by_id(&ids).await?;
         let near = found.into_iter().filter_map(|(id, kind, weight)| {
             let neighbour = live.iter().find(|memory| memory.id == id && memory.is_live())?;
-            Some(Near { id, title: neighbour.title.clone(), kind, weight })
+            Some(Near { id, title: neighbour.title.to_string(), kind, weight })
         });
         Ok(Some((memory, near.collect())))
     }

@@ -7,7 +7,8 @@ use super::{
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
     row::{
-        Put, datetime, key, malformed, parse, project, prompt_record, session_id, session_record, timestamp,
+        Put, datetime, held, key, malformed, parse, project, prompt_record, session_id, session_record,
+        timestamp,
     },
     statement::{self, Statement},
 };
@@ -32,8 +33,8 @@ impl From<&Prompt> for PromptRow {
             id: None,
             session: session_record(&prompt.session),
             project: prompt.project.as_str().to_owned(),
-            agent: prompt.agent.clone(),
-            content: prompt.content.clone(),
+            agent: prompt.agent.to_string(),
+            content: prompt.content.to_string(),
             created_at: datetime(prompt.created_at),
             last_seen_at: datetime(prompt.last_seen_at),
         }
@@ -50,8 +51,8 @@ impl TryFrom<PromptRow> for Prompt {
             id: PromptId::parse(&id).map_err(|_| malformed(TABLE, "id", &id))?,
             session: session_id(TABLE, row.session)?,
             project: project(TABLE, &row.project)?,
-            agent: row.agent,
-            content: row.content,
+            agent: held(row.agent),
+            content: held(row.content),
             created_at: timestamp(row.created_at),
             last_seen_at: timestamp(row.last_seen_at),
         })

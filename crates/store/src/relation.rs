@@ -96,7 +96,7 @@ impl Store {
             to: memory_record(&relation.to),
             kind: relation.kind.as_str().to_owned(),
             weight: relation.weight,
-            evidence: relation.evidence.clone(),
+            evidence: relation.evidence.clone().map(String::from),
             method: by.method.to_owned(),
             model: by.model.map(str::to_owned),
             at,
@@ -167,7 +167,7 @@ impl Store {
         let at = datetime(self.now());
         let row = |entity: &Entity| EntityRow {
             memory: memory_record(memory),
-            name: entity.name.clone(),
+            name: entity.name.to_string(),
             kind: entity.kind.clone(),
             model: model.to_owned(),
             at,

@@ -5,6 +5,7 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 
 use super::StoreError;
 use cerebro_core::domain::{Kind, MemoryId, Project, PromptId, Scope, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
 
 /// The last second that an index can hold as nanoseconds in 64 bits, less a century.
 const LAST_SECOND: i64 = 6_000_000_000;
@@ -63,6 +64,11 @@ pub(super) fn project(table: &'static str, name: &str) -> Result<Project, StoreE
         return Ok(Project::none());
     }
     Project::parse(name).ok_or_else(|| malformed(table, "project", name))
+}
+
+/// A text of a row: it was redacted before it was put.
+pub(super) fn held(text: String) -> RedactedText {
+    RedactedText::from_store(text)
 }
 
 pub(super) fn signed(count: u64) -> i64 {

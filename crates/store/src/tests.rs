@@ -6,6 +6,7 @@ use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
 
 /// SurrealDB needs deeper stacks than a test's thread has.
 pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
@@ -30,17 +31,21 @@ pub(super) async fn open(dir: &Path) -> Store {
     Store::open(dir, Timestamp::now, Box::new(|_| {})).await.unwrap()
 }
 
+pub(super) fn text(text: &str) -> RedactedText {
+    RedactedText::from_store(text.to_owned())
+}
+
 pub(super) fn memory(topic_key: Option<&str>) -> Memory {
     Memory {
         id: MemoryId::random(),
         project: Project::parse("demo").unwrap(),
         scope: Scope::Project,
         kind: Kind::manual(),
-        title: "A title".to_owned(),
-        content: "Some content.".to_owned(),
-        topic_key: topic_key.map(str::to_owned),
-        tags: vec!["tag".to_owned()],
-        agent: "test".to_owned(),
+        title: text("A title"),
+        content: text("Some content."),
+        topic_key: topic_key.map(text),
+        tags: vec![text("tag")],
+        agent: text("test"),
         session: None,
         revision: 1,
         duplicate_count: 0,
@@ -146,7 +151,7 @@ fn a_decision_on_an_old_version_is_refused_and_changes_nothing() {
         let store = open(dir.path()).await;
         let first = memory(None);
         put(&store, first.clone()).await.unwrap();
-        let stale = Memory { version: 7, title: "Stale".to_owned(), ..first.clone() };
+        let stale = Memory { version: 7, title: text("Stale"), ..first.clone() };
         assert!(matches!(put(&store, stale).await, Err(StoreError::Conflict)));
         let held = store.memory(&first.id).await.unwrap().unwrap();
         assert_eq!((held.title.as_str(), held.version), ("A title", 1));
@@ -165,7 +170,7 @@ pub(super) fn session(id: &str) -> Session {
     Session {
         id: SessionId::parse(id).unwrap(),
         project: Project::parse("demo").unwrap(),
-        agent: "test".to_owned(),
+        agent: text("test"),
         directory: None,
         started_at: moment(1),
         seen_at: moment(1),
@@ -194,15 +199,15 @@ fn a_session_is_not_overwritten_by_who_read_it_before() {
     run(async {
         let store = open(dir.path()).await;
         let first = session("s");
-        let named = Session { directory: Some("/srv".to_owned()), ..first.clone() };
+        let named = Session { directory: Some(text("/srv")), ..first.clone() };
         // A decision may come back to a session: the last one counts.
         put_sessions(&store, vec![first.clone(), named.clone()]).await.unwrap();
         let read = store.session(&first.id).await.unwrap().unwrap();
         assert_eq!(read, Session { version: 1, ..named });
-        let summarised = Session { summary: Some("Done.".to_owned()), ..read.clone() };
+        let summarised = Session { summary: Some(text("Done.")), ..read.clone() };
         put_sessions(&store, vec![summarised.clone()]).await.unwrap();
         for stale in [read, first.clone()] {
-            let refused = put_sessions(&store, vec![Session { agent: "late".to_owned(), ..stale }]).await;
+            let refused = put_sessions(&store, vec![Session { agent: text("late"), ..stale }]).await;
             assert!(matches!(refused, Err(StoreError::Conflict)), "{refused:?}");
         }
         let held = store.session(&first.id).await.unwrap().unwrap();
@@ -483,7 +488,7 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
             to: memory.id,
             kind: RelationKind::MentionsSame,
             weight,
-            evidence: Some("a.rs".to_owned()),
+            evidence: Some(text("a.rs")),
         };
         let by = Provenance { method: "mentions", model: None };
         let edges = async || -> Vec<(MemoryId, MemoryId, f64)> {

@@ -19,6 +19,7 @@ use crate::cli::table::{Layout, Table, bytes};
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
+use cerebro_core::redact::redact_text;
 use cerebro_models::embed::install::{self, Found, Traits};
 use cerebro_models::embed::{
     self, Addresses, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
@@ -416,7 +417,7 @@ async fn test(context: &CommandContext, home: &Home, args: TestArgs) -> Result<O
         .ok_or_else(|| Error::user("no model is in use").hint("`cerebro model list` shows the models"))?;
     let before = resident_bytes();
     let begun = Instant::now();
-    let texts = [NEAR[0], NEAR[1], FAR].map(str::to_owned).to_vec();
+    let texts = [NEAR[0], NEAR[1], FAR].map(|text| redact_text(text).kept).to_vec();
     let made = embedder.embed(Purpose::Passage, texts).await?;
     let load = begun.elapsed();
     let grown = resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
@@ -464,7 +465,7 @@ async fn typical(
     let mut times = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         let begun = Instant::now();
-        embedder.embed(purpose, vec![text.to_owned()]).await?;
+        embedder.embed(purpose, vec![redact_text(text).kept]).await?;
         times.push(begun.elapsed());
     }
     times.sort();

@@ -29,6 +29,7 @@ use cerebro_core::domain::{
     Project, SessionId,
     limits::{CALLS_IN_FLIGHT_MAX, DISCONNECT_GRACE},
 };
+use cerebro_core::redact::RedactedText;
 use cerebro_service::agent_name;
 use cerebro_store::secret;
 
@@ -190,7 +191,7 @@ pub(super) struct SessionRegistry {
     end: CancellationToken,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// Clients without a session, by name and project: their run of work, and when its last request came.
-    runs: Mutex<HashMap<(String, Project), (SessionId, Instant)>>,
+    runs: Mutex<HashMap<(RedactedText, Project), (SessionId, Instant)>>,
 }
 
 impl SessionRegistry {

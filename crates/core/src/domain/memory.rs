@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{MemoryId, Project, SessionId, Timestamp, limits::KIND_CHARS_MAX};
+use crate::redact::RedactedText;
 
 /// Who a memory is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -97,13 +98,13 @@ pub struct Memory {
     pub project: Project,
     pub scope: Scope,
     pub kind: Kind,
-    pub title: String,
-    pub content: String,
+    pub title: RedactedText,
+    pub content: RedactedText,
     /// The stable subject, whose next save revises this memory.
-    pub topic_key: Option<String>,
-    pub tags: Vec<String>,
+    pub topic_key: Option<RedactedText>,
+    pub tags: Vec<RedactedText>,
     /// The client that wrote this revision.
-    pub agent: String,
+    pub agent: RedactedText,
     /// The session that wrote this revision; a purged or imported memory may have none.
     pub session: Option<SessionId>,
     /// Counts from 1.
@@ -138,11 +139,11 @@ pub struct Revision {
     pub project: Project,
     pub scope: Scope,
     pub kind: Kind,
-    pub title: String,
-    pub content: String,
-    pub topic_key: Option<String>,
-    pub tags: Vec<String>,
-    pub agent: String,
+    pub title: RedactedText,
+    pub content: RedactedText,
+    pub topic_key: Option<RedactedText>,
+    pub tags: Vec<RedactedText>,
+    pub agent: RedactedText,
     pub session: Option<SessionId>,
     /// When it was written.
     pub at: Timestamp,

@@ -1,6 +1,7 @@
 //! Sessions and the prompts given in them.
 
 use super::{Project, PromptId, SessionId, Timestamp};
+use crate::redact::RedactedText;
 
 /// The agent of what a person does at the command line.
 pub const PERSON: &str = "cerebro-cli";
@@ -10,14 +11,14 @@ pub const PERSON: &str = "cerebro-cli";
 pub struct Session {
     pub id: SessionId,
     pub project: Project,
-    pub agent: String,
-    pub directory: Option<String>,
+    pub agent: RedactedText,
+    pub directory: Option<RedactedText>,
     pub started_at: Timestamp,
     /// When it last wrote or read something; the order of "recent" sessions.
     pub seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<EndReason>,
-    pub summary: Option<String>,
+    pub summary: Option<RedactedText>,
     /// The session it continues, or the parent of a sub-agent's.
     pub follows: Option<SessionId>,
     /// The home that its agent works in, by the name in its events, where several share a database.
@@ -60,8 +61,8 @@ pub struct Prompt {
     pub id: PromptId,
     pub session: SessionId,
     pub project: Project,
-    pub agent: String,
-    pub content: String,
+    pub agent: RedactedText,
+    pub content: RedactedText,
     pub created_at: Timestamp,
     /// When the same prompt was last given again within the window.
     pub last_seen_at: Timestamp,

@@ -3,13 +3,18 @@
 
 mod identity;
 mod similar;
+mod summary;
 mod topic_key;
 
 pub use identity::{identity, same_content, title_key};
 pub use similar::{Shingles, jaccard, near_keys};
+pub use summary::{summary_key, summary_title};
 pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
 
-use crate::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
+use crate::{
+    domain::{Kind, Memory, MemoryId, Project, Scope, SessionId},
+    redact::RedactedText,
+};
 
 /// A memory as it is asked for: validated, redacted and normalised, not stored yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,11 +23,11 @@ pub struct Draft {
     pub project: Project,
     pub scope: Scope,
     pub kind: Kind,
-    pub title: String,
-    pub content: String,
-    pub topic_key: Option<String>,
-    pub tags: Vec<String>,
-    pub agent: String,
+    pub title: RedactedText,
+    pub content: RedactedText,
+    pub topic_key: Option<RedactedText>,
+    pub tags: Vec<RedactedText>,
+    pub agent: RedactedText,
     pub session: SessionId,
 }
 
@@ -42,7 +47,7 @@ impl Draft {
     }
 }
 
-fn same_tags(a: &[String], b: &[String]) -> bool {
+fn same_tags(a: &[RedactedText], b: &[RedactedText]) -> bool {
     a.iter().all(|tag| b.contains(tag)) && b.iter().all(|tag| a.contains(tag))
 }
 
@@ -93,16 +98,20 @@ mod tests {
     use super::*;
     use crate::domain::Timestamp;
 
+    fn text(text: &str) -> RedactedText {
+        RedactedText::derived(text)
+    }
+
     fn draft(content: &str, topic_key: Option<&str>) -> Draft {
         Draft {
             project: Project::general(),
             scope: Scope::Project,
             kind: Kind::manual(),
-            title: "Title".to_owned(),
-            content: content.to_owned(),
-            topic_key: topic_key.map(str::to_owned),
-            tags: vec!["a".to_owned(), "b".to_owned()],
-            agent: "codex".to_owned(),
+            title: text("Title"),
+            content: text(content),
+            topic_key: topic_key.map(text),
+            tags: vec![text("a"), text("b")],
+            agent: text("codex"),
             session: SessionId::random(),
         }
     }
@@ -117,8 +126,8 @@ mod tests {
             title: draft.title,
             content: draft.content,
             topic_key: draft.topic_key,
-            tags: vec!["b".to_owned(), "a".to_owned()],
-            agent: "claude".to_owned(),
+            tags: vec![text("b"), text("a")],
+            agent: text("claude"),
             session: None,
             revision: 4,
             duplicate_count: 0,
@@ -142,10 +151,10 @@ mod tests {
         assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id });
         type Change = fn(&mut Draft);
         let changes: [(&str, Change); 4] = [
-            ("title", |d| d.title.push('!')),
-            ("content", |d| d.content = "other".to_owned()),
+            ("title", |d| d.title = text("Title!")),
+            ("content", |d| d.content = text("other")),
             ("type", |d| d.kind = Kind::session_summary()),
-            ("tags", |d| d.tags.push("c".to_owned())),
+            ("tags", |d| d.tags.push(text("c"))),
         ];
         for (field, change) in changes {
             let mut changed = keyed.clone();

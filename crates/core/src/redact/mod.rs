@@ -12,6 +12,7 @@ mod context;
 mod cookie;
 mod hidden;
 mod name;
+mod redacted;
 mod rules;
 mod value;
 
@@ -28,7 +29,7 @@ use anchors::{Anchor, Hit};
 use hidden::Visible;
 use rules::MATCHERS;
 
-use crate::text;
+pub use redacted::{Cleaned, RedactedText, redact_list, redact_text};
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,9 +93,9 @@ pub fn redact(text: &str) -> Redacted<'_> {
     CONFIGURED.get().copied().unwrap_or_default().redact(text)
 }
 
-/// A text without control characters, then without secrets: one that has them in it is not known as a secret.
+/// What [`redact_text`] leaves of a text that is only shown, or is still to be parsed as a name.
 pub fn redact_secrets(value: &str) -> String {
-    redact(&text::strip_control_chars(value)).text.into_owned()
+    redact_text(value).kept.into()
 }
 
 /// A name without secrets, as [`redact_secrets`], but one of plain words stays: in small letters a name such as

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{Relation, RelationKind};
 use crate::{
     domain::{Memory, MemoryId},
-    redact, text,
+    redact::{RedactedText, redact_text},
+    text,
 };
 
 /// Most other memories that a model is shown.
@@ -41,7 +42,7 @@ twenty words. Also list the people, services, products and technical concepts th
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entity {
     /// Its name, as the model writes it.
-    pub name: String,
+    pub name: RedactedText,
     /// `person`, `service`, `product`, `concept`, `file` or `symbol`.
     pub kind: String,
 }
@@ -67,7 +68,7 @@ fn claimable() -> impl Iterator<Item = &'static str> {
 }
 
 /// The question about a memory, as a model reads it.
-pub fn question(memory: &Memory, candidates: &[Memory]) -> String {
+pub fn question(memory: &Memory, candidates: &[Memory]) -> RedactedText {
     #[derive(Serialize)]
     struct Shown<'a> {
         #[serde(rename = "ref")]
@@ -92,7 +93,9 @@ pub fn question(memory: &Memory, candidates: &[Memory]) -> String {
         .enumerate()
         .map(|(at, memory)| shown(memory, reference(at), CANDIDATE_BYTES_MAX))
         .collect();
-    json!({ "note": shown(memory, "note".to_owned(), MEMORY_BYTES_MAX), "candidates": others }).to_string()
+    let question =
+        json!({ "note": shown(memory, "note".to_owned(), MEMORY_BYTES_MAX), "candidates": others });
+    RedactedText::derived(question.to_string())
 }
 
 fn reference(at: usize) -> String {
@@ -172,7 +175,7 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
         }
     }
     for one in told.entities {
-        let name = redact::redact(&text::one_line(&text::strip_control_chars(&one.name))).text.into_owned();
+        let name = redact_text(&one.name).kept.one_line();
         let known = ENTITY_KINDS.contains(&one.kind.as_str());
         if known && !name.is_empty() && name.chars().count() <= ENTITY_CHARS_MAX {
             claims.entities.push(Entity { name, kind: one.kind });
@@ -194,8 +197,7 @@ impl Claims {
         if self.relations.iter().any(|known| known.kind == kind && known.to == *to) {
             return;
         }
-        let reason = redact::redact(&text::one_line(&text::strip_control_chars(reason))).text.into_owned();
-        let reason = text::cut_chars(&reason, REASON_CHARS_MAX).into_owned();
+        let reason = redact_text(reason).kept.one_line().cut_chars(REASON_CHARS_MAX);
         let evidence = (!reason.is_empty()).then_some(reason);
         self.relations.push(Relation { to: *to, kind, weight, evidence });
     }
@@ -217,11 +219,11 @@ mod tests {
             project: Project::parse("demo").unwrap(),
             scope: Scope::Project,
             kind: Kind::manual(),
-            title: format!("Title of {id}"),
-            content: content.to_owned(),
+            title: RedactedText::derived(format!("Title of {id}")),
+            content: RedactedText::derived(content),
             topic_key: None,
             tags: Vec::new(),
-            agent: "test".to_owned(),
+            agent: RedactedText::derived("test"),
             session: None,
             revision: 1,
             duplicate_count: 0,
@@ -259,7 +261,10 @@ mod tests {
             claims.relations.iter().map(|r| (r.to.as_str(), r.kind.as_str(), r.weight)).collect();
         assert_eq!(seen, [("kbbbbbbbbbbb", "supersedes", 0.9), ("kccccccccccc", "extends", 1.0)]);
         assert_eq!(claims.relations[0].evidence.as_deref(), Some("so"));
-        assert_eq!(claims.entities, [Entity { name: "RocksDB".to_owned(), kind: "product".to_owned() }]);
+        assert_eq!(
+            claims.entities,
+            [Entity { name: RedactedText::derived("RocksDB"), kind: "product".to_owned() }]
+        );
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
 
+use crate::{domain::Memory, redact::RedactedText};
+
 /// Most mentions of one memory that are looked at, in the order of the text.
 const MENTIONS_MAX: usize = 48;
 /// Longest mention, in bytes.
@@ -30,7 +32,7 @@ pub struct Mention {
     /// What it is.
     pub kind: MentionKind,
     /// As it is written.
-    pub name: String,
+    pub name: RedactedText,
 }
 
 struct Shapes {
@@ -65,8 +67,12 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     Shapes { url: compiled(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+"), shape: compiled(&shape) }
 });
 
-/// The files, symbols, error codes and packages that a text names, each once, the first ones of a long text.
-pub fn mentions(text: &str) -> Vec<Mention> {
+/// The files, symbols, error codes and packages that a memory names, each once, the first ones of a long text.
+pub fn mentions(memory: &Memory) -> Vec<Mention> {
+    mentions_in(&format!("{}\n{}", memory.title, memory.content))
+}
+
+fn mentions_in(text: &str) -> Vec<Mention> {
     let text = SHAPES.url.replace_all(text, " ");
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -84,7 +90,7 @@ pub fn mentions(text: &str) -> Vec<Mention> {
         if short || name.len() > MENTION_BYTES_MAX {
             continue;
         }
-        let mention = Mention { kind, name: name.to_owned() };
+        let mention = Mention { kind, name: RedactedText::derived(name) };
         if seen.insert(mention.clone()) {
             found.push(mention);
         }
@@ -134,7 +140,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let found: Vec<(MentionKind, String)> =
-                mentions(text).into_iter().map(|m| (m.kind, m.name)).collect();
+                mentions_in(text).into_iter().map(|m| (m.kind, m.name.into())).collect();
             let expected: Vec<(MentionKind, String)> =
                 expected.iter().map(|(kind, name)| (*kind, (*name).to_owned())).collect();
             assert_eq!(found, expected, "{text}");
@@ -144,13 +150,13 @@ mod tests {
     #[test]
     fn a_long_text_has_a_bounded_number() {
         let text: String = (0..1_000).map(|n| format!("symbol_{n} ")).collect();
-        assert_eq!(mentions(&text).len(), MENTIONS_MAX);
+        assert_eq!(mentions_in(&text).len(), MENTIONS_MAX);
     }
 
     proptest! {
         #[test]
         fn any_text_is_read(text in "\\PC{0,300}") {
-            for mention in mentions(&text) {
+            for mention in mentions_in(&text) {
                 prop_assert!(!mention.name.is_empty() && mention.name.len() <= MENTION_BYTES_MAX);
             }
         }

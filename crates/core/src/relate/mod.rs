@@ -10,7 +10,10 @@ use std::collections::BTreeMap;
 
 pub use mention::{Mention, MentionKind, mentions};
 
-use crate::domain::{MemoryId, SubjectId};
+use crate::{
+    domain::{MemoryId, SubjectId},
+    redact::RedactedText,
+};
 
 /// Most relations of one kind that leave a memory.
 pub const DEGREE_MAX: usize = 8;
@@ -91,7 +94,7 @@ pub struct Relation {
     /// How strong: above 0, at most 1.
     pub weight: f64,
     /// What it was seen by, in few words.
-    pub evidence: Option<String>,
+    pub evidence: Option<RedactedText>,
 }
 
 /// The memories that share rare mentions with a memory.
@@ -118,12 +121,12 @@ pub fn by_mentions(holders: &[(Mention, Vec<MemoryId>)]) -> Vec<Relation> {
     strongest(shared.into_iter().map(relation))
 }
 
-fn evidence(mentions: &[&Mention]) -> String {
+fn evidence(mentions: &[&Mention]) -> RedactedText {
     let mut names: Vec<&str> = mentions.iter().map(|mention| mention.name.as_str()).collect();
     let more = names.len().saturating_sub(EVIDENCE_MAX);
     names.truncate(EVIDENCE_MAX);
     let names = names.join(", ");
-    if more == 0 { names } else { format!("{names} and {more} more") }
+    RedactedText::derived(if more == 0 { names } else { format!("{names} and {more} more") })
 }
 
 /// How like a memory is to the others of its project, or to a large sample of them.
@@ -187,7 +190,7 @@ mod tests {
     }
 
     fn mention(name: &str) -> Mention {
-        Mention { kind: MentionKind::Symbol, name: name.to_owned() }
+        Mention { kind: MentionKind::Symbol, name: RedactedText::derived(name) }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use super::manifest::{MODEL, Manifest, Pooling, TOKENIZER, read_verified};
 use super::shelf::Shelf;
 use super::vector::unit;
 use super::{Answer, Embedded, Embedder, Model, Purpose, graph, runtime};
+use cerebro_core::redact::RedactedText;
+
 use crate::provider::ProviderError;
 
 /// Words of prose that make eight tokens, by a cautious count.
@@ -74,7 +76,7 @@ impl Local {
         Ok(Self { model, batch_max, plan: Arc::new(plan), engine: Arc::default(), passages: Mutex::new(()) })
     }
 
-    async fn one(&self, purpose: Purpose, text: String) -> Result<Vec<f32>, ProviderError> {
+    async fn one(&self, purpose: Purpose, text: RedactedText) -> Result<Vec<f32>, ProviderError> {
         let mut engine = Arc::clone(&self.engine).lock_owned().await;
         let plan = Arc::clone(&self.plan);
         let dimension = self.model.dimension;
@@ -105,7 +107,7 @@ impl Embedder for Local {
         false
     }
 
-    fn embed(&self, purpose: Purpose, texts: Vec<String>) -> Answer<'_> {
+    fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_> {
         Box::pin(async move {
             let _turn = match purpose {
                 Purpose::Query => None,

@@ -25,6 +25,8 @@ pub use runtime::NO_TELEMETRY;
 pub use settings::{Provider, Settings};
 pub use shelf::Shelf;
 
+use cerebro_core::redact::RedactedText;
+
 use crate::provider::ProviderError;
 
 /// The role of a text: some models embed queries and passages differently.
@@ -71,7 +73,7 @@ pub trait Embedder: Send + Sync {
     fn is_metered(&self) -> bool;
 
     /// Embeds the texts; each must be one that the model reads whole.
-    fn embed(&self, purpose: Purpose, texts: Vec<String>) -> Answer<'_>;
+    fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_>;
 
     /// Gives memory back when it was not used for some time; the next call takes it again.
     fn rest(&self) {}

@@ -7,6 +7,8 @@ use std::pin::Pin;
 use super::settings::{PASSAGE_WORDS, TABLE};
 use super::vector::unit;
 use super::{Answer, Embedded, Embedder, Model, Purpose, Settings};
+use cerebro_core::redact::RedactedText;
+
 use crate::provider::{Connection, KeyHeader, ProviderError, Server};
 
 /// Most bytes of text in one request; a longer text goes alone.
@@ -105,7 +107,7 @@ impl Embedder for Remote {
         self.is_metered
     }
 
-    fn embed(&self, purpose: Purpose, texts: Vec<String>) -> Answer<'_> {
+    fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_> {
         Box::pin(async move {
             let prefix = self.prefix(purpose);
             let texts = texts.into_iter().map(|text| format!("{prefix}{text}")).collect();

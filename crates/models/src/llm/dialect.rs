@@ -137,11 +137,12 @@ impl Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::redact::redact_text;
 
     fn ask(schema: &Value) -> Ask<'_> {
         Ask {
             instructions: "Do.",
-            turns: vec!["Q".to_owned(), "A".to_owned(), "Mend it.".to_owned()],
+            turns: ["Q", "A", "Mend it."].map(|turn| redact_text(turn).kept).to_vec(),
             schema,
         }
     }

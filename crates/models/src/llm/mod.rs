@@ -7,6 +7,7 @@
 mod dialect;
 mod settings;
 
+use cerebro_core::redact::RedactedText;
 use serde_json::Value;
 
 pub use dialect::Dialect;
@@ -20,7 +21,7 @@ pub struct Ask<'a> {
     /// The instructions to the model.
     pub instructions: &'a str,
     /// The turns so far: questions of ours and answers of the model, in turn, a question last.
-    pub turns: Vec<String>,
+    pub turns: Vec<RedactedText>,
     /// JSON schema of the answer.
     pub schema: &'a Value,
 }

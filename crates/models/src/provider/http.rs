@@ -182,7 +182,7 @@ impl Connection {
     ///
     /// # Errors
     /// What the status says, by the one rule of all providers.
-    pub fn accept(&self, reply: Reply, sent: &[String]) -> Result<Vec<u8>, ProviderError> {
+    pub fn accept(&self, reply: Reply, sent: &[impl AsRef<str>]) -> Result<Vec<u8>, ProviderError> {
         let Reply { status, body, after } = reply;
         let meant = verdict(status);
         if meant == Verdict::Answered {
@@ -215,13 +215,13 @@ impl Connection {
     }
 
     /// The words of an error's body, fit to be shown.
-    pub fn words(&self, body: &[u8], sent: &[String]) -> String {
+    pub fn words(&self, body: &[u8], sent: &[impl AsRef<str>]) -> String {
         words::quoted(&words::message(body), sent, self.endpoint.key.as_ref().map(Key::expose))
     }
 
     /// An error that may pass.
     pub fn later(&self, reason: &str) -> ProviderError {
-        let reason = words::quoted(reason, &[], self.endpoint.key.as_ref().map(Key::expose));
+        let reason = words::quoted(reason, &[""; 0], self.endpoint.key.as_ref().map(Key::expose));
         ProviderError::Later { provider: self.name().to_owned(), reason, after: None }
     }
 }

@@ -18,17 +18,17 @@ pub fn message(body: &[u8]) -> String {
 }
 
 /// A provider's words, cut, on one line, and without the key or any of the texts that were sent to it.
-pub fn quoted(said: &str, sent: &[String], key: Option<&str>) -> String {
+pub fn quoted(said: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> String {
     let mut line = text::one_line(&text::strip_control_chars(said));
     if let Some(key) = key.filter(|key| !key.is_empty()) {
         line = line.replace(key, "[key]");
     }
-    let repeats = |text: &String| {
+    let repeats = |text: &str| {
         let signs: Vec<char> = text::one_line(&text::strip_control_chars(text)).chars().collect();
         let mut pieces = signs.windows(ECHO_CHARS.min(signs.len()).max(1)).step_by(ECHO_CHARS / 2);
         pieces.any(|piece| line.contains(&piece.iter().collect::<String>()))
     };
-    if sent.iter().any(repeats) {
+    if sent.iter().any(|text| repeats(text.as_ref())) {
         return "its words repeat the text".to_owned();
     }
     text::cut_chars(&line, REASON_CHARS_MAX).into_owned()

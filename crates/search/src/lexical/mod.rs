@@ -39,6 +39,7 @@ pub use query::{Projects, Query};
 pub use search::{Answer, Hit};
 
 use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp};
+use cerebro_core::redact::RedactedText;
 
 /// What the index needs to know of a memory.
 #[derive(Debug, Clone)]
@@ -48,12 +49,12 @@ pub struct Doc {
     pub project: Project,
     pub scope: Scope,
     pub kind: Kind,
-    pub title: String,
-    pub content: String,
-    pub topic_key: Option<String>,
+    pub title: RedactedText,
+    pub content: RedactedText,
+    pub topic_key: Option<RedactedText>,
     /// Normalised like those of [`Query::tags`].
-    pub tags: Vec<String>,
-    pub agent: String,
+    pub tags: Vec<RedactedText>,
+    pub agent: RedactedText,
     /// When this revision was written.
     pub date: Timestamp,
     /// The session that wrote it.

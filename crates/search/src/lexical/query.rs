@@ -14,6 +14,7 @@ use super::{
 };
 use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX};
 use cerebro_core::recall::Weights;
+use cerebro_core::redact::RedactedText;
 
 /// Most clues of one query; the first ones count. A query of 2,000 characters rarely has more.
 const CLUES_MAX: usize = 96;
@@ -24,12 +25,12 @@ pub const MEANINGS_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Query {
     /// Any text; characters beyond [`QUERY_CHARS_MAX`] are ignored.
-    pub text: String,
+    pub text: RedactedText,
     pub projects: Projects,
     pub scope: Option<Scope>,
     pub kind: Option<Kind>,
     /// All of them must be there.
-    pub tags: Vec<String>,
+    pub tags: Vec<RedactedText>,
     /// Not older than this.
     pub since: Option<Timestamp>,
     /// Not younger than this.
@@ -44,7 +45,7 @@ impl Query {
     /// No words, and only the conditions of a place.
     pub(super) fn everything_in(project: &Project, scope: Scope) -> Self {
         Self {
-            text: String::new(),
+            text: RedactedText::default(),
             projects: Projects::Of { project: project.clone(), with_personal: false },
             scope: Some(scope),
             kind: None,

@@ -132,11 +132,11 @@ impl Fields {
         out.add_u64(self.passage, number);
         out.add_i64(self.date, doc.date.as_microsecond());
         out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
-        out.add_text(self.title, &doc.title);
+        out.add_text(self.title, doc.title.as_str());
         out.add_text(self.project, doc.project.as_str());
         out.add_text(self.scope, doc.scope.as_str());
         out.add_text(self.kind, doc.kind.as_str());
-        out.add_text(self.agent, &doc.agent);
+        out.add_text(self.agent, doc.agent.as_str());
         let mut key = |key: Key<'_>| out.add_text(self.keys, key.to_string());
         key(Key::Memory(&doc.id));
         key(Key::Project(&doc.project));

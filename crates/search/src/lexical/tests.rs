@@ -6,17 +6,21 @@ use super::*;
 use cerebro_core::domain::{MemoryId, limits};
 use cerebro_core::recall::{Match, Weights};
 
+pub(super) fn text(text: &str) -> RedactedText {
+    RedactedText::from_store(text.to_owned())
+}
+
 pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
     Doc {
         id: MemoryId::parse(id).unwrap().into(),
         project: Project::parse("alpha").unwrap(),
         scope: Scope::Project,
         kind: Kind::manual(),
-        title: title.to_owned(),
-        content: content.to_owned(),
+        title: text(title),
+        content: text(content),
         topic_key: None,
         tags: Vec::new(),
-        agent: "tester".to_owned(),
+        agent: text("tester"),
         date: Timestamp::from_second(1_700_000_000).unwrap(),
         session: None,
         near_keys: vec![1, 2],
@@ -24,9 +28,9 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
     }
 }
 
-fn query(text: &str) -> Query {
+fn query(words: &str) -> Query {
     Query {
-        text: text.to_owned(),
+        text: text(words),
         projects: Projects::All,
         scope: None,
         kind: None,
@@ -224,7 +228,7 @@ fn filters_are_exact() {
     let mut other = doc(C, "c", "shared word");
     other.project = Project::parse("beta").unwrap();
     other.kind = Kind::parse("decision").unwrap();
-    other.tags = vec!["x".to_owned(), "y".to_owned()];
+    other.tags = vec![text("x"), text("y")];
     other.date = Timestamp::from_second(1_800_000_000).unwrap();
     for (seq, doc) in (1..).zip([doc(A, "a", "shared word"), personal, other]) {
         put(&index, doc, seq);
@@ -244,8 +248,8 @@ fn filters_are_exact() {
     assert_eq!(found(&|q| q.projects = of("alpha", true)), [A, B].concat());
     assert_eq!(found(&|q| q.scope = Some(Scope::Personal)), B);
     assert_eq!(found(&|q| q.kind = Kind::parse("decision")), C);
-    assert_eq!(found(&|q| q.tags = vec!["x".to_owned(), "y".to_owned()]), C);
-    assert_eq!(found(&|q| q.tags = vec!["x".to_owned(), "z".to_owned()]), "");
+    assert_eq!(found(&|q| q.tags = vec![text("x"), text("y")]), C);
+    assert_eq!(found(&|q| q.tags = vec![text("x"), text("z")]), "");
     assert_eq!(found(&|q| q.since = later), C);
     assert_eq!(found(&|q| q.until = later), [A, B].concat());
 }

@@ -10,6 +10,7 @@ use super::{
 use crate::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::pace::{Budget, Spent};
+use cerebro_core::redact::redact_text;
 use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit};
 use cerebro_models::llm::{Ask, Llm};
 use cerebro_models::provider::ProviderError;
@@ -158,10 +159,9 @@ impl Service {
                     return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
                 }
                 Err(misfit) => {
-                    turns.push(told.text);
-                    turns.push(format!(
-                        "{misfit}. Answer once more, with JSON of that schema and nothing else."
-                    ));
+                    let again =
+                        format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
+                    turns.extend([&told.text, &again].map(|turn| redact_text(turn).kept));
                 }
             }
         }

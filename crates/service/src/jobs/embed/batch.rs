@@ -1,5 +1,7 @@
 //! Texts of several memories that are embedded by one call.
 
+use cerebro_core::redact::RedactedText;
+
 /// Most bytes of the texts of several memories in one call: half of what a request to a provider holds, so
 /// that the prefixes of the texts fit in too and the request stays one.
 const BYTES_MAX: usize = 64 * 1024;
@@ -7,14 +9,14 @@ const BYTES_MAX: usize = 64 * 1024;
 /// What a memory needs of the model, and has of it already.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    texts: Vec<String>,
+    texts: Vec<RedactedText>,
     vectors: Vec<Vec<f32>>,
     /// Most memories in one request, this one included; 0 is no limit.
     company: usize,
 }
 
 impl Work {
-    pub(super) fn new(texts: Vec<String>) -> Self {
+    pub(super) fn new(texts: Vec<RedactedText>) -> Self {
         Self { texts, ..Self::default() }
     }
 
@@ -28,7 +30,7 @@ impl Work {
         &self.vectors
     }
 
-    fn lacking(&self) -> &[String] {
+    fn lacking(&self) -> &[RedactedText] {
         self.texts.get(self.vectors.len()..).unwrap_or_default()
     }
 }
@@ -52,7 +54,7 @@ impl Batch {
             if shares.len() >= company {
                 break;
             }
-            let fits = |text: &&String| {
+            let fits = |text: &&RedactedText| {
                 let first = count == 0;
                 count += 1;
                 bytes += text.len();
@@ -76,7 +78,7 @@ impl Batch {
     }
 
     /// Its texts, given what it was made of.
-    pub(super) fn texts<'a>(&self, tasks: impl Iterator<Item = &'a Work>) -> Vec<String> {
+    pub(super) fn texts<'a>(&self, tasks: impl Iterator<Item = &'a Work>) -> Vec<RedactedText> {
         let shares = tasks.zip(&self.shares);
         shares.flat_map(|(work, share)| work.lacking().iter().take(*share).cloned()).collect()
     }
@@ -103,9 +105,10 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::redact::redact_text;
 
     fn work(texts: &[usize]) -> Work {
-        Work::new(texts.iter().map(|bytes| "x".repeat(*bytes)).collect())
+        Work::new(texts.iter().map(|bytes| redact_text(&"x".repeat(*bytes)).kept).collect())
     }
 
     fn shares(works: &[Work], most: usize) -> Vec<usize> {
@@ -137,8 +140,8 @@ mod tests {
     #[test]
     fn each_memory_gets_the_vectors_of_its_own_texts() {
         let mut works = [&["a"][..], &["b", "c"], &["d", "e"]]
-            .map(|texts| Work::new(texts.iter().map(|text| (*text).to_owned()).collect()));
-        let of = |text: &String| vec![f32::from(text.as_bytes()[0])];
+            .map(|texts| Work::new(texts.iter().map(|text| redact_text(text).kept).collect()));
+        let of = |text: &RedactedText| vec![f32::from(text.as_bytes()[0])];
         for _ in 0..2 {
             let batch = Batch::of(works.iter().skip_while(|work| work.is_done()), 4);
             let vectors =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use cerebro_core::redact::RedactedText;
 use cerebro_models::embed::{Embedded, Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
 
@@ -13,7 +14,7 @@ pub(super) struct Thread(mpsc::Sender<Asked>);
 
 struct Asked {
     embedder: Arc<dyn Embedder>,
-    texts: Vec<String>,
+    texts: Vec<RedactedText>,
     answer: oneshot::Sender<Result<Embedded, ProviderError>>,
 }
 
@@ -47,7 +48,7 @@ impl Thread {
     pub(super) async fn embed(
         &self,
         embedder: Arc<dyn Embedder>,
-        texts: Vec<String>,
+        texts: Vec<RedactedText>,
     ) -> Result<Embedded, ProviderError> {
         let gone = || ProviderError::Unusable("the worker's thread ended; see the daemon's log".to_owned());
         let (answer, answered) = oneshot::channel();
