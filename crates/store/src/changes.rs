@@ -71,9 +71,9 @@ impl Changes {
         &self.events
     }
 
-    /// The transaction that makes the changes at a moment and tells the log `events`.
-    pub fn script(&self, at: Timestamp, events: &[Event]) -> (String, Variables) {
-        let mut script = CommitScript { at, text: "BEGIN;\n".to_owned(), vars: Variables::new() };
+    /// The transaction that makes the changes at a moment and tells the log `events`; `now` is what the clock says.
+    pub fn script(&self, at: Timestamp, now: Timestamp, events: &[Event]) -> (String, Variables) {
+        let mut script = CommitScript { at, now, text: "BEGIN;\n".to_owned(), vars: Variables::new() };
         for part in self.tables.parts() {
             part.add_to(&mut script);
         }
@@ -124,6 +124,8 @@ impl Happened {
 pub(super) struct CommitScript {
     /// The moment of the commit.
     pub at: Timestamp,
+    /// What the clock says: earlier than the commit where it stands still or went back.
+    pub now: Timestamp,
     text: String,
     vars: Variables,
 }
@@ -167,7 +169,7 @@ mod tests {
 
     fn script(changes: &Changes) -> (String, Vec<String>) {
         let events: Vec<Event> = changes.events().iter().map(event).collect();
-        let (text, vars) = changes.script(Timestamp::UNIX_EPOCH, &events);
+        let (text, vars) = changes.script(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, &events);
         (text, vars.iter().map(|(name, _)| name.clone()).collect())
     }
 
@@ -253,7 +255,7 @@ mod tests {
             let tables = changes.tell(Happened::to_session(EventKind::SessionStarted, session));
             tables.sessions.put.push(session.clone());
         }
-        let (_, vars) = changes.script(Timestamp::UNIX_EPOCH, &[]);
+        let (_, vars) = changes.script(Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, &[]);
         let Some(Value::Array(rows)) = vars.get("new_sessions") else { panic!("{vars:?}") };
         assert_eq!(rows.len(), 1);
         assert!(format!("{rows:?}").contains("/srv"), "{rows:?}");

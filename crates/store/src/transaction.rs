@@ -149,7 +149,7 @@ impl Write<'_> {
             return Ok(());
         }
         let events = self.number(changes.events());
-        let (script, vars) = changes.script(self.at, &events);
+        let (script, vars) = changes.script(self.at, self.store.now(), &events);
         // Followers hear of vectors that go or move in the order of the commits that did it.
         let touches_vectors = changes.tables().vectors.has_any();
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };

@@ -19,10 +19,11 @@ pub(crate) struct JobChanges {
 
 impl Part for JobChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        let at = commit.at;
+        // Leases go by the clock: a job must not wait until the clock has come to the moment of its commit.
+        let (at, due) = (commit.at, commit.at.min(commit.now));
         commit.add(statement::COMMIT_JOBS, "jobs", &self.due, |(memory, revision)| JobRow {
             queued_at: Some(datetime(at)),
-            ..JobRow::queued(JobKind::Embed, &(*memory).into(), *revision, at)
+            ..JobRow::queued(JobKind::Embed, &(*memory).into(), *revision, due)
         });
         commit.add(statement::COMMIT_VOID_JOBS, "void_jobs", &self.void, |memory| {
             JobKind::ALL.map(|kind| kind.record(&(*memory).into())).to_vec()
