@@ -23,7 +23,7 @@ const CONTEXT_BYTES: usize = 8_000;
 /// How often a context that is too long when written out is asked for again, shorter.
 const CONTEXT_TRIES: usize = 3;
 /// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
-const LOOK_MAX: Duration = Duration::from_millis(300);
+const LOOK_MAX: Duration = Duration::from_millis(700);
 
 /// Report a moment of an agent's session; agents run this
 ///

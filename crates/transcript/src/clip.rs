@@ -1,0 +1,117 @@
+//! Keeps a bounded part of a text: its head and its tail, where agents and compilers say what matters.
+//!
+//! Callers redact after this. Half a secret is not recognised as one, so a cut never goes through a word, a private
+//! element or a key in armour: it leaves them out whole.
+
+const GAP: &str = "\n…\n";
+
+/// At most `max` bytes of a text, whole characters, with a mark where something was left out.
+pub(crate) fn clipped(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
+    let room = max.saturating_sub(GAP.len());
+    let head = whole_start(text, room * 2 / 3);
+    let tail = whole_end(text, room - head.len());
+    format!("{head}{GAP}{tail}")
+}
+
+/// What begins and ends something that must not be halved; an end may itself have a further end.
+const BRACKETS: [(&str, &str, &str); 2] =
+    [("<private>", "</private>", ""), ("-----BEGIN ", "-----END ", "-----")];
+
+/// Where something that is open at the beginning of a text ends.
+fn closing(text: &str, close: &str, end: &str) -> Option<usize> {
+    let after = text.find(close)? + close.len();
+    Some(after + text[after..].find(end)? + end.len())
+}
+
+/// At most `max` bytes from the beginning of a text, without half a word or half of something in brackets.
+pub(crate) fn whole_start(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let head = start(text, max);
+    let mut end = head.rfind(is_between_words).unwrap_or(0);
+    for (open, close, last) in BRACKETS {
+        if let Some(at) = head[..end].rfind(open)
+            && closing(&head[at..end], close, last).is_none()
+        {
+            end = at;
+        }
+    }
+    head[..end].trim_end()
+}
+
+/// The same from the end.
+fn whole_end(text: &str, max: usize) -> &str {
+    let tail = &text[ceil(text, text.len() - max.min(text.len()))..];
+    let mut begin = tail.find(is_between_words).unwrap_or(tail.len());
+    for (open, close, last) in BRACKETS {
+        if let (Some(at), Some(end)) = (tail.find(close), closing(tail, close, last))
+            && !tail[..at].contains(open)
+        {
+            begin = begin.max(end);
+        }
+    }
+    tail[begin..].trim_start()
+}
+
+/// Whether a character separates what could be keys, tokens and addresses.
+fn is_between_words(c: char) -> bool {
+    c.is_whitespace() || ",;\"'(){}[]<>|".contains(c)
+}
+
+/// At most `max` bytes from the beginning of a text, whole characters.
+pub(crate) fn start(text: &str, max: usize) -> &str {
+    &text[..floor(text, max)]
+}
+
+/// The first line of a text that has anything in it.
+pub(crate) fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("")
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+fn ceil(text: &str, at: usize) -> usize {
+    (at..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_keeps_head_and_tail_within_the_bound() {
+        for max in 0..64 {
+            let kept = clipped(&"aé z€".repeat(20), max);
+            assert!(kept.len() <= max.max(GAP.len()), "{max}: {kept}");
+        }
+        assert_eq!(clipped("short", 5), "short");
+        let kept = clipped(&format!("HEAD {} TAIL", "x".repeat(100)), 40);
+        assert!(kept.starts_with("HEAD") && kept.ends_with("TAIL") && kept.contains('…'), "{kept}");
+        assert_eq!((start("aé", 2), start("aé", 3)), ("a", "aé"));
+    }
+
+    #[test]
+    fn a_cut_halves_no_secret() {
+        let secrets = [
+            "sk-proj-SECRETSECRETSECRETSECRETSECRETSECRET",
+            "<private>SECRET and more SECRET words, all SECRET</private>",
+            "-----BEGIN RSA PRIVATE KEY-----\nSECRET\nSECRET\nSECRET\n-----END RSA PRIVATE KEY-----",
+        ];
+        for secret in secrets {
+            for before in 0..200 {
+                let text = format!("{} {secret} {}", "word ".repeat(before), "tail ".repeat(60));
+                let kept = clipped(&text, 240);
+                assert!(kept.len() <= 240);
+                let parts = kept.replace(secret, "");
+                assert!(!parts.contains("SECRET"), "{before}: {kept}");
+                assert!(!parts.contains("-----BEGIN"), "{before}: {kept}");
+            }
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, unpacked by the caller where it is
+//! `.zst`.
+//!
+//! Codex records the same content up to three times: as items of the model's API (`response_item`), as events
+//! for the screen (`event_msg`), and in newer versions as completed items. This reader uses the API's items,
+//! and the others only where those are missing.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said};
+use crate::json::{Fields, Moment, Number, Raw, Text, elements, parse, string_or_source, value};
+use crate::read::Line;
+use crate::tool::{self, Answer, action, mcp_failed, result_text};
+use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    timestamp: Moment,
+    #[serde(borrow)]
+    payload: Raw<'a>,
+}
+
+/// The fields of any payload that matter here.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Payload<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow)]
+    content: Raw<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    call_id: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    arguments: Raw<'a>,
+    #[serde(borrow)]
+    input: Raw<'a>,
+    #[serde(borrow)]
+    action: Raw<'a>,
+    #[serde(borrow)]
+    output: Raw<'a>,
+    #[serde(borrow)]
+    message: Text<'a>,
+    #[serde(borrow)]
+    turn_id: Text<'a>,
+    #[serde(borrow)]
+    item: Raw<'a>,
+    num_turns: Number,
+}
+
+pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
+    let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
+    let at = record.timestamp.0;
+    assembler.moment(at);
+    let Some(raw) = record.payload else {
+        return if record.kind.some().is_some() { unknown(record.kind) } else { Line::Malformed };
+    };
+    match record.kind.as_str() {
+        "session_meta" => session(assembler, &Fields::of(raw.get())),
+        "turn_context" => turn_context(assembler, &Fields::of(raw.get())),
+        "response_item" => return response_item(assembler, &value(Some(raw)), at),
+        "event_msg" => return event(assembler, &value(Some(raw)), at),
+        "compacted" => {
+            let summary = Fields::of(raw.get()).text(&["message"]);
+            assembler.compaction(&summary, Source { at, ..Source::default() });
+        }
+        "world_state" | "token_usage_record" | "ghost_snapshot" | "inter_agent_communication_metadata" => {}
+        _ => return unknown(record.kind),
+    }
+    Line::Known
+}
+
+fn unknown(kind: Text<'_>) -> Line<'_> {
+    Line::Unknown(kind.0.unwrap_or(Cow::Borrowed("(none)")))
+}
+
+/// The first head is the session's own; in a copy, the parent's head follows it.
+fn session(assembler: &mut Assembler, meta: &Fields<'_>) {
+    let state = &mut assembler.live;
+    let id = meta.text(&["id", "session_id"]);
+    if state.headed {
+        return;
+    }
+    state.headed = true;
+    let session = &mut state.session;
+    if !id.is_empty() {
+        session.id = tool::name(&id);
+    }
+    let some = |text: Cow<'_, str>| (!text.is_empty()).then(|| tool::name(&text));
+    session.version = some(meta.text(&["cli_version"]));
+    session.cwd = some(meta.text(&["cwd"])).or_else(|| session.cwd.take());
+    let git = meta.raw(&["git"]).map(|git| Fields::of(git.get())).unwrap_or_default();
+    session.branch = some(git.text(&["branch"])).or_else(|| session.branch.take());
+    let source = meta.raw(&["source"]);
+    let spawned =
+        source.filter(|source| source.get().starts_with('{')).and_then(|source| spawned_by(source.get()));
+    let forked = some(meta.text(&["forked_from_id"]));
+    let parent = match (spawned.or_else(|| some(meta.text(&["parent_thread_id"]))), forked) {
+        (Some(parent), _) => Some((ParentKind::SubAgent, parent)),
+        (None, Some(parent)) => Some((ParentKind::Fork, parent)),
+        (None, None) => None,
+    };
+    session.parent = parent.map(|(kind, id)| Parent { kind, session: Some(id), turn: None });
+    let exec = source.is_some_and(|source| source.get() == "\"exec\"");
+    session.automated = exec || meta.text(&["originator"]) == "codex_exec";
+    silence_own_work(assembler);
+}
+
+fn spawned_by(source: &str) -> Option<String> {
+    let sub_agent = Fields::of(source).raw(&["subagent", "sub_agent"])?;
+    let spawn = Fields::of(sub_agent.get()).raw(&["thread_spawn"])?;
+    let parent = Fields::of(spawn.get()).text(&["parent_thread_id"]);
+    (!parent.is_empty()).then(|| tool::name(&parent))
+}
+
+/// Codex runs its memory jobs as sessions in its own folder.
+fn silence_own_work(assembler: &mut Assembler) {
+    let cwd = assembler.live.session.cwd.as_deref().unwrap_or("").trim_end_matches(['/', '\\']);
+    assembler.live.muted = cwd.ends_with(".codex/memories") || cwd.ends_with(".codex\\memories");
+}
+
+fn turn_context(assembler: &mut Assembler, context: &Fields<'_>) {
+    let session = &mut assembler.live.session;
+    let (model, cwd, turn) = (context.text(&["model"]), context.text(&["cwd"]), context.text(&["turn_id"]));
+    if !model.is_empty() {
+        session.model = Some(tool::name(&model));
+    }
+    if !cwd.is_empty() {
+        session.cwd = Some(tool::name(&cwd));
+    }
+    enter_turn(assembler, &turn);
+}
+
+/// The prompt may come before or after the turn's own records.
+fn enter_turn(assembler: &mut Assembler, turn: &str) {
+    if turn.is_empty() {
+        return;
+    }
+    if assembler.is_unanswered() {
+        assembler.name_turn(turn);
+    }
+    assembler.live.turn = Some(tool::name(turn));
+}
+
+fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
+    let source = Source { at, ..Source::default() };
+    let id = item.call_id.some().or(item.id.some()).unwrap_or("");
+    match item.kind.as_str() {
+        // Old versions have messages without a type.
+        "message" | "" => match item.role.as_str() {
+            "user" => user_message(assembler, item.content, Told::Input, at),
+            "assistant" => {
+                assembler.live.responses = true;
+                reply(assembler, &result_text(item.content), at);
+            }
+            "developer" | "system" | "tool" => {}
+            _ => return unknown(item.kind.clone()),
+        },
+        "function_call" | "custom_tool_call" => {
+            assembler.live.responses = true;
+            let input = item.arguments.or(item.input).map_or("", serde_json::value::RawValue::get);
+            call(assembler, id, item.name.as_str(), input, at);
+        }
+        "local_shell_call" => {
+            assembler.live.responses = true;
+            call(
+                assembler,
+                id,
+                "local_shell_call",
+                item.action.map_or("", serde_json::value::RawValue::get),
+                at,
+            );
+        }
+        "web_search_call" => {
+            assembler.live.responses = true;
+            call(
+                assembler,
+                id,
+                "web_search_call",
+                item.action.map_or("", serde_json::value::RawValue::get),
+                at,
+            );
+            assembler.result(id, Answer::default(), source);
+        }
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            let text = result_text(item.output);
+            let failed = item.output.is_some_and(|output| output.get().contains("\"success\":false"));
+            assembler.result(id, Answer { text, failed, exit: None }, source);
+        }
+        "reasoning"
+        | "tool_search_call"
+        | "tool_search_output"
+        | "image_generation_call"
+        | "ghost_snapshot"
+        | "compaction"
+        | "compaction_summary"
+        | "compaction_trigger"
+        | "context_compaction"
+        | "agent_message" => {}
+        _ => return unknown(item.kind.clone()),
+    }
+    Line::Known
+}
+
+fn call(assembler: &mut Assembler, id: &str, name: &str, input: &str, at: Option<jiff::Timestamp>) {
+    let call = Call {
+        id: tool::name(id),
+        tool: tool::name(name),
+        action: action(name, input),
+        at,
+        ..Call::default()
+    };
+    assembler.call(call, None, Source { at, ..Source::default() });
+    name_by_turn(assembler);
+}
+
+fn reply(assembler: &mut Assembler, text: &str, at: Option<jiff::Timestamp>) {
+    if !assembler.has_reply(text) {
+        assembler.reply(text, None, Source { at, ..Source::default() });
+    }
+    name_by_turn(assembler);
+}
+
+fn name_by_turn(assembler: &mut Assembler) {
+    if let Some(turn) = assembler.live.turn.clone() {
+        assembler.name_turn(&turn);
+    }
+}
+
+/// Where a prompt was recorded.
+#[derive(Clone, Copy, PartialEq)]
+enum Told {
+    /// In the model's input, where instructions and context have the user's role too.
+    Input,
+    /// In the host's event about what the person typed.
+    Host,
+}
+
+/// A message in the user's role: instructions, context and words come as parts of one or as messages of their
+/// own.
+fn user_message(assembler: &mut Assembler, content: Raw<'_>, told: Told, at: Option<jiff::Timestamp>) {
+    let Some(content) = content else { return };
+    if content.get().starts_with('"') {
+        return prompt(assembler, &string_or_source(content), told, at);
+    }
+    let mut words = String::new();
+    let mut images = false;
+    for part in elements(content) {
+        let fields = Fields::of(part.get());
+        images |= fields.text(&["type"]).contains("image");
+        let text = fields.text(&["text"]);
+        // Parts that stand around an image and name it.
+        if text.trim_start().starts_with("<image") || text.trim() == "</image>" {
+            continue;
+        }
+        match said(&text) {
+            Said::Words(part) => {
+                let gap = if words.is_empty() { "" } else { "\n" };
+                words.push_str(gap);
+                words.push_str(&part);
+            }
+            Said::Summary(summary) => assembler.compaction(summary, Source { at, ..Source::default() }),
+            _ => {}
+        }
+    }
+    if words.is_empty() && images {
+        words.push_str("[image]");
+    }
+    prompt(assembler, &words, told, at);
+}
+
+/// The same words appear as the model's input and as the host's event, before any answer.
+fn prompt(assembler: &mut Assembler, text: &str, told: Told, at: Option<jiff::Timestamp>) {
+    let Said::Words(words) = said(text) else { return };
+    let words = crate::clip::clipped(words.trim(), crate::limits::TEXT_BYTES_MAX);
+    if assembler.unanswered_prompt().is_some_and(|before| before.contains(&words) || words.contains(before)) {
+        return;
+    }
+    let sub_agent =
+        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let kind = if sub_agent { PromptKind::Delegated } else { PromptKind::Typed };
+    let source = Source { at, ..Source::default() };
+    match told {
+        Told::Input => assembler.provisional_prompt(&words, kind, source),
+        Told::Host => assembler.told_prompt(&words, kind, source),
+    }
+    name_by_turn(assembler);
+}
+
+fn event<'a>(assembler: &mut Assembler, event: &Payload<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
+    let source = Source { at, ..Source::default() };
+    match event.kind.as_str() {
+        "task_started" | "turn_started" => {
+            // The turn's id names the exchange that follows.
+            assembler.live.turn = event.turn_id.some().map(tool::name);
+        }
+        "user_message" => prompt(assembler, event.message.as_str(), Told::Host, at),
+        "agent_message" if !assembler.live.responses => reply(assembler, event.message.as_str(), at),
+        "turn_aborted" | "task_aborted" => assembler.stopped(Stop::Person, source),
+        "error" | "stream_error" => {}
+        "thread_rolled_back" => {
+            let prompts = event.num_turns.0.and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+            if prompts > 0 {
+                assembler.roll_back(prompts);
+            }
+        }
+        "context_compacted" => assembler.compaction("", source),
+        "item_completed" => {
+            if let Some(item) = event.item {
+                return completed(assembler, &Fields::of(item.get()), at);
+            }
+        }
+        kind if is_screen_event(kind) => {}
+        _ => return unknown(event.kind.clone()),
+    }
+    Line::Known
+}
+
+/// Events that repeat response items or tell of the screen.
+fn is_screen_event(kind: &str) -> bool {
+    const EVENTS: [&str; 20] = [
+        "token_count",
+        "agent_message",
+        "task_complete",
+        "turn_complete",
+        "turn_diff",
+        "plan_update",
+        "plan_delta",
+        "entered_review_mode",
+        "exited_review_mode",
+        "thread_name_updated",
+        "thread_settings_applied",
+        "thread_goal_updated",
+        "background_event",
+        "undo_started",
+        "undo_completed",
+        "view_image_tool_call",
+        "dynamic_tool_call_request",
+        "dynamic_tool_call_response",
+        "sub_agent_activity",
+        "warning",
+    ];
+    const FAMILIES: [&str; 10] = [
+        "agent_", "exec_", "patch_", "mcp_", "web_search", "collab_", "item_", "hook_", "image_generation",
+        "raw_response",
+    ];
+    EVENTS.contains(&kind)
+        || FAMILIES.iter().any(|family| kind.starts_with(family))
+        || kind.ends_with("_request")
+}
+
+/// A completed item. Messages are taken unless the same words are there; work is, unless response items tell
+/// it.
+fn completed<'a>(assembler: &mut Assembler, item: &Fields<'a>, at: Option<jiff::Timestamp>) -> Line<'a> {
+    let kind = item.text(&["type"]);
+    let work = !assembler.live.responses;
+    match kind.as_ref() {
+        "UserMessage" => user_message(assembler, item.raw(&["content"]), Told::Host, at),
+        "AgentMessage" if work => reply(assembler, &result_text(item.raw(&["content"])), at),
+        "CommandExecution" if work => {
+            let line = item.raw(&["command"]).map_or("\"\"", serde_json::value::RawValue::get);
+            let exit = item.raw(&["exit_code"]).and_then(|raw| parse::<Number>(raw.get())?.0);
+            let output = item.text(&["aggregated_output", "stdout"]);
+            let answer = Answer {
+                text: output,
+                failed: matches!(item.text(&["status"]).as_ref(), "failed" | "declined"),
+                exit: exit.and_then(|exit| i32::try_from(exit).ok()),
+            };
+            finished(assembler, item, "exec_command", &format!("{{\"command\":{line}}}"), answer, at);
+        }
+        "FileChange" if work => file_change(assembler, item, at),
+        "McpToolCall" if work => {
+            let name = format!("mcp__{}__{}", item.text(&["server"]), item.text(&["tool"]));
+            let input = item.raw(&["arguments"]).map_or("", serde_json::value::RawValue::get);
+            let result = item.raw(&["result"]);
+            let error = item.text(&["error"]);
+            let failed = item.text(&["status"]) == "failed" || mcp_failed(result);
+            let text = if error.is_empty() { result_text(result) } else { error };
+            finished(assembler, item, &name, input, Answer { text, failed, exit: None }, at);
+        }
+        "Plan" => {
+            let text = item.text(&["text", "content"]);
+            let action = Action::Plan { text: crate::clip::clipped(&text, crate::limits::TEXT_BYTES_MAX) };
+            entered(assembler, item, "plan", action, Answer::default(), at);
+        }
+        "ContextCompaction" => assembler.compaction("", Source { at, ..Source::default() }),
+        "AgentMessage"
+        | "CommandExecution"
+        | "FileChange"
+        | "McpToolCall"
+        | "Reasoning"
+        | "Extension"
+        | "WebSearch"
+        | "ImageView"
+        | "SubAgentActivity"
+        | "CollabAgentToolCall"
+        | "HookPrompt"
+        | "EnteredReviewMode"
+        | "ExitedReviewMode"
+        | "DynamicToolCall"
+        | "ImageGeneration"
+        | "Sleep" => {}
+        _ => return Line::Unknown(Cow::Owned(format!("item {kind}"))),
+    }
+    Line::Known
+}
+
+fn file_change(assembler: &mut Assembler, item: &Fields<'_>, at: Option<jiff::Timestamp>) {
+    let changes = item.raw(&["changes"]).map(|changes| Fields::of(changes.get())).unwrap_or_default();
+    let paths = changes.names().take(crate::limits::ITEMS_MAX).map(tool::name).collect();
+    let failed = matches!(item.text(&["status"]).as_ref(), "failed" | "declined");
+    let answer = Answer { text: item.text(&["stderr", "stdout"]), failed, exit: None };
+    entered(assembler, item, "apply_patch", Action::Edit { paths, excerpt: String::new() }, answer, at);
+}
+
+fn finished(
+    assembler: &mut Assembler,
+    item: &Fields<'_>,
+    name: &str,
+    input: &str,
+    answer: Answer<'_>,
+    at: Option<jiff::Timestamp>,
+) {
+    entered(assembler, item, name, action(name, input), answer, at);
+}
+
+fn entered(
+    assembler: &mut Assembler,
+    item: &Fields<'_>,
+    name: &str,
+    action: Action,
+    answer: Answer<'_>,
+    at: Option<jiff::Timestamp>,
+) {
+    let call =
+        Call { id: tool::name(&item.text(&["id"])), tool: tool::name(name), action, at, ..Call::default() };
+    assembler.answered(call, answer, None, Source { at, ..Source::default() });
+    name_by_turn(assembler);
+}

@@ -1,0 +1,155 @@
+//! Copilot CLI: `~/.copilot/session-state/<id>/events.jsonl`.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said};
+use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
+use crate::read::Line;
+use crate::tool::{self, Answer, action, result_text};
+use crate::turn::{Call, PromptKind, Stop};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    timestamp: Moment,
+    #[serde(borrow)]
+    data: Raw<'a>,
+}
+
+pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
+    let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
+    let source = Source { id: record.id.some(), parent: None, at: record.timestamp.0 };
+    assembler.moment(record.timestamp.0);
+    if assembler.is_copy(source) {
+        return Line::Known;
+    }
+    let data = record.data.map(|data| Fields::of(data.get())).unwrap_or_default();
+    match record.kind.as_str() {
+        "session.start" | "session.resume" => session(assembler, &data),
+        "session.model_change" => set(&mut assembler.live.session.model, &data.text(&["newModel"])),
+        "session.title_changed" => set(&mut assembler.live.session.title, &data.text(&["title"])),
+        "session.context_changed" => context(assembler, &data),
+        "user.message" => user(assembler, &data, source),
+        "assistant.message" => assistant(assembler, &data, source),
+        "tool.execution_start" => {
+            let id = data.text(&["toolCallId"]);
+            call(assembler, &id, &data.text(&["toolName", "name"]), data.raw(&["arguments"]), None, source);
+        }
+        "tool.execution_complete" => complete(assembler, &data, source),
+        "session.compaction_complete" => {
+            assembler.compaction(&data.text(&["summaryContent", "summary"]), source);
+        }
+        "abort" | "session.abort" => assembler.stopped(Stop::Person, source),
+        "session.error" => assembler.stopped(Stop::Service, source),
+        "session.shutdown" => shutdown(assembler, &data),
+        kind if is_noise(kind) => {}
+        _ => return Line::Unknown(record.kind.0.unwrap_or(Cow::Borrowed("(none)"))),
+    }
+    Line::Known
+}
+
+fn is_noise(kind: &str) -> bool {
+    const FAMILIES: [&str; 9] = [
+        "assistant.", "session.", "system.", "subagent.", "hook.", "skill.", "permission.", "tool.",
+        "pending_messages.",
+    ];
+    !kind.is_empty() && FAMILIES.iter().any(|family| kind.starts_with(family))
+}
+
+fn set(field: &mut Option<String>, told: &str) {
+    if !told.is_empty() {
+        *field = Some(tool::name(told));
+    }
+}
+
+fn session(assembler: &mut Assembler, data: &Fields<'_>) {
+    let session = &mut assembler.live.session;
+    let id = data.text(&["sessionId"]);
+    if session.id.is_empty() {
+        session.id = tool::name(&id);
+    }
+    set(&mut session.version, &data.text(&["copilotVersion"]));
+    set(&mut session.model, &data.text(&["selectedModel"]));
+    if let Some(inner) = data.raw(&["context"]) {
+        context(assembler, &Fields::of(inner.get()));
+    }
+}
+
+fn context(assembler: &mut Assembler, context: &Fields<'_>) {
+    let session = &mut assembler.live.session;
+    set(&mut session.cwd, &context.text(&["cwd"]));
+    set(&mut session.branch, &context.text(&["branch"]));
+}
+
+fn user(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
+    // `source` names who wrote it, where that is not the person.
+    let by = data.text(&["source"]);
+    if !by.is_empty() && by != "user" {
+        return;
+    }
+    match said(&data.text(&["content"])) {
+        Said::Words(words) => {
+            assembler.prompt(&words, PromptKind::Typed, source);
+        }
+        Said::Summary(summary) => assembler.compaction(summary, source),
+        _ => {}
+    }
+}
+
+fn assistant(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
+    let message = data.text(&["messageId"]);
+    let message = Some(message.as_ref()).filter(|message| !message.is_empty());
+    assembler.reply(&data.text(&["content"]), message, source);
+    for request in data.list(&["toolRequests"]) {
+        let request = Fields::of(request.get());
+        let id = request.text(&["toolCallId", "id"]);
+        call(assembler, &id, &request.text(&["name"]), request.raw(&["arguments"]), message, source);
+    }
+}
+
+/// A call is recorded when it is requested and again when it starts: the first one counts.
+fn call(
+    assembler: &mut Assembler,
+    id: &str,
+    name: &str,
+    input: Raw<'_>,
+    message: Option<&str>,
+    source: Source<'_>,
+) {
+    if name.is_empty() || name == "report_intent" {
+        return;
+    }
+    let input = input.map_or("", serde_json::value::RawValue::get);
+    let call = Call {
+        id: tool::name(id),
+        tool: tool::name(name),
+        action: action(name, input),
+        at: source.at,
+        ..Call::default()
+    };
+    assembler.call(call, message, source);
+}
+
+fn complete(assembler: &mut Assembler, data: &Fields<'_>, source: Source<'_>) {
+    let success = data.raw(&["success"]).is_none_or(|raw| parse::<Flag>(raw.get()).is_none_or(|flag| flag.0));
+    let error = data.raw(&["error"]).filter(|_| !success);
+    let error = error.map(|raw| Fields::of(raw.get()).text(&["message"])).filter(|text| !text.is_empty());
+    let text = error.unwrap_or_else(|| result_text(data.raw(&["result", "error"])));
+    assembler.result(&data.text(&["toolCallId"]), Answer { text, failed: !success, exit: None }, source);
+}
+
+fn shutdown(assembler: &mut Assembler, data: &Fields<'_>) {
+    let Some(changes) = data.raw(&["codeChanges"]) else { return };
+    for path in Fields::of(changes.get()).list(&["filesModified"]) {
+        if let Some(Text(Some(path))) = parse::<Text<'_>>(path.get()) {
+            assembler.touched(&path);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Cursor's CLI: `~/.cursor/projects/<folder>/agent-transcripts/**/*.jsonl`. The lines have no times and no
+//! ids: the caller has the file's time. Its older form is plain text: [`read_text`].
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said};
+use crate::json::{Flag, Raw, Text, parse, value};
+use crate::read::Line;
+use crate::state::{Batch, State};
+use crate::tool::{self, Answer, action, result_text};
+use crate::turn::{Agent, Call, PromptKind};
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Record<'a> {
+    #[serde(borrow)]
+    role: Text<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    message: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    input: Raw<'a>,
+    #[serde(borrow)]
+    tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    content: Raw<'a>,
+    is_error: Flag,
+}
+
+pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
+    let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
+    let content = value::<Message<'_>>(record.message).content;
+    match (record.role.as_str(), record.kind.as_str()) {
+        ("user", _) => user(assembler, content),
+        ("assistant", _) => assistant(assembler, content),
+        ("system" | "tool", _) | ("", "turn_ended" | "turn_started" | "session_started") => {}
+        _ => return Line::Unknown(record.kind.0.or(record.role.0).unwrap_or(Cow::Borrowed("(none)"))),
+    }
+    Line::Known
+}
+
+fn user(assembler: &mut Assembler, content: Raw<'_>) {
+    for block in blocks(content) {
+        if block.kind.as_str() == "tool_result" {
+            let answer = Answer { text: result_text(block.content), failed: block.is_error.0, exit: None };
+            assembler.result(block.tool_use_id.as_str(), answer, Source::default());
+        }
+    }
+    prompt(assembler, &result_text(content));
+}
+
+fn prompt(assembler: &mut Assembler, text: &str) {
+    if let Said::Words(words) = said(query(text)) {
+        assembler.prompt(&words, PromptKind::Typed, Source::default());
+    }
+}
+
+/// The words stand in an element, after what the host put before them.
+fn query(text: &str) -> &str {
+    let inner =
+        text.split_once("<user_query>").and_then(|(_, rest)| Some(rest.rsplit_once("</user_query>")?.0));
+    inner.unwrap_or(text)
+}
+
+fn blocks(content: Raw<'_>) -> Vec<Block<'_>> {
+    content.and_then(|content| parse(content.get())).unwrap_or_default()
+}
+
+fn assistant(assembler: &mut Assembler, content: Raw<'_>) {
+    if content.is_some_and(|content| content.get().starts_with('"')) {
+        return assembler.reply(&result_text(content), None, Source::default());
+    }
+    for block in blocks(content) {
+        match block.kind.as_str() {
+            "text" => assembler.reply(block.text.as_str(), None, Source::default()),
+            "tool_use" => {
+                let name = block.name.as_str();
+                let input = block.input.map_or("", serde_json::value::RawValue::get);
+                let call = Call {
+                    id: tool::name(block.id.as_str()),
+                    tool: tool::name(name),
+                    action: action(name, input),
+                    ..Call::default()
+                };
+                assembler.call(call, None, Source::default());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads a transcript of the older form, whole: blocks under `user:` and `assistant:`. Thinking and tools'
+/// answers are left out.
+pub fn read_text(text: &str, session: &str) -> Batch {
+    let mut assembler = Assembler::new(&State::new(Agent::Cursor, session));
+    let mut role = "";
+    let mut block = String::new();
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        match line.trim() {
+            mark @ ("user:" | "assistant:") => {
+                text_block(&mut assembler, role, &block);
+                assembler.begin(offset);
+                role = if mark == "user:" { "user" } else { "assistant" };
+                block.clear();
+            }
+            _ => block.push_str(line),
+        }
+        offset += line.len() as u64;
+    }
+    text_block(&mut assembler, role, &block);
+    assembler.finish(offset)
+}
+
+fn text_block(assembler: &mut Assembler, role: &str, block: &str) {
+    match role {
+        "user" => prompt(assembler, block),
+        "assistant" => assembler.reply(&spoken(block), None, Source::default()),
+        _ => {}
+    }
+}
+
+/// A block without thinking, calls and their answers: those are headed in brackets, and their bodies are
+/// indented.
+fn spoken(block: &str) -> String {
+    let mut kept = String::new();
+    let mut inside = false;
+    for line in block.lines() {
+        let heading =
+            ["[Thinking]", "[Tool call]", "[Tool result]"].iter().any(|mark| line.trim().starts_with(mark));
+        let body = line.is_empty() || line.starts_with([' ', '\t']);
+        inside = heading || inside && body;
+        if !inside {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}

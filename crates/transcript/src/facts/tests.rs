@@ -1,0 +1,177 @@
+//! What is found in exchanges, and what is not.
+
+use super::*;
+use crate::turn::Prompt;
+
+fn call(action: Action, outcome: Outcome, output: &str) -> Turn {
+    Turn::Call(Call {
+        id: "c".into(),
+        tool: "T".into(),
+        action,
+        outcome,
+        output: output.into(),
+        ..Call::default()
+    })
+}
+
+fn run(line: &str, outcome: Outcome, output: &str) -> Turn {
+    call(Action::Command { line: line.into() }, outcome, output)
+}
+
+fn edit(path: &str, outcome: Outcome) -> Turn {
+    call(Action::Edit { paths: vec![path.into()], excerpt: String::new() }, outcome, "")
+}
+
+fn exchange(turns: Vec<Turn>) -> Exchange {
+    let prompt = Some(Prompt { text: "do it".into(), ..Prompt::default() });
+    Exchange { prompt, turns, cwd: Some("/w".into()), ..Exchange::default() }
+}
+
+fn facts(turns: Vec<Turn>) -> Facts {
+    of(&[exchange(turns)]).remove(0)
+}
+
+#[test]
+fn files_count_only_when_the_edit_went_well() {
+    let refused = Outcome::Rejected { said: "not that".into() };
+    let mut one = exchange(vec![
+        edit("/w/src/a.rs", Outcome::Done),
+        edit("/w/src/a.rs", Outcome::Done),
+        edit("/w/b.rs", Outcome::Failed),
+        edit("/w/c.rs", refused),
+        edit("/w/d.rs", Outcome::Pending),
+        edit("/home/me/.claude/plans/brave-fox.md", Outcome::Done),
+        edit("/tmp/x.txt", Outcome::Done),
+        edit("/elsewhere/e.rs", Outcome::Done),
+        edit("/ww/f.rs", Outcome::Done),
+    ]);
+    one.touched = vec!["src/g.rs".into(), "src/a.rs".into()];
+    let facts = of(&[one]).remove(0);
+    assert_eq!(facts.edited, ["src/a.rs", "/elsewhere/e.rs", "/ww/f.rs", "src/g.rs"]);
+    assert_eq!(
+        facts.refusals,
+        [Refusal { tool: "T".into(), what: "/w/c.rs".into(), said: "not that".into() }]
+    );
+    assert_eq!(
+        project_file("/tmp/p/a.rs", "/tmp/p").as_deref(),
+        Some("a.rs"),
+        "a project may lie in a temporary folder"
+    );
+    assert_eq!(project_file(r"C:\w\src\a.rs", r"C:\w").as_deref(), Some("src/a.rs"));
+}
+
+#[test]
+fn commands_of_known_families_are_kept_with_what_is_known_of_their_outcome() {
+    assert!(command::families_are_sorted());
+    for (line, outcome, want) in [
+        ("cargo test --release", Outcome::Done, vec![("cargo test --release", Some(true))]),
+        ("cargo test 2>&1 | tail -20", Outcome::Done, vec![("cargo test", None)]),
+        ("cd x && RUST_LOG=debug cargo run", Outcome::Done, vec![("RUST_LOG=debug cargo run", Some(true))]),
+        ("go build ./... && go test ./...", Outcome::Failed, vec![("go test ./...", None)]),
+        ("make lint", Outcome::Failed, vec![("make lint", Some(false))]),
+        ("./scripts/check.sh fast", Outcome::Done, vec![("./scripts/check.sh fast", Some(true))]),
+        ("ls -la", Outcome::Done, vec![]),
+        ("git status", Outcome::Done, vec![]),
+        ("git push origin main", Outcome::Done, vec![("git push origin main", Some(true))]),
+        ("npm test", Outcome::Pending, vec![]),
+        ("npm test", Outcome::Rejected { said: String::new() }, vec![]),
+        ("python - <<'E'\nprint(1)\nE", Outcome::Done, vec![]),
+        ("echo 'a && cargo test'", Outcome::Done, vec![]),
+    ] {
+        let facts = facts(vec![run(line, outcome, "")]);
+        let got: Vec<_> = facts.commands.iter().map(|command| (command.line.as_str(), command.ok)).collect();
+        assert_eq!(got, want, "{line}");
+    }
+}
+
+#[test]
+fn an_error_is_bound_to_what_ended_it() {
+    let failed = run("cd w && go test ./...", Outcome::Failed, "ok a\n/w/x.go:12:3: undefined: Foo\nFAIL");
+    let exchanges = [
+        exchange(vec![failed, run("ls", Outcome::Done, ""), edit("/w/x.go", Outcome::Done)]),
+        exchange(vec![run("go test ./pkg", Outcome::Done, "ok")]),
+    ];
+    let facts = of(&exchanges);
+    assert_eq!(facts[0].failures.len(), 1);
+    let failure = &facts[0].failures[0];
+    assert_eq!(failure.error, "/w/x.go:12:3: undefined: Foo");
+    assert_eq!(failure.key, "x.go:#:#: undefined: Foo");
+    let fix = Fix { command: "go test ./pkg".into(), same: false, edited: vec!["x.go".into()] };
+    assert_eq!(failure.fix.as_ref(), Some(&fix));
+    let far: Vec<Turn> = std::iter::once(run("make x", Outcome::Failed, "error: y"))
+        .chain((0..FAR).map(|n| run(&format!("ls {n}"), Outcome::Done, "")))
+        .chain([run("make x", Outcome::Done, "")])
+        .collect();
+    assert_eq!(of(&[exchange(far)])[0].failures[0].fix, None, "what comes much later is no fix");
+}
+
+const FAR: usize = crate::limits::FIX_COMMANDS_MAX;
+
+#[test]
+fn a_status_that_is_an_answer_is_no_error() {
+    for (line, output) in [("grep -r foo .", ""), ("test -f x", ""), ("diff a b", "1c1"), ("pgrep x", "")] {
+        assert!(facts(vec![run(line, Outcome::Failed, output)]).failures.is_empty(), "{line}");
+    }
+    assert_eq!(facts(vec![run("make", Outcome::Failed, "boom")]).failures[0].error, "boom");
+}
+
+#[test]
+fn commits_are_taken_from_what_git_printed() {
+    let printed = "[main 1a2b3c4] Fix the reader\n 1 file changed";
+    for (line, output, id, subject) in [
+        ("git add . && git commit -m 'x'", printed, Some("1a2b3c4"), "Fix the reader"),
+        ("git commit -q -m \"Quiet one\"", "", None, "Quiet one"),
+        ("git commit -m \"$(cat <<'EOF'\nFrom a document\n\nBody\nEOF\n)\"", "", None, "From a document"),
+    ] {
+        let commits = facts(vec![run(line, Outcome::Done, output)]).commits;
+        assert_eq!(commits, [Commit { id: id.map(str::to_owned), subject: subject.into() }], "{line}");
+    }
+    assert!(facts(vec![run("git commit -m x", Outcome::Failed, printed)]).commits.is_empty());
+    assert!(facts(vec![run("git log", Outcome::Done, printed)]).commits.is_empty());
+}
+
+#[test]
+fn plans_answers_and_last_words_are_kept() {
+    let long = "a".repeat(201);
+    let reply = |text: &str| Turn::Reply { text: text.into(), at: None };
+    let questions = vec![Question { text: "Which?".into(), options: vec!["A".into()] }];
+    let kept = facts(vec![
+        call(Action::Plan { text: "first".into() }, Outcome::Rejected { said: String::new() }, ""),
+        call(Action::Plan { text: "second".into() }, Outcome::Done, ""),
+        call(Action::Ask { questions: questions.clone() }, Outcome::Done, "A"),
+        Turn::Compaction { summary: "so far".into(), at: None },
+        reply(&long),
+        Turn::Stopped { by: Stop::Person, at: None },
+    ]);
+    assert_eq!(kept.plans[0], Plan { text: "first".into(), accepted: Some(false) });
+    assert_eq!(kept.plans[1].accepted, Some(true));
+    assert_eq!(kept.answers, [Answer { questions, answer: "A".into() }]);
+    assert_eq!((kept.summary.as_deref(), kept.reply.as_deref()), (Some("so far"), Some(long.as_str())));
+    assert!(kept.interrupted);
+    for turns in [
+        vec![reply("short")],
+        vec![reply(&long), Turn::Stopped { by: Stop::Service, at: None }],
+        vec![reply(&long), run("make", Outcome::Pending, "")],
+    ] {
+        assert_eq!(facts(turns).reply, None);
+    }
+}
+
+#[test]
+fn unfinished_items_are_those_of_the_last_list_and_of_single_changes() {
+    let item =
+        |text: &str, id: &str, status: &str| Todo { text: text.into(), id: id.into(), status: status.into() };
+    let todo = |items: Vec<Todo>| call(Action::Todo { items }, Outcome::Done, "");
+    let list = vec![item("a", "", "completed"), item("b", "", "pending")];
+    assert_eq!(
+        unfinished(&[exchange(vec![todo(vec![item("old", "", "pending")]), todo(list)])]),
+        [item("b", "", "pending")]
+    );
+    let single = exchange(vec![
+        todo(vec![item("first", "1", "")]),
+        todo(vec![item("second", "2", "")]),
+        todo(vec![item("", "1", "completed")]),
+        todo(vec![item("", "2", "in_progress")]),
+    ]);
+    assert_eq!(unfinished(&[single]), [item("second", "2", "in_progress")]);
+}

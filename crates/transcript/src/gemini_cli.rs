@@ -1,0 +1,336 @@
+//! Gemini CLI: `~/.gemini/tmp/<project>/chats/session-*.json` and, since 2026, `.jsonl`.
+//!
+//! A line may replace an earlier message, patch the session or go back behind a message, so a file is always
+//! read whole, and the caller replaces everything that came from it before.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said, steers_the_host};
+use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, mended, parse, value};
+use crate::limits::LINE_BYTES_MAX;
+use crate::state::{Batch, State};
+use crate::tool::{self, Answer, action, result_text};
+use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
+
+/// A whole session, as one document or as its first line.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    start_time: Moment,
+    last_updated: Moment,
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    summary: Text<'a>,
+    #[serde(borrow)]
+    directories: Raw<'a>,
+    #[serde(borrow)]
+    messages: Option<Vec<&'a RawValue>>,
+}
+
+/// A line: a head, a message, or an order.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, rename = "sessionId")]
+    session: Text<'a>,
+    #[serde(borrow, rename = "$set")]
+    set: Raw<'a>,
+    #[serde(borrow, rename = "$rewindTo")]
+    rewind_to: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    timestamp: Moment,
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    content: Raw<'a>,
+    #[serde(borrow)]
+    display_content: Raw<'a>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<ToolCall<'a>>>,
+    #[serde(borrow)]
+    model: Text<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct ToolCall<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    args: Raw<'a>,
+    #[serde(borrow)]
+    result: Raw<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+    timestamp: Moment,
+}
+
+/// The messages by id, in the order in which they stand.
+#[derive(Default)]
+struct Fold<'a> {
+    messages: Vec<Option<&'a RawValue>>,
+    by_id: HashMap<Cow<'a, str>, usize>,
+}
+
+impl<'a> Fold<'a> {
+    /// A message of an id that is known replaces it where it stands.
+    fn put(&mut self, id: Cow<'a, str>, raw: &'a RawValue) {
+        if let Some(&at) = self.by_id.get(&id).filter(|_| !id.is_empty()) {
+            self.messages[at] = Some(raw);
+            return;
+        }
+        self.by_id.insert(id, self.messages.len());
+        self.messages.push(Some(raw));
+    }
+
+    fn replace(&mut self, messages: Vec<&'a RawValue>) {
+        *self = Self::default();
+        for raw in messages {
+            let id = parse::<Line<'a>>(raw.get()).and_then(|line| line.id.0).unwrap_or_default();
+            self.put(id, raw);
+        }
+    }
+
+    /// Drops a message and all after it; drops everything if the id is unknown, as the CLI does.
+    fn rewind(&mut self, id: &str) {
+        let from = self.by_id.get(id).copied().unwrap_or(0);
+        self.messages.truncate(from);
+        self.by_id.retain(|_, at| *at < from);
+    }
+}
+
+/// Reads a file, whole. `session` is the id taken from its path, or empty. The file of a sub-agent does not
+/// name its parent; its folder has the parent's id as name.
+pub fn read(bytes: &[u8], session: &str) -> Batch {
+    let mut assembler = Assembler::new(&State::new(Agent::GeminiCli, session));
+    let repaired;
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => {
+            repaired = String::from_utf8_lossy(bytes);
+            repaired.as_ref()
+        }
+    };
+    // One document, usually over many lines.
+    if let Ok(head) = serde_json::from_str::<Head<'_>>(text)
+        && head.messages.is_some()
+    {
+        let messages = enter_head(&mut assembler, head).unwrap_or_default();
+        assembler.live.counts.records += 1;
+        enter(&mut assembler, messages.into_iter());
+        return whole(assembler, bytes.len());
+    }
+    let end = memchr::memrchr(b'\n', text.as_bytes()).map_or(0, |at| at + 1);
+    let lines: Vec<Cow<'_, str>> =
+        text[..end].lines().filter_map(|line| sound(&mut assembler, line.trim())).collect();
+    let mut fold = Fold::default();
+    for line in &lines {
+        one_line(&mut assembler, &mut fold, line);
+    }
+    enter(&mut assembler, fold.messages.into_iter().flatten());
+    whole(assembler, end.min(bytes.len()))
+}
+
+/// The next reading begins at the beginning again.
+fn whole(assembler: Assembler, end: usize) -> Batch {
+    let fresh = State::new(Agent::GeminiCli, &assembler.live.session.id);
+    Batch { state: fresh, ..assembler.finish(end as u64) }
+}
+
+fn sound<'a>(assembler: &mut Assembler, line: &'a str) -> Option<Cow<'a, str>> {
+    if line.is_empty() {
+        return None;
+    }
+    let counts = &mut assembler.live.counts;
+    counts.records += 1;
+    if line.len() > LINE_BYTES_MAX {
+        counts.oversized += 1;
+        return None;
+    }
+    if !has_surrogates(line.as_bytes()) && serde_json::from_str::<Line<'_>>(line).is_ok() {
+        return Some(Cow::Borrowed(line));
+    }
+    let line = mended(line.as_bytes()).map_or(Cow::Borrowed(line), Cow::Owned);
+    let sound = serde_json::from_str::<Line<'_>>(&line).is_ok();
+    counts.malformed += u64::from(!sound);
+    sound.then_some(line)
+}
+
+fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
+    let Ok(record) = serde_json::from_str::<Line<'a>>(line) else { return };
+    if let Some(id) = record.rewind_to {
+        let id = parse::<Text<'_>>(id.get()).unwrap_or_default();
+        fold.rewind(id.as_str());
+    } else if let Some(set) = record.set {
+        if let Some(messages) = enter_head(assembler, value(Some(set))) {
+            fold.replace(messages);
+        }
+    } else if record.session.some().is_some() && record.kind.some().is_none() {
+        if let Some(messages) = parse::<Head<'a>>(line).and_then(|head| enter_head(assembler, head)) {
+            fold.replace(messages);
+        }
+    } else if record.kind.some().is_some() {
+        if let Ok(raw) = serde_json::from_str::<&'a RawValue>(line) {
+            fold.put(record.id.0.unwrap_or_default(), raw);
+        }
+    } else {
+        assembler.live.counts.unknown("(none)", line.len());
+    }
+}
+
+/// Applies a head, or a patch of it, to the session. Returns the messages in it.
+fn enter_head<'a>(assembler: &mut Assembler, head: Head<'a>) -> Option<Vec<&'a RawValue>> {
+    assembler.moment(head.start_time.0);
+    assembler.moment(head.last_updated.0);
+    let session = &mut assembler.live.session;
+    if session.id.is_empty() {
+        session.id = tool::name(head.session_id.as_str());
+    }
+    if let Some(title) = head.summary.some() {
+        session.title = Some(tool::name(title));
+    }
+    let directories: Vec<Text<'_>> = value(head.directories);
+    if let Some(first) = directories.first().and_then(Text::some) {
+        session.cwd = Some(tool::name(first));
+    }
+    if head.kind.as_str() == "subagent" && session.parent.is_none() {
+        session.parent = Some(Parent { kind: ParentKind::SubAgent, session: None, turn: None });
+    }
+    head.messages
+}
+
+fn enter<'a>(assembler: &mut Assembler, messages: impl Iterator<Item = &'a RawValue>) {
+    for raw in messages {
+        let message: Message<'_> = parse(raw.get()).unwrap_or_default();
+        let source = Source { id: message.id.some(), parent: None, at: message.timestamp.0 };
+        assembler.moment(message.timestamp.0);
+        match message.kind.as_str() {
+            "user" => user(assembler, &message, source),
+            "gemini" | "assistant" | "model" => gemini(assembler, &message, source),
+            "error" => assembler.stopped(Stop::Service, source),
+            "info" | "warning" | "system" | "help" | "about" | "stats" => {}
+            kind => {
+                let name = if kind.is_empty() { "(none)" } else { kind };
+                assembler.live.counts.unknown(name, raw.get().len());
+            }
+        }
+    }
+}
+
+fn user(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
+    // The displayed text is what the person typed; the sent text may include whole files.
+    let shown = result_text(message.display_content);
+    let text = if shown.is_empty() { result_text(message.content) } else { shown };
+    // Commands of the host, and its help. A path is no command.
+    let is_command =
+        text.starts_with('/') && !text.split_whitespace().next().unwrap_or("")[1..].contains('/');
+    if is_command && steers_the_host(&text) || text.trim() == "?" {
+        return;
+    }
+    match said(&text) {
+        Said::Words(words) => {
+            let sub_agent = assembler.live.session.parent.is_some();
+            let kind = match (sub_agent, is_command) {
+                (true, _) => PromptKind::Delegated,
+                (false, true) => PromptKind::Command,
+                (false, false) => PromptKind::Typed,
+            };
+            assembler.prompt(&words, kind, source);
+        }
+        Said::Summary(summary) => assembler.compaction(summary, source),
+        _ => {}
+    }
+}
+
+fn gemini(assembler: &mut Assembler, message: &Message<'_>, source: Source<'_>) {
+    if let Some(model) = message.model.some() {
+        assembler.live.session.model = Some(tool::name(model));
+    }
+    assembler.reply(&spoken(message.content), None, source);
+    for one in message.tool_calls.iter().flatten() {
+        let name = one.name.as_str();
+        let call = Call {
+            id: tool::name(one.id.as_str()),
+            tool: tool::name(name),
+            action: action(name, one.args.map_or("", RawValue::get)),
+            at: one.timestamp.0.or(message.timestamp.0),
+            ..Call::default()
+        };
+        let (text, exit, failed) = response(one.result);
+        match one.status.as_str() {
+            "cancelled" => {
+                let text = Cow::Borrowed("[Request interrupted by user]");
+                assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
+            }
+            "scheduled" | "validating" | "awaiting_approval" | "executing" => {
+                assembler.call(call, None, source);
+            }
+            status => {
+                let answer = Answer { text: text.into(), failed: failed || status == "error", exit };
+                assembler.answered(call, answer, None, source);
+            }
+        }
+    }
+}
+
+/// The text of a content, without parts that are thoughts.
+fn spoken(content: Raw<'_>) -> Cow<'_, str> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        text: Text<'a>,
+        thought: Flag,
+    }
+    let Some(raw) = content.filter(|raw| raw.get().starts_with('[')) else { return result_text(content) };
+    let parts: Vec<Part<'_>> = parse(raw.get()).unwrap_or_default();
+    let texts: Vec<&str> =
+        parts.iter().filter(|part| !part.thought.0).map(|part| part.text.as_str()).collect();
+    Cow::Owned(texts.join(""))
+}
+
+/// The output, the exit status and the failure of a call, from the parts of its response.
+fn response(result: Raw<'_>) -> (String, Option<i32>, bool) {
+    let parts: Vec<&RawValue> = match result {
+        Some(raw) if raw.get().starts_with('[') => crate::json::elements(raw),
+        _ => return (result_text(result).into_owned(), None, false),
+    };
+    let mut all = String::new();
+    let mut failed = false;
+    for part in parts {
+        let part = Fields::of(part.get());
+        let inner = part.raw(&["functionResponse"]).and_then(|raw| Fields::of(raw.get()).raw(&["response"]));
+        let inner = inner.map(|raw| Fields::of(raw.get())).unwrap_or_default();
+        let error = inner.text(&["error"]);
+        failed |= !error.is_empty();
+        all.push_str(&error);
+        all.push_str(&inner.text(&["output"]));
+        all.push_str(&part.text(&["text"]));
+    }
+    // The shell tool writes a report, one field a line.
+    let told = all.lines().find_map(|line| line.strip_prefix("Exit Code: "));
+    let exit = told
+        .and_then(|status| parse::<Number>(status.trim())?.0)
+        .and_then(|status| i32::try_from(status).ok());
+    (all, exit, failed)
+}

@@ -1,0 +1,309 @@
+//! JSON as agents write it: a field of an unexpected type is an absent field, and not the loss of its line.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// A string, borrowed where it has no escapes. Anything else than a string is nothing.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or("")
+    }
+
+    /// The text unless it is empty or no text.
+    pub(crate) fn some(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.some().map(str::to_owned)
+    }
+}
+
+/// `true`; anything else is not.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Flag(pub(crate) bool);
+
+/// A whole number, also one that was written as a fraction.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Number(pub(crate) Option<i64>);
+
+/// What may stand for a moment: a string of RFC 3339, or milliseconds.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Moment(pub(crate) Option<jiff::Timestamp>);
+
+/// Visitors that take one kind of value and swallow every other.
+macro_rules! lenient {
+    ($type:ty, $visitor:ident, $lifetime:lifetime, { $($method:item)* }) => {
+        struct $visitor;
+        impl<$lifetime> Visitor<$lifetime> for $visitor {
+            type Value = $type;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+            $($method)*
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Default::default())
+            }
+            fn visit_none<E>(self) -> Result<Self::Value, E> {
+                Ok(Default::default())
+            }
+            fn visit_seq<A: SeqAccess<$lifetime>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Default::default())
+            }
+            fn visit_map<A: MapAccess<$lifetime>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Default::default())
+            }
+        }
+    };
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient!(Text<'de>, Any, 'de, {
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Some(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Some(Cow::Owned(text.to_owned()))))
+            }
+            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Text(Some(Cow::Owned(text))))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Text(None)) }
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok(Text(None)) }
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok(Text(None)) }
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok(Text(None)) }
+        });
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient!(Flag, Any, 'de, {
+            fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> { Ok(Flag(value)) }
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok(Flag(false)) }
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok(Flag(false)) }
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok(Flag(false)) }
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok(Flag(false)) }
+        });
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient!(Number, Any, 'de, {
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> { Ok(Number(Some(value))) }
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> { Ok(Number(i64::try_from(value).ok())) }
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> { Ok(Number(whole(value))) }
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Number(None)) }
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok(Number(None)) }
+        });
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        lenient!(Moment, Any, 'de, {
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> { Ok(Moment(text.parse().ok())) }
+            fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> { Ok(Moment::of_millis(value)) }
+            fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(i64::try_from(value).map_or(Moment(None), Moment::of_millis))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(whole(value).map_or(Moment(None), Moment::of_millis))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok(Moment(None)) }
+        });
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl Moment {
+    pub(crate) fn of_millis(millis: i64) -> Self {
+        Self(jiff::Timestamp::from_millisecond(millis).ok())
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the range is checked, and a fraction of a millisecond is nothing"
+)]
+fn whole(value: f64) -> Option<i64> {
+    (value.abs() < 9e15).then_some(value as i64)
+}
+
+/// A value that is looked at later, or never.
+pub(crate) type Raw<'a> = Option<&'a RawValue>;
+
+/// Parses what may be mis-shaped: `None` is not an error here.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(raw: &'a str) -> Option<T> {
+    serde_json::from_str(raw).ok()
+}
+
+/// Parses a value of a record; of a shape that does not fit it is the type's default.
+pub(crate) fn value<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
+    raw.and_then(|raw| parse(raw.get())).unwrap_or_default()
+}
+
+/// The elements of an array; none if it is no array.
+pub(crate) fn elements(raw: &RawValue) -> Vec<&RawValue> {
+    parse(raw.get()).unwrap_or_default()
+}
+
+/// The string, or the source of any other value.
+pub(crate) fn string_or_source(raw: &RawValue) -> Cow<'_, str> {
+    match parse::<Text<'_>>(raw.get()) {
+        Some(Text(Some(text))) => text,
+        _ => Cow::Borrowed(raw.get()),
+    }
+}
+
+/// An object with fields looked up by name: for inputs of tools, where agents differ in names and a program
+/// may write a field twice. Any other value has no fields.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(source: &'a str) -> Self {
+        parse(source).unwrap_or_default()
+    }
+
+    /// The first of the names that there is.
+    pub(crate) fn raw(&self, names: &[&str]) -> Option<&'a RawValue> {
+        names.iter().find_map(|name| Some(self.0.iter().find(|(field, _)| field == name)?.1))
+    }
+
+    /// The first of the names that is a string with anything in it; else an empty one.
+    pub(crate) fn text(&self, names: &[&str]) -> Cow<'a, str> {
+        let texts = names.iter().filter_map(|name| parse::<Text<'a>>(self.raw(&[name])?.get())?.0);
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// The names, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+
+    /// The elements of the first of the names that there is.
+    pub(crate) fn list(&self, names: &[&str]) -> Vec<&'a RawValue> {
+        self.raw(names).map(elements).unwrap_or_default()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(name) = map.next_key::<Text<'de>>()? {
+                    fields.push((name.0.unwrap_or_default(), map.next_value()?));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// Whether a line may have half of a surrogate pair, which a parser meets only where it looks into a value.
+pub(crate) fn has_surrogates(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"\\ud").is_some() || memchr::memmem::find(line, b"\\uD").is_some()
+}
+
+/// A line that failed to parse, mended: bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
+/// Both come from programs that cut a text in the middle of a character. `None` if there was nothing to mend.
+pub(crate) fn mended(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let broken = matches!(text, Cow::Owned(_));
+    let mut out = String::with_capacity(text.len());
+    let mut rest: &str = &text;
+    let mut changed = broken;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let take = match surrogate(rest) {
+            None => rest.chars().take(2).map(char::len_utf8).sum(),
+            Some(true) if surrogate(&rest[6..]) == Some(false) => 12,
+            Some(_) => {
+                out.push('\u{fffd}');
+                changed = true;
+                rest = &rest[6..];
+                continue;
+            }
+        };
+        out.push_str(&rest[..take]);
+        rest = &rest[take..];
+    }
+    out.push_str(rest);
+    changed.then_some(out)
+}
+
+/// Whether a text starts with the escape of a surrogate, and then whether of a first half.
+fn surrogate(text: &str) -> Option<bool> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let unit = u16::from_str_radix(digits, 16).ok()?;
+    match unit {
+        0xd800..=0xdbff => Some(true),
+        0xdc00..=0xdfff => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Sample<'a> {
+        #[serde(borrow)]
+        text: Text<'a>,
+        flag: Flag,
+        number: Number,
+        moment: Moment,
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_absent() {
+        for odd in ["null", "true", "1", "1.5", "-3", "\"x\"", "[1,[2]]", "{\"a\":{\"b\":1}}"] {
+            let line = format!(r#"{{"text":{odd},"flag":{odd},"number":{odd},"moment":{odd},"more":{odd}}}"#);
+            let sample: Sample<'_> = parse(&line).expect(odd);
+            assert_eq!(sample.text.some(), (odd == "\"x\"").then_some("x"), "{odd}");
+            assert_eq!(sample.flag.0, odd == "true", "{odd}");
+            assert_eq!(sample.number.0.is_some(), odd.parse::<f64>().is_ok(), "{odd}");
+            assert_eq!(sample.moment.0.is_some(), odd.parse::<f64>().is_ok(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn halves_of_characters_are_mended() {
+        for (line, want) in [
+            (br#"{"a":"x\ud83d"}"#.as_slice(), Some("{\"a\":\"x\u{fffd}\"}")),
+            (br#"{"a":"\ude00y"}"#, Some("{\"a\":\"\u{fffd}y\"}")),
+            (br#"{"a":"\ud83d\ude00"}"#, None),
+            (br#"{"a":"\\ud83d \n"}"#, None),
+            (b"{\"a\":\"\xff\"}", Some("{\"a\":\"\u{fffd}\"}")),
+            (br#"{"a":"\ud8"#, None),
+            (b"\\", None),
+        ] {
+            assert_eq!(mended(line).as_deref(), want, "{}", String::from_utf8_lossy(line));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Qwen Code: `~/.qwen/projects/<slug>/chats/<id>.jsonl`: records of Gemini's parts in a tree like Claude
+//! Code's.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said};
+use crate::json::{Fields, Flag, Moment, Raw, Text, value};
+use crate::read::Line;
+use crate::tool::{self, Answer, action};
+use crate::turn::{Call, Parent, ParentKind, PromptKind};
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    subtype: Text<'a>,
+    #[serde(borrow)]
+    provenance: Text<'a>,
+    #[serde(borrow)]
+    uuid: Text<'a>,
+    #[serde(borrow)]
+    parent_uuid: Text<'a>,
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    #[serde(borrow)]
+    agent_id: Text<'a>,
+    is_sidechain: Flag,
+    #[serde(borrow)]
+    cwd: Text<'a>,
+    #[serde(borrow)]
+    git_branch: Text<'a>,
+    #[serde(borrow)]
+    version: Text<'a>,
+    #[serde(borrow)]
+    model: Text<'a>,
+    timestamp: Moment,
+    #[serde(borrow)]
+    message: Raw<'a>,
+    #[serde(borrow)]
+    system_payload: Raw<'a>,
+    #[serde(borrow)]
+    tool_call_result: Raw<'a>,
+    #[serde(borrow)]
+    forked_from: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+    thought: Flag,
+    #[serde(borrow)]
+    function_call: Raw<'a>,
+    #[serde(borrow)]
+    function_response: Raw<'a>,
+}
+
+pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
+    let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
+    head(assembler, &record);
+    let source = Source { id: record.uuid.some(), parent: record.parent_uuid.some(), at: record.timestamp.0 };
+    if assembler.is_copy(source) {
+        return Line::Known;
+    }
+    match record.kind.as_str() {
+        "user" => user(assembler, &record, source),
+        "assistant" => assistant(assembler, &record, source),
+        "tool_result" => tool_result(assembler, &record, source),
+        "system" => system(assembler, &record, source),
+        _ => return Line::Unknown(record.kind.0.unwrap_or(Cow::Borrowed("(none)"))),
+    }
+    Line::Known
+}
+
+fn head(assembler: &mut Assembler, record: &Record<'_>) {
+    assembler.moment(record.timestamp.0);
+    let session = &mut assembler.live.session;
+    if let (Some(id), true) = (record.session_id.some(), session.id.is_empty()) {
+        session.id = tool::name(id);
+    }
+    for (field, told) in [
+        (&mut session.cwd, &record.cwd),
+        (&mut session.branch, &record.git_branch),
+        (&mut session.version, &record.version),
+        (&mut session.model, &record.model),
+    ] {
+        if let Some(told) = told.some() {
+            *field = Some(tool::name(told));
+        }
+    }
+    if session.parent.is_some() {
+        return;
+    }
+    if let (true, Some(agent), Some(parent)) =
+        (record.is_sidechain.0, record.agent_id.some(), record.session_id.some())
+    {
+        session.id = format!("{}/{}", tool::name(parent), tool::name(agent));
+        session.parent =
+            Some(Parent { kind: ParentKind::SubAgent, session: Some(tool::name(parent)), turn: None });
+    } else if let Some(forked) = record.forked_from {
+        let parent = Fields::of(forked.get()).text(&["sessionId"]);
+        session.parent =
+            Some(Parent { kind: ParentKind::Fork, session: Some(tool::name(&parent)), turn: None });
+    }
+}
+
+fn user(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
+    const NOT_TYPED: [&str; 8] = [
+        "notification",
+        "background_task_completed",
+        "cron",
+        "goal_runtime",
+        "goal_state",
+        "agent_bootstrap",
+        "agent_retry",
+        "turn_result",
+    ];
+    let by_person = matches!(record.provenance.as_str(), "" | "real_user");
+    if !by_person || NOT_TYPED.contains(&record.subtype.as_str()) {
+        return;
+    }
+    let sub_agent =
+        assembler.live.session.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::SubAgent);
+    let kind = match record.subtype.as_str() {
+        _ if sub_agent => PromptKind::Delegated,
+        "mid_turn_user_message" => PromptKind::Queued,
+        _ => PromptKind::Typed,
+    };
+    let message: Message<'_> = value(record.message);
+    // The host's context and the words may be parts of one message.
+    let words: Vec<Cow<'_, str>> =
+        message.parts.iter().filter(|part| !part.thought.0).filter_map(words).collect();
+    if !words.is_empty() {
+        assembler.prompt(&words.join("\n"), kind, source);
+    }
+}
+
+fn words<'p>(part: &'p Part<'_>) -> Option<Cow<'p, str>> {
+    match said(part.text.as_str()) {
+        Said::Words(words) => Some(words),
+        _ => None,
+    }
+}
+
+fn assistant(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
+    let message: Message<'_> = value(record.message);
+    for part in message.parts {
+        if part.thought.0 {
+            continue;
+        }
+        assembler.reply(part.text.as_str(), None, source);
+        if let Some(function) = part.function_call {
+            let fields = Fields::of(function.get());
+            let name = fields.text(&["name"]);
+            let input = fields.raw(&["args"]).map_or("", serde_json::value::RawValue::get);
+            let call = Call {
+                id: tool::name(&fields.text(&["id"])),
+                tool: tool::name(&name),
+                action: action(&name, input),
+                at: source.at,
+                ..Call::default()
+            };
+            assembler.call(call, None, source);
+        }
+    }
+}
+
+fn tool_result(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
+    let told = record.tool_call_result.map(|raw| Fields::of(raw.get())).unwrap_or_default();
+    let failed = matches!(told.text(&["status"]).as_ref(), "error" | "cancelled");
+    let message: Message<'_> = value(record.message);
+    for part in message.parts {
+        let Some(response) = part.function_response else { continue };
+        let fields = Fields::of(response.get());
+        let id = fields.text(&["id"]);
+        let id = if id.is_empty() { told.text(&["callId"]) } else { id };
+        let inner = fields.raw(&["response"]).map(|raw| Fields::of(raw.get())).unwrap_or_default();
+        let error = inner.text(&["error"]);
+        let failed = failed || !error.is_empty();
+        let text = if error.is_empty() { inner.text(&["output", "result"]) } else { error };
+        assembler.result(&id, Answer { text, failed, exit: None }, source);
+    }
+}
+
+fn system(assembler: &mut Assembler, record: &Record<'_>, source: Source<'_>) {
+    let payload = record.system_payload.map(|raw| Fields::of(raw.get())).unwrap_or_default();
+    match record.subtype.as_str() {
+        "chat_compression" => {
+            let first = payload.list(&["compressedHistory"]).first().copied();
+            let message: Message<'_> = value(first);
+            let summary = message.parts.first().map(|part| part.text.as_str().to_owned()).unwrap_or_default();
+            assembler.compaction(crate::envelope::summary(&summary), source);
+        }
+        "custom_title" => {
+            let title = payload.text(&["customTitle"]);
+            assembler.live.session.title = (!title.is_empty()).then(|| tool::name(&title));
+        }
+        "parent_session" => {
+            let parent = payload.text(&["parentSessionId"]);
+            if assembler.live.session.parent.is_none() && !parent.is_empty() {
+                let parent =
+                    Parent { kind: ParentKind::SubAgent, session: Some(tool::name(&parent)), turn: None };
+                assembler.live.session.parent = Some(parent);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! The driver of the readers of JSON lines: splits, bounds, repairs and counts lines.
+
+use serde::de::IgnoredAny;
+
+use crate::assemble::Assembler;
+use crate::json::{has_surrogates, mended};
+use crate::limits::LINE_BYTES_MAX;
+use crate::state::{Batch, State};
+use crate::turn::Agent;
+use crate::{claude_code, codex, copilot, cursor, qwen};
+
+/// How a reader judged a line.
+pub(crate) enum Line<'a> {
+    /// A record of a known type.
+    Known,
+    /// A record of an unknown type.
+    Unknown(std::borrow::Cow<'a, str>),
+    /// Not JSON, or not shaped like a record.
+    Malformed,
+}
+
+/// Reads the bytes of a source from `state.offset` on. They may end anywhere, also in the middle of a line or
+/// of a character: an unfinished last line is left for the next reading, even if it would parse.
+///
+/// For Gemini CLI and OpenCode use [`crate::gemini_cli::read`] and [`crate::opencode`]: theirs are read
+/// whole.
+pub fn read(bytes: &[u8], state: &State) -> Batch {
+    stretch(bytes, state, false)
+}
+
+/// Like [`read`], for a source that no process writes any more: a last line without a line break counts if it
+/// is complete JSON. Files that were exported, copied or restored often lack their last line break.
+pub fn read_settled(bytes: &[u8], state: &State) -> Batch {
+    stretch(bytes, state, true)
+}
+
+fn stretch(bytes: &[u8], state: &State, settled: bool) -> Batch {
+    let line = match state.session.agent {
+        Agent::ClaudeCode => claude_code::line,
+        Agent::Codex => codex::line,
+        Agent::Copilot => copilot::line,
+        Agent::Cursor => cursor::line,
+        Agent::Qwen => qwen::line,
+        Agent::GeminiCli => return crate::gemini_cli::read(bytes, &state.session.id),
+        // OpenCode has rows and no lines.
+        Agent::OpenCode => |_: &mut Assembler, _: &[u8]| -> Line<'static> { Line::Malformed },
+    };
+    let mut assembler = Assembler::new(state);
+    let mut at = 0;
+    if assembler.live.skipping {
+        at = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+        assembler.live.skipping = at == bytes.len() && bytes.last() != Some(&b'\n');
+    }
+    while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
+        let next = at + length + 1;
+        if length > LINE_BYTES_MAX {
+            assembler.live.counts.oversized += 1;
+            assembler.skip_to(state.offset + next as u64);
+        } else {
+            assembler.begin(state.offset + at as u64);
+            one_line(&mut assembler, bytes[at..at + length].trim_ascii(), line);
+        }
+        at = next;
+    }
+    let left = &bytes[at..];
+    if left.len() > LINE_BYTES_MAX {
+        assembler.live.counts.oversized += 1;
+        assembler.live.skipping = true;
+        assembler.skip_to(state.offset + bytes.len() as u64);
+        at = bytes.len();
+    } else if settled && serde_json::from_slice::<IgnoredAny>(left).is_ok() {
+        assembler.begin(state.offset + at as u64);
+        one_line(&mut assembler, left.trim_ascii(), line);
+        at = bytes.len();
+    }
+    assembler.finish(state.offset + at as u64)
+}
+
+type ReadLine = for<'a> fn(&mut Assembler, &'a [u8]) -> Line<'a>;
+
+fn one_line(assembler: &mut Assembler, line: &[u8], read: ReadLine) {
+    if line.is_empty() {
+        return;
+    }
+    let mended_first = if has_surrogates(line) { mended(line) } else { None };
+    let line = mended_first.as_deref().map_or(line, str::as_bytes);
+    let told = match note(read(assembler, line)) {
+        Err(()) if mended_first.is_none() => {
+            mended(line).map_or(Err(()), |line| note(read(assembler, line.as_bytes())))
+        }
+        told => told,
+    };
+    let counts = &mut assembler.live.counts;
+    counts.records += 1;
+    match told {
+        Ok(None) => {}
+        Ok(Some(name)) => counts.unknown(&name, line.len()),
+        Err(()) => counts.malformed += 1,
+    }
+}
+
+/// The name of an unknown record; an error if it is none.
+fn note(line: Line<'_>) -> Result<Option<String>, ()> {
+    match line {
+        Line::Known => Ok(None),
+        Line::Unknown(name) => Ok(Some(name.into_owned())),
+        Line::Malformed => Err(()),
+    }
+}

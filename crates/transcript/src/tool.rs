@@ -1,0 +1,591 @@
+//! Maps the tools of all agents to one vocabulary of actions and outcomes.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use crate::clip::{clipped, first_line, start, whole_start};
+use crate::json::{Fields, Flag, Raw, Text, parse, string_or_source, value};
+use crate::limits::TEXT_BYTES_MAX;
+use crate::limits::{
+    ERROR_BYTES_MAX, EXCERPT_BYTES_MAX, INPUT_BYTES_MAX, ITEMS_MAX, NAME_BYTES_MAX, OUTPUT_BYTES_MAX,
+};
+use crate::turn::{Action, Call, Outcome, Question, Todo};
+
+/// Kinds of tools.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Edit,
+    Patch,
+    Read,
+    Search,
+    Command,
+    Web,
+    Delegate,
+    Plan,
+    Todo,
+    Ask,
+    Other,
+}
+
+fn kind(tool: &str) -> Kind {
+    match tool.to_ascii_lowercase().as_str() {
+        "edit"
+        | "write"
+        | "multiedit"
+        | "notebookedit"
+        | "write_file"
+        | "replace"
+        | "edit_file"
+        | "create_file"
+        | "create"
+        | "str_replace"
+        | "strreplace"
+        | "str_replace_editor"
+        | "str_replace_based_edit_tool"
+        | "insert_edit_into_file"
+        | "search_replace"
+        | "delete_file"
+        | "delete"
+        | "multi_edit"
+        | "edit_notebook"
+        | "insert"
+        | "reapply" => Kind::Edit,
+        "apply_patch" | "applypatch" | "patch" => Kind::Patch,
+        "read" | "read_file" | "readfile" | "view" | "view_image" | "read_many_files" | "notebookread"
+        | "show_file" => Kind::Read,
+        "grep"
+        | "glob"
+        | "ls"
+        | "search"
+        | "list"
+        | "list_dir"
+        | "list_directory"
+        | "search_file_content"
+        | "grep_search"
+        | "rg"
+        | "file_search"
+        | "codebase_search"
+        | "glob_file_search"
+        | "toolsearch"
+        | "semsearch"
+        | "find" => Kind::Search,
+        "bash"
+        | "shell"
+        | "exec_command"
+        | "shell_command"
+        | "local_shell"
+        | "local_shell_call"
+        | "run_shell_command"
+        | "run_terminal_cmd"
+        | "run_terminal_command"
+        | "run_in_terminal"
+        | "exec"
+        | "powershell"
+        | "unified_exec"
+        | "container.exec" => Kind::Command,
+        "webfetch" | "websearch" | "web_fetch" | "web_search" | "google_web_search" | "web_search_call"
+        | "fetch" => Kind::Web,
+        "task" | "agent" | "spawn_agent" | "delegate_to_agent" | "subagent" => Kind::Delegate,
+        "exitplanmode" | "exit_plan_mode" | "create_plan" | "plan_exit" => Kind::Plan,
+        "todowrite" | "todo_write" | "write_todos" | "taskcreate" | "taskupdate" | "update_plan"
+        | "update_todo" => Kind::Todo,
+        "askuserquestion" | "ask_user" | "ask_user_question" | "question" | "request_user_input"
+        | "askquestion" => Kind::Ask,
+        _ => Kind::Other,
+    }
+}
+
+const FILE: &[&str] = &[
+    "file_path",
+    "filePath",
+    "target_file",
+    "notebook_path",
+    "absolute_path",
+    "path",
+    "relative_workspace_path",
+    "fileName",
+];
+const FOLDER: &[&str] =
+    &["path", "dir_path", "directory", "target_directory", "dir", "file_path", "filePath"];
+const PATTERN: &[&str] = &["pattern", "regex", "glob_pattern", "globPattern", "query", "search_term"];
+const WRITTEN: &[&str] = &[
+    "new_string", "newString", "new_str", "file_text", "content", "contents", "new_source", "code_edit",
+    "insert_line_text",
+];
+const TASK: &[&str] = &["prompt", "message", "task", "description"];
+
+/// The action of a call. `raw` is its input: an object, an object encoded as a string, or free text.
+pub(crate) fn action(tool: &str, raw: &str) -> Action {
+    let unquoted = raw.starts_with('"').then(|| parse::<Text<'_>>(raw).and_then(|text| text.0)).flatten();
+    let raw = unquoted.as_deref().unwrap_or(raw).trim();
+    let input = if raw.starts_with('{') { Fields::of(raw) } else { Fields::default() };
+    match kind(tool) {
+        Kind::Edit if input.text(&["command"]) == "view" => Action::Read { paths: named_paths(&input) },
+        Kind::Edit => edit(&input),
+        Kind::Patch => {
+            patch(&[&input.text(&["patch", "patchText", "patch_text"]), &input.text(&["input"]), raw])
+        }
+        Kind::Read => Action::Read { paths: named_paths(&input) },
+        Kind::Search => Action::Search {
+            pattern: clipped(&input.text(PATTERN), INPUT_BYTES_MAX),
+            path: name(&input.text(FOLDER)),
+        },
+        Kind::Command => command(&input),
+        Kind::Web => {
+            Action::Web { target: clipped(&input.text(&["url", "query", "prompt"]), INPUT_BYTES_MAX) }
+        }
+        Kind::Delegate => Action::Delegate {
+            agent: name(&input.text(&["subagent_type", "agent_type", "agent_name", "name"])),
+            task: clipped(&input.text(TASK), INPUT_BYTES_MAX),
+        },
+        Kind::Plan => Action::Plan { text: clipped(&input.text(&["plan", "text"]), TEXT_BYTES_MAX) },
+        Kind::Todo => todo(&input),
+        Kind::Ask => Action::Ask { questions: questions(&input) },
+        Kind::Other => Action::Other { input: clipped(raw, INPUT_BYTES_MAX) },
+    }
+}
+
+pub(crate) fn name(text: &str) -> String {
+    whole_start(text, NAME_BYTES_MAX).to_owned()
+}
+
+fn named_paths(input: &Fields<'_>) -> Vec<String> {
+    let one = input.text(FILE);
+    let listed = input.list(&["paths", "file_paths", "include"]);
+    let listed = listed.into_iter().take(ITEMS_MAX).map(|path| name(&string_or_source(path)));
+    Some(&one).filter(|one| !one.is_empty()).map(|one| name(one)).into_iter().chain(listed).collect()
+}
+
+fn edit(input: &Fields<'_>) -> Action {
+    let mut paths = named_paths(input);
+    let mut written = input.text(WRITTEN).into_owned();
+    for edit in input.list(&["edits", "edit_list"]).into_iter().take(ITEMS_MAX) {
+        let edit = Fields::of(edit.get());
+        let path = edit.text(FILE);
+        if !path.is_empty() && !paths.iter().any(|known| *known == path) {
+            paths.push(name(&path));
+        }
+        written.push_str(&edit.text(WRITTEN));
+        written.push('\n');
+    }
+    Action::Edit { paths, excerpt: clipped(written.trim_end(), EXCERPT_BYTES_MAX) }
+}
+
+/// The files that a patch in the form of `apply_patch` names.
+fn patch(texts: &[&str]) -> Action {
+    const HEADINGS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+    let text = texts.iter().find(|text| text.contains("*** ")).copied().unwrap_or("");
+    let named = |line: &str| {
+        HEADINGS.iter().find_map(|heading| line.strip_prefix(heading).map(|path| name(path.trim())))
+    };
+    let mut paths: Vec<String> = Vec::new();
+    for path in text.lines().filter_map(named).take(ITEMS_MAX) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let added: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix('+')).collect();
+    Action::Edit { paths, excerpt: clipped(&added.join("\n"), EXCERPT_BYTES_MAX) }
+}
+
+fn command(input: &Fields<'_>) -> Action {
+    let line = input
+        .raw(&["command", "cmd", "script", "commandLine"])
+        .map(|raw| command_line(raw.get()))
+        .unwrap_or_default();
+    if line.contains("*** Begin Patch") {
+        return patch(&[&line]);
+    }
+    Action::Command { line: clipped(line.trim(), INPUT_BYTES_MAX) }
+}
+
+/// A command as a line: it may be a string, or a list of arguments, often `bash -lc LINE`.
+fn command_line(raw: &str) -> String {
+    if !raw.starts_with('[') {
+        return parse::<Text<'_>>(raw).map(|text| text.as_str().to_owned()).unwrap_or_default();
+    }
+    let words: Vec<Text<'_>> = parse(raw).unwrap_or_default();
+    let words: Vec<&str> = words.iter().map(Text::as_str).collect();
+    match words.as_slice() {
+        [shell, flags, line] if flags.starts_with('-') && flags.ends_with('c') && shell.ends_with("sh") => {
+            (*line).to_owned()
+        }
+        words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+fn todo(input: &Fields<'_>) -> Action {
+    let item = |fields: &Fields<'_>, ids: &[&str], texts: &[&str]| Todo {
+        text: clipped(&fields.text(texts), NAME_BYTES_MAX),
+        id: name(&fields.text(ids)),
+        status: name(&fields.text(&["status"])),
+    };
+    let listed = input.list(&["todos", "plan", "items"]).into_iter().take(ITEMS_MAX);
+    let of_list = |one: &serde_json::value::RawValue| {
+        item(&Fields::of(one.get()), &["id"], &["content", "step", "description", "text", "title"])
+    };
+    let mut items: Vec<Todo> = listed.map(of_list).collect();
+    if items.is_empty() {
+        let one = item(input, &["taskId", "task_id", "id"], &["subject", "title"]);
+        items.extend((!one.text.is_empty() || !one.id.is_empty()).then_some(one));
+    }
+    Action::Todo { items }
+}
+
+fn questions(input: &Fields<'_>) -> Vec<Question> {
+    let option = |raw: &serde_json::value::RawValue| {
+        let label = Fields::of(raw.get()).text(&["label", "value", "title"]);
+        name(&if label.is_empty() { string_or_source(raw) } else { label })
+    };
+    let question = |fields: &Fields<'_>| Question {
+        text: clipped(&fields.text(&["question", "title", "text"]), NAME_BYTES_MAX),
+        options: fields.list(&["options"]).into_iter().take(ITEMS_MAX).map(option).collect(),
+    };
+    let listed = input.list(&["questions"]).into_iter().take(ITEMS_MAX);
+    let mut questions: Vec<Question> = listed.map(|one| question(&Fields::of(one.get()))).collect();
+    if questions.is_empty() && !input.text(&["question"]).is_empty() {
+        questions.push(question(input));
+    }
+    questions
+}
+
+/// A tool's result as the host recorded it.
+#[derive(Debug, Default)]
+pub(crate) struct Answer<'a> {
+    /// What it printed.
+    pub(crate) text: Cow<'a, str>,
+    /// The host marked it as failed.
+    pub(crate) failed: bool,
+    /// The exit status, where the host has a field for it.
+    pub(crate) exit: Option<i32>,
+}
+
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+const REJECTED_SAID: &str = "the user said:";
+const SKIPPED: [&str; 3] = [
+    "<tool_use_error>Sibling tool call errored",
+    "[Request interrupted by user",
+    "The user doesn't want to take this action",
+];
+
+/// Sets a call's outcome from its result.
+pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
+    let text = answer.text.trim();
+    if text.starts_with(REJECTED) && (answer.failed || text.contains("was rejected")) {
+        let said = text.split_once(REJECTED_SAID).map_or("", |(_, said)| said.trim());
+        let said = said.split("\n\nNote: The user's next message").next().unwrap_or("").trim();
+        call.outcome = Outcome::Rejected { said: clipped(said, ERROR_BYTES_MAX) };
+        return;
+    }
+    if SKIPPED.iter().any(|start| text.starts_with(start)) {
+        call.outcome = Outcome::Skipped;
+        return;
+    }
+    let is_command = matches!(call.action, Action::Command { .. });
+    let (told, body) = if is_command || answer.exit.is_none() { exit_status(text) } else { (None, text) };
+    call.exit = answer.exit.or(told);
+    let failed = answer.failed || call.exit.is_some_and(|status| status != 0);
+    call.outcome = if failed { Outcome::Failed } else { Outcome::Done };
+    // What was noted as a single thing gets its id from the answer: "Task #3 created".
+    if let Action::Todo { items } = &mut call.action
+        && let [one] = items.as_mut_slice()
+        && let (true, Some((_, rest))) = (one.id.is_empty(), body.split_once('#'))
+    {
+        one.id = rest.chars().take_while(char::is_ascii_digit).collect();
+    }
+    call.output = if failed {
+        clipped(without_tags(body), ERROR_BYTES_MAX)
+    } else if keeps_output(call) {
+        clipped(body, OUTPUT_BYTES_MAX)
+    } else {
+        String::new()
+    };
+}
+
+/// Text that was read is in its file, and recalled text is in its memory: neither is new in the session.
+fn keeps_output(call: &Call) -> bool {
+    const MEMORIES: [&str; 9] = [
+        "cerebro", "engram", "claude-mem", "claude_mem", "mempalace", "episodic-memory", "episodic_memory",
+        "deja", "memex",
+    ];
+    let tool = call.tool.to_ascii_lowercase();
+    let memory = tool.starts_with("mem_")
+        || (tool.contains("mcp") || tool.contains('_')) && MEMORIES.iter().any(|name| tool.contains(name));
+    !matches!(call.action, Action::Read { .. } | Action::Edit { .. } | Action::Todo { .. }) && !memory
+}
+
+fn without_tags(text: &str) -> &str {
+    let inner = text.strip_prefix("<tool_use_error>").unwrap_or(text);
+    inner.strip_suffix("</tool_use_error>").unwrap_or(inner)
+}
+
+/// The exit status that hosts write before or around an output, and the output itself.
+fn exit_status(text: &str) -> (Option<i32>, &str) {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Wrapped {
+        metadata: Option<Metadata>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Metadata {
+        exit_code: Option<i32>,
+    }
+    if text.starts_with('{') {
+        let wrapped: Wrapped = parse(text).unwrap_or_default();
+        return (wrapped.metadata.and_then(|metadata| metadata.exit_code), text);
+    }
+    const HEAD_BYTES: usize = 512;
+    let head = start(text, HEAD_BYTES);
+    for mark in ["Process exited with code ", "Exit code: ", "Exit Code: ", "Exit code "] {
+        let Some(at) = head.find(mark).filter(|&at| at == 0 || head.as_bytes()[at - 1] == b'\n') else {
+            continue;
+        };
+        let digits = &text[at + mark.len()..];
+        let end = digits.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(digits.len());
+        let Ok(status) = digits[..end].parse() else { continue };
+        let rest = &digits[end..];
+        let body = match rest.split_once("\nOutput:\n") {
+            Some((_, body)) => body,
+            None if at == 0 => rest,
+            // The status stands in the middle of a report.
+            None => text,
+        };
+        return (Some(status), body.trim());
+    }
+    (None, text)
+}
+
+/// The text of a tool's result: a string, a list of parts with texts, or an object around either.
+pub(crate) fn result_text(raw: Raw<'_>) -> Cow<'_, str> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        text: Text<'a>,
+        #[serde(borrow)]
+        output: Text<'a>,
+        #[serde(borrow)]
+        content: Raw<'a>,
+    }
+    let Some(raw) = raw else { return Cow::Borrowed("") };
+    let source = raw.get();
+    if source.starts_with('"') {
+        return string_or_source(raw);
+    }
+    if source.starts_with('{') {
+        let part: Part<'_> = parse(source).unwrap_or_default();
+        return match (part.text.0.or(part.output.0), part.content) {
+            (Some(text), _) => text,
+            (None, Some(content)) if content.get().starts_with(['"', '[']) => result_text(Some(content)),
+            _ => Cow::Borrowed(source),
+        };
+    }
+    if !source.starts_with('[') {
+        return Cow::Borrowed("");
+    }
+    let parts: Vec<Part<'_>> = parse(source).unwrap_or_default();
+    let mut texts = parts.into_iter().filter_map(|part| part.text.0.or(part.output.0));
+    let first = texts.next().unwrap_or_default();
+    texts.fold(first, |mut all, next| {
+        all.to_mut().push('\n');
+        all.to_mut().push_str(&next);
+        all
+    })
+}
+
+/// The flag and the text of a result in MCP's form.
+pub(crate) fn mcp_failed(raw: Raw<'_>) -> bool {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Mcp {
+        #[serde(rename = "isError", alias = "is_error")]
+        is_error: Flag,
+    }
+    raw.is_some_and(|raw| raw.get().starts_with('{')) && value::<Mcp>(raw).is_error.0
+}
+
+/// A line that stands for a call in few words.
+pub(crate) fn headline(call: &Call) -> String {
+    let text = match &call.action {
+        Action::Edit { paths, .. } | Action::Read { paths } => paths.join(", "),
+        Action::Search { pattern: text, .. }
+        | Action::Command { line: text }
+        | Action::Web { target: text }
+        | Action::Plan { text }
+        | Action::Other { input: text }
+        | Action::Delegate { task: text, .. } => first_line(text).to_owned(),
+        Action::Todo { items } => items.first().map(|item| item.text.clone()).unwrap_or_default(),
+        Action::Ask { questions } => questions.first().map(|one| one.text.clone()).unwrap_or_default(),
+    };
+    start(&text, NAME_BYTES_MAX).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(tool: &str, input: &str) -> Vec<String> {
+        match action(tool, input) {
+            Action::Edit { paths, .. } => paths,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn line(tool: &str, input: &str) -> String {
+        match action(tool, input) {
+            Action::Command { line } => line,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn edits_of_all_agents_name_their_files() {
+        for (tool, input, want) in [
+            ("Edit", r#"{"file_path":"/w/a.rs","old_string":"x","new_string":"y"}"#, "/w/a.rs"),
+            ("Write", r#"{"file_path":"/w/b.rs","content":"z"}"#, "/w/b.rs"),
+            ("NotebookEdit", r#"{"notebook_path":"n.ipynb","new_source":"1"}"#, "n.ipynb"),
+            ("replace", r#"{"file_path":"g.ts","new_string":"y"}"#, "g.ts"),
+            ("edit", r#"{"filePath":"/w/o.go","newString":"y"}"#, "/w/o.go"),
+            ("StrReplace", r#"{"path":"c.py","new_string":"y"}"#, "c.py"),
+            ("MultiEdit", r#"{"edits":[{"file_path":"m.rs","new_string":"a"}]}"#, "m.rs"),
+            ("apply_patch", "*** Begin Patch\n*** Update File: p.rs\n+a\n*** End Patch", "p.rs"),
+            ("apply_patch", r#"{"input":"*** Begin Patch\n*** Add File: q.rs\n+a\n*** End Patch"}"#, "q.rs"),
+            ("apply_patch", "\"*** Begin Patch\\n*** Delete File: r.rs\\n*** End Patch\"", "r.rs"),
+            (
+                "shell",
+                r#"{"command":["apply_patch","*** Begin Patch\n*** Update File: s.rs\n*** End Patch"]}"#,
+                "s.rs",
+            ),
+        ] {
+            assert_eq!(edited(tool, input), [want], "{tool} {input}");
+        }
+        let both = "*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch";
+        assert_eq!(edited("apply_patch", both), ["a", "b"]);
+    }
+
+    #[test]
+    fn commands_are_lines_however_they_are_given() {
+        for (tool, input, want) in [
+            ("Bash", r#"{"command":"cargo test","description":"x"}"#, "cargo test"),
+            ("exec_command", r#""{\"cmd\":\"ls -la\"}""#, "ls -la"),
+            ("shell", r#"{"command":["bash","-lc","cd a && make"]}"#, "cd a && make"),
+            ("shell", r#"{"command":["git","commit","-m","a b"]}"#, "git commit -m 'a b'"),
+            ("Bash", r#"{"command":7}"#, ""),
+            ("Bash", "no json", ""),
+        ] {
+            assert_eq!(line(tool, input), want, "{tool} {input}");
+        }
+    }
+
+    fn settled(tool: &str, text: &str, failed: bool) -> Call {
+        let mut call = Call { tool: tool.into(), action: action(tool, "{}"), ..Call::default() };
+        settle(&mut call, Answer { text: text.into(), failed, exit: None });
+        call
+    }
+
+    #[test]
+    fn outcomes_are_told_apart() {
+        let refused =
+            "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. x). ";
+        for (tool, text, failed, outcome, exit) in [
+            ("Bash", "ok", false, Outcome::Done, None),
+            ("Bash", "Exit code 2\nboom", true, Outcome::Failed, Some(2)),
+            (
+                "exec_command",
+                "Chunk ID: 1\nProcess exited with code 0\nOutput:\nfine",
+                false,
+                Outcome::Done,
+                Some(0),
+            ),
+            (
+                "exec_command",
+                "Exit code: 101\nWall time: 1s\nOutput:\nerror",
+                false,
+                Outcome::Failed,
+                Some(101),
+            ),
+            ("apply_patch", r#"{"output":"x","metadata":{"exit_code":1}}"#, false, Outcome::Failed, Some(1)),
+            (
+                "Edit",
+                "<tool_use_error>String to replace not found</tool_use_error>",
+                true,
+                Outcome::Failed,
+                None,
+            ),
+            (
+                "Edit",
+                "<tool_use_error>Sibling tool call errored</tool_use_error>",
+                true,
+                Outcome::Skipped,
+                None,
+            ),
+            ("Edit", refused, true, Outcome::Rejected { said: String::new() }, None),
+        ] {
+            let call = settled(tool, text, failed);
+            assert_eq!((call.outcome, call.exit), (outcome, exit), "{text}");
+        }
+        let call =
+            settled("Bash", &format!("{refused}To tell you how to proceed, the user said:\nuse make"), true);
+        assert_eq!(call.outcome, Outcome::Rejected { said: "use make".into() });
+        assert_eq!(settled("Bash", "Exit code 2\nboom", true).output, "boom");
+        assert_eq!(settled("exec_command", "Exit code: 0\nOutput:\nfine", false).output, "fine");
+    }
+
+    #[test]
+    fn recalled_text_is_not_kept() {
+        assert_eq!(settled("Read", "secret file", false).output, "");
+        assert_eq!(settled("mcp__cerebro__mem_search", "an old memory", false).output, "");
+        assert_eq!(settled("mcp__tracker__get_issue", "an issue", false).output, "an issue");
+        assert_eq!(settled("Read", "File does not exist.", true).output, "File does not exist.");
+    }
+
+    #[test]
+    fn results_are_texts_whatever_wraps_them() {
+        for (raw, want) in [
+            (r#""plain""#, "plain"),
+            (
+                r#"[{"type":"text","text":"a"},{"type":"image","data":"x"},{"type":"text","text":"b"}]"#,
+                "a\nb",
+            ),
+            (r#"{"content":"inner","detailedContent":"x"}"#, "inner"),
+            (r#"{"output":"o"}"#, "o"),
+            ("null", ""),
+            ("7", ""),
+        ] {
+            let raw: Box<serde_json::value::RawValue> = serde_json::from_str(raw).expect(raw);
+            assert_eq!(result_text(Some(&raw)), want);
+        }
+    }
+
+    #[test]
+    fn todos_and_questions_keep_their_items() {
+        let Action::Todo { items } = action("TodoWrite", r#"{"todos":[{"content":"a","status":"pending"}]}"#)
+        else {
+            panic!()
+        };
+        assert_eq!((items[0].text.as_str(), items[0].status.as_str()), ("a", "pending"));
+        let Action::Todo { items } = action("TaskUpdate", r#"{"taskId":"3","status":"completed"}"#) else {
+            panic!()
+        };
+        assert_eq!((items[0].id.as_str(), items[0].status.as_str()), ("3", "completed"));
+        let Action::Todo { items } =
+            action("update_plan", r#"{"plan":[{"step":"b","status":"in_progress"}]}"#)
+        else {
+            panic!()
+        };
+        assert_eq!(items[0].text, "b");
+        let input = r#"{"questions":[{"question":"Which?","options":[{"label":"A"},"B"]}]}"#;
+        let Action::Ask { questions } = action("AskUserQuestion", input) else { panic!() };
+        assert_eq!(questions, [Question { text: "Which?".into(), options: vec!["A".into(), "B".into()] }]);
+    }
+}

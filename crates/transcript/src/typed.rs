@@ -1,0 +1,126 @@
+//! What was typed, of sessions whose transcripts are gone: `~/.claude/history.jsonl` and
+//! `~/.codex/history.jsonl`. The agents delete transcripts after weeks and keep these files.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::clip::clipped;
+use crate::envelope::{Said, said, steers_the_host};
+use crate::json::{Number, Raw, Text, value};
+use crate::limits::{LINE_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::tool::name;
+use crate::turn::{Prompt, PromptKind};
+
+/// A prompt and where it was typed. Texts: the prompt's and `project`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Typed {
+    /// The session's id; old versions of Claude Code do not tell it.
+    pub session: Option<String>,
+    /// The folder; Codex does not tell it.
+    pub project: Option<String>,
+    /// When.
+    pub at: Option<Timestamp>,
+    /// What was typed. Pasted text is put back where the file has it.
+    pub prompt: Prompt,
+    /// Where the line begins.
+    pub offset: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Record<'a> {
+    #[serde(borrow)]
+    display: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    timestamp: Number,
+    ts: Number,
+    #[serde(borrow)]
+    project: Text<'a>,
+    #[serde(borrow, rename = "sessionId")]
+    session: Text<'a>,
+    #[serde(borrow)]
+    session_id: Text<'a>,
+    #[serde(borrow, rename = "pastedContents")]
+    pasted: Raw<'a>,
+}
+
+/// Reads the bytes of such a file from `offset` on, and gives the prompts and where to go on: behind the last
+/// whole line. Lines that are no such record are left out.
+pub fn read(bytes: &[u8], offset: u64) -> (Vec<Typed>, u64) {
+    let mut prompts = Vec::new();
+    let mut at = 0;
+    while let Some(length) = memchr::memchr(b'\n', &bytes[at..]) {
+        let line = bytes[at..at + length].trim_ascii();
+        if line.len() <= LINE_BYTES_MAX {
+            prompts.extend(one(line, offset + at as u64));
+        }
+        at += length + 1;
+    }
+    (prompts, offset + at as u64)
+}
+
+fn one(line: &[u8], offset: u64) -> Option<Typed> {
+    let record: Record<'_> = serde_json::from_slice(line).ok()?;
+    let text = with_pasted(record.display.some().or(record.text.some())?, record.pasted);
+    let prompt = match said(&text) {
+        Said::Words(words) if words.starts_with('/') && steers_the_host(&words) => return None,
+        Said::Words(words) => {
+            let kind = if words.starts_with('/') { PromptKind::Command } else { PromptKind::Typed };
+            Prompt { text: clipped(&words, TEXT_BYTES_MAX), kind }
+        }
+        _ => return None,
+    };
+    // Claude Code counts milliseconds, Codex seconds.
+    let millis = record.timestamp.0.or(record.ts.0.and_then(|seconds| seconds.checked_mul(1000)));
+    Some(Typed {
+        session: record.session.some().or(record.session_id.some()).map(name),
+        project: record.project.some().map(name),
+        at: millis.and_then(|millis| Timestamp::from_millisecond(millis).ok()),
+        prompt,
+        offset,
+    })
+}
+
+/// `[Pasted text #1 +20 lines]` stands for a text that is kept beside it.
+fn with_pasted(display: &str, pasted: Raw<'_>) -> String {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Pasted<'a> {
+        #[serde(borrow)]
+        content: Text<'a>,
+    }
+    let contents = pasted.map(|raw| crate::json::Fields::of(raw.get())).unwrap_or_default();
+    let mut text = display.to_owned();
+    for number in contents.names() {
+        let Some(content) = value::<Pasted<'_>>(contents.raw(&[number])).content.0 else { continue };
+        let Some(begin) = text.find(&format!("[Pasted text #{number}")) else { continue };
+        let Some(end) = text[begin..].find(']') else { continue };
+        text.replace_range(begin..=begin + end, &content);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_of_deleted_sessions_are_read() {
+        let lines = concat!(
+            r#"{"display":"fix it [Pasted text #1 +2 lines]","pastedContents":{"1":{"content":"trace"}},"timestamp":1700000000000,"project":"/w","sessionId":"s1"}"#,
+            "\n",
+            r#"{"display":"/model","timestamp":1700000000000,"project":"/w"}"#,
+            "\n",
+            r#"{"session_id":"s2","ts":1700000000,"text":"go on"}"#,
+            "\nnot json\n",
+            r#"{"display":"unfinished"#,
+        );
+        let (prompts, end) = read(lines.as_bytes(), 100);
+        let texts: Vec<&str> = prompts.iter().map(|typed| typed.prompt.text.as_str()).collect();
+        assert_eq!(texts, ["fix it trace", "go on"]);
+        assert_eq!(prompts[0].at, prompts[1].at);
+        assert_eq!((prompts[0].session.as_deref(), prompts[1].session.as_deref()), (Some("s1"), Some("s2")));
+        assert_eq!((prompts[0].offset, end), (100, 100 + lines.rfind('\n').expect("lines") as u64 + 1));
+    }
+}

@@ -1,0 +1,207 @@
+//! Cutting a transcript anywhere and going on gives what reading it in one go gives; and no bytes bring a
+//! reader down.
+
+use cerebro_transcript::limits::{LINE_BYTES_MAX, TURNS_MAX};
+use cerebro_transcript::{Agent, Exchange, State, facts, gemini_cli, read, read_settled, typed};
+use proptest::prelude::*;
+
+use super::support::{lines, read_all, read_cut, told};
+
+const LINES: [Agent; 5] = [Agent::ClaudeCode, Agent::Codex, Agent::Copilot, Agent::Cursor, Agent::Qwen];
+
+/// Records of a small session of Claude Code, with all that reaches over lines: replies in pieces, late
+/// answers, prompts beside answers, rewinds, copies, compactions.
+fn claude_code() -> Vec<String> {
+    let head = r#""cwd":"/w","sessionId":"s1","timestamp":"2026-02-01T10:00:00Z""#;
+    let user = |id: &str, parent: &str, content: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{id}","parentUuid":"{parent}",{head},"message":{{"role":"user","content":{content}}}}}"#
+        )
+    };
+    let model = |id: &str, message: &str, block: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{id}","parentUuid":"p",{head},"message":{{"id":"{message}","model":"m","content":[{block}]}}}}"#
+        )
+    };
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let call = |id: &str| {
+        format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"make {id}"}}}}"#)
+    };
+    let answer = |id: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"é ok"}}"#);
+    let mut all = vec![
+        r#"{"type":"summary","summary":"T","leafUuid":"u9"}"#.to_owned(),
+        user("u1", "", "\"one\""),
+        model("a1", "m1", &text("I")),
+        model("a2", "m1", &format!("{},{}", text("I look"), call("t1"))),
+        r#"{"type":"progress","data":{"x":[1,2,{"y":"z"}]}}"#.to_owned(),
+        user("r1", "a2", &format!(r#"[{},{{"type":"text","text":"queued"}}]"#, answer("t1"))),
+        model("a3", "m2", &call("t2")),
+        user("u2", "a9", "\"two\""),
+        user("r2", "a3", &format!("[{}]", answer("t2"))),
+        format!(r#"{{"type":"system","subtype":"compact_boundary","uuid":"c1",{head}}}"#),
+        "broken {".to_owned(),
+        r#"{"type":"unheard-of"}"#.to_owned(),
+        user("u3", "a9", "\"two, better\""),
+        model("a4", "m3", &text("done")),
+        r#"{"type":"file-history-snapshot","snapshot":{"trackedFileBackups":{"a.rs":{}}}}"#.to_owned(),
+    ];
+    let copy: Vec<String> = all[1..6].to_vec();
+    all.extend(copy);
+    all.push(user("u4", "a4", "\"four\""));
+    all.push(model("a5", "m4", &text("5 \\ud83d")));
+    all
+}
+
+fn codex() -> Vec<String> {
+    let record = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-09-27T10:00:00Z","type":"{kind}","payload":{payload}}}"#)
+    };
+    let said = |role: &str, text: &str| {
+        record(
+            "response_item",
+            &format!(
+                r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}"#
+            ),
+        )
+    };
+    let mut all = vec![record("session_meta", r#"{"id":"c1","cwd":"/w"}"#)];
+    for n in 0..3 {
+        all.extend([
+            record("event_msg", &format!(r#"{{"type":"task_started","turn_id":"t{n}"}}"#)),
+            said("user", "context of a new kind"),
+            said("user", &format!("ask {n}")),
+            record("event_msg", &format!(r#"{{"type":"user_message","message":"ask {n}"}}"#)),
+            record("turn_context", &format!(r#"{{"turn_id":"t{n}","model":"m{n}"}}"#)),
+            record("response_item", &format!(r#"{{"type":"function_call","name":"shell","arguments":"{{\"command\":[\"make\"]}}","call_id":"k{n}"}}"#)),
+            record("response_item", &format!(r#"{{"type":"function_call_output","call_id":"k{n}","output":"Exit code: {n}"}}"#)),
+            said("assistant", "told"),
+        ]);
+    }
+    all.push(record("event_msg", r#"{"type":"thread_rolled_back","num_turns":2}"#));
+    all.push(record("event_msg", r#"{"type":"user_message","message":"anew"}"#));
+    all
+}
+
+fn bytes(all: &[String]) -> Vec<u8> {
+    lines(all.iter().map(String::as_str))
+}
+
+#[test]
+fn cut_at_every_byte_and_continued_is_read_whole() {
+    for (agent, bytes) in [(Agent::ClaudeCode, bytes(&claude_code())), (Agent::Codex, bytes(&codex()))] {
+        let whole = read_cut(agent, &bytes, &[]);
+        assert!(whole.exchanges.len() > 3 && !whole.withdrawn.is_empty(), "the sample has what may go wrong");
+        for cut in 0..=bytes.len() {
+            assert_eq!(read_cut(agent, &bytes, &[cut]), whole, "{agent:?} cut at {cut}");
+        }
+        let every_seventh: Vec<usize> = (0..bytes.len()).step_by(7).collect();
+        assert_eq!(read_cut(agent, &bytes, &every_seventh), whole, "{agent:?} in small steps");
+    }
+}
+
+#[test]
+fn an_unfinished_line_is_left_even_if_it_would_parse() {
+    let all = bytes(&claude_code());
+    let without_end = &all[..all.len() - 1];
+    let batch = read_all(Agent::ClaudeCode, without_end);
+    assert!(batch.end < without_end.len() as u64);
+    assert!(!told(&batch).iter().any(|line| line.starts_with('5')));
+    // Unless nobody writes the file any more, and the line is whole.
+    let fresh = State::new(Agent::ClaudeCode, "");
+    let settled = read_settled(without_end, &fresh);
+    assert_eq!(settled.end, without_end.len() as u64);
+    assert_eq!(told(&settled), told(&read_all(Agent::ClaudeCode, &all)));
+    assert_eq!(read_settled(&all[..all.len() - 9], &fresh), read(&all[..all.len() - 9], &fresh));
+}
+
+#[test]
+fn a_long_exchange_is_told_in_pieces_that_add_up() {
+    let calls = 8 * TURNS_MAX;
+    let head = r#""sessionId":"s1","timestamp":"2026-02-01T10:00:00Z""#;
+    let mut all = vec![format!(r#"{{"type":"user","uuid":"u1",{head},"message":{{"content":"go"}}}}"#)];
+    for n in 0..calls {
+        all.push(format!(r#"{{"type":"assistant","uuid":"a{n}",{head},"message":{{"id":"m{n}","content":[{{"type":"tool_use","id":"t{n}","name":"Bash","input":{{"command":"make {n}"}}}}]}}}}"#));
+        all.push(format!(r#"{{"type":"user","uuid":"r{n}",{head},"message":{{"content":[{{"type":"tool_result","tool_use_id":"t{n}","content":"ok"}}]}}}}"#));
+    }
+    let bytes = bytes(&all);
+    let whole = read_cut(Agent::ClaudeCode, &bytes, &[]);
+    assert!(whole.exchanges.len() >= 8);
+    let parts: Vec<u32> = whole.exchanges.values().map(|exchange| exchange.part).collect();
+    assert_eq!(parts, (0..u32::try_from(parts.len()).expect("few")).collect::<Vec<_>>());
+    assert_eq!(whole.exchanges.values().filter(|exchange| exchange.prompt.is_some()).count(), 1);
+    assert_eq!(whole.exchanges.values().flat_map(Exchange::calls).count(), calls);
+    let step: Vec<usize> = (0..bytes.len()).step_by(10_007).collect();
+    assert_eq!(read_cut(Agent::ClaudeCode, &bytes, &step), whole);
+    // Going on reads only the last pieces again.
+    let left = bytes.len() as u64 - whole.last.state.offset;
+    assert!(left < bytes.len() as u64 / 2, "{left} of {} bytes again", bytes.len());
+}
+
+#[test]
+fn a_line_that_is_too_long_is_skipped_and_counted() {
+    let user = |id: &str, text: &str| {
+        format!(r#"{{"type":"user","uuid":"{id}","sessionId":"s1","message":{{"content":"{text}"}}}}"#)
+    };
+    let all = [user("u1", "before"), user("u2", &"x".repeat(LINE_BYTES_MAX)), user("u3", "after")];
+    let bytes = bytes(&all);
+    let whole = read_cut(Agent::ClaudeCode, &bytes, &[]);
+    let prompts: Vec<&str> =
+        whole.exchanges.values().filter_map(|one| Some(one.prompt.as_ref()?.text.as_str())).collect();
+    assert_eq!((prompts, whole.last.counts.oversized), (vec!["before", "after"], 1));
+    let middle = all[0].len() + LINE_BYTES_MAX + 50;
+    assert_eq!(
+        read_cut(Agent::ClaudeCode, &bytes, &[middle]),
+        whole,
+        "also when a reading ends inside of it"
+    );
+}
+
+#[test]
+fn a_state_of_another_version_is_not_continued() {
+    let mut state = State::new(Agent::Codex, "c1");
+    assert!(state.can_continue());
+    state.version += 1;
+    assert!(!state.can_continue());
+}
+
+#[test]
+fn a_state_has_no_text_of_turns() {
+    let all = bytes(&claude_code());
+    let stored = serde_json::to_string(&read_all(Agent::ClaudeCode, &all).state).expect("a state as JSON");
+    for text in ["one", "two", "queued", "four", "make", "look"] {
+        assert!(!stored.contains(&format!("\"{text}")), "{text} in {stored}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_bring_a_reader_down(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        for agent in LINES {
+            let _ = facts::of(&read(&bytes, &State::new(agent, "")).exchanges);
+        }
+        let _ = gemini_cli::read(&bytes, "");
+        let _ = typed::read(&bytes, 0);
+    }
+
+    #[test]
+    fn no_mangled_record_brings_a_reader_down(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        order in proptest::collection::vec(any::<prop::sample::Index>(), 1..40),
+    ) {
+        for (agent, all) in [(Agent::ClaudeCode, claude_code()), (Agent::Codex, codex())] {
+            let shuffled: Vec<&str> = order.iter().map(|index| index.get(&all).as_str()).collect();
+            let mut bytes = lines(shuffled);
+            for (index, byte) in &edits {
+                let at = index.index(bytes.len());
+                bytes[at] = *byte;
+            }
+            for other in LINES {
+                let _ = facts::of(&read(&bytes, &State::new(other, "")).exchanges);
+            }
+            let _ = gemini_cli::read(&bytes, "");
+            // However it is mangled, going on is reading whole.
+            let cuts: Vec<usize> = (0..bytes.len()).step_by(97).collect();
+            prop_assert_eq!(read_cut(agent, &bytes, &cuts), read_cut(agent, &bytes, &[]));
+        }
+    }
+}
