@@ -1,0 +1,57 @@
+//! Archives of zip, within bounds that hold whatever they say of themselves.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+
+use crate::{
+    DocumentError,
+    limits::{ENTRIES_MAX, RATIO_MAX, UNPACKED_BYTES_MAX},
+};
+
+/// The least that an archive may become, however small it is.
+const ROOM: u64 = 4 << 20;
+
+/// An archive, and how much may still come out of it.
+pub(super) struct Archive<'a> {
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+    room: u64,
+}
+
+impl<'a> Archive<'a> {
+    pub fn open(bytes: &'a [u8]) -> Result<Self, DocumentError> {
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(DocumentError::malformed)?;
+        if zip.len() > ENTRIES_MAX {
+            return Err(DocumentError::TooManyFiles);
+        }
+        let room = (bytes.len() as u64).saturating_mul(RATIO_MAX).clamp(ROOM, UNPACKED_BYTES_MAX);
+        Ok(Self { zip, room })
+    }
+
+    /// The names of its files.
+    pub fn names(&self) -> Vec<String> {
+        self.zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect()
+    }
+
+    /// The bytes of a file in it; `None` where there is none of this name.
+    pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, DocumentError> {
+        let file = match self.zip.by_name(name) {
+            Err(zip::result::ZipError::FileNotFound) => return Ok(None),
+            file => file.map_err(DocumentError::malformed)?,
+        };
+        let mut bytes = Vec::new();
+        // What it says of its size may be a lie: what comes out counts.
+        file.take(self.room + 1).read_to_end(&mut bytes).map_err(DocumentError::malformed)?;
+        let left = self.room.checked_sub(bytes.len() as u64);
+        self.room = left.ok_or(DocumentError::TooMuchInside)?;
+        Ok(Some(bytes))
+    }
+
+    /// Unpacks everything once, for a library that has no bounds of its own.
+    pub fn prove(&mut self) -> Result<(), DocumentError> {
+        for name in self.names() {
+            self.bytes(&name)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! Documents of Word, slides of PowerPoint and books: archives of XML.
+
+use quick_xml::{
+    Reader, XmlVersion,
+    events::{BytesStart, Event},
+};
+
+use super::{archive::Archive, markup, text};
+use crate::{DocumentError, Reading, limits::DEPTH_MAX, section::Outline};
+
+/// What a reader of XML is told.
+enum Told<'a> {
+    Begin(&'a str, &'a BytesStart<'a>),
+    End(&'a str),
+    Text(&'a str),
+}
+
+/// Walks through XML by local names. No entity but the predefined ones is resolved, so none can grow.
+fn walk(xml: &str, mut told: impl FnMut(Told<'_>)) -> Result<(), DocumentError> {
+    let mut reader = Reader::from_str(xml);
+    let mut depth = 0_usize;
+    loop {
+        match reader.read_event().map_err(DocumentError::malformed)? {
+            Event::Start(tag) => {
+                depth += 1;
+                if depth > DEPTH_MAX {
+                    return Err(DocumentError::TooDeep);
+                }
+                told(Told::Begin(local(tag.name().as_ref()), &tag));
+            }
+            Event::Empty(tag) => {
+                told(Told::Begin(local(tag.name().as_ref()), &tag));
+                told(Told::End(local(tag.name().as_ref())));
+            }
+            Event::End(tag) => {
+                depth = depth.saturating_sub(1);
+                told(Told::End(local(tag.name().as_ref())));
+            }
+            Event::Text(text) => told(Told::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::CData(text) => told(Told::Text(&text.xml_content(XmlVersion::Implicit1_0))),
+            Event::GeneralRef(reference) => {
+                let name = reference.xml_content(XmlVersion::Implicit1_0);
+                if let Ok(Some(character)) = reference.resolve_char_ref() {
+                    told(Told::Text(character.encode_utf8(&mut [0; 4])));
+                } else if let Some(text) = quick_xml::escape::resolve_predefined_entity(&name) {
+                    told(Told::Text(text));
+                }
+            }
+            Event::Eof => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+/// A name without its prefix.
+fn local(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+/// An attribute by its local name.
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let found = tag.attributes().flatten().find(|attribute| local(attribute.key.as_ref()) == name)?;
+    Some(found.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
+}
+
+/// A part of the archive as text.
+fn part(archive: &mut Archive<'_>, name: &str) -> Result<Option<String>, DocumentError> {
+    archive.bytes(name)?.map(|bytes| text::decode(&bytes)).transpose()
+}
+
+fn needed(archive: &mut Archive<'_>, name: &str) -> Result<String, DocumentError> {
+    part(archive, name)?.ok_or_else(|| DocumentError::malformed(format!("there is no {name} in it")))
+}
+
+/// Paragraphs of Word under its styles of headings; a row of a table is a line.
+pub(super) fn docx(bytes: &[u8]) -> Result<Reading, DocumentError> {
+    let xml = needed(&mut Archive::open(bytes)?, "word/document.xml")?;
+    let mut outline = Outline::default();
+    let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
+    let (mut in_text, mut cells) = (false, 0_usize);
+    walk(&xml, |told| match told {
+        Told::Begin("t", _) => in_text = true,
+        Told::End("t") => in_text = false,
+        Told::Text(text) if in_text => paragraph.push_str(text),
+        Told::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
+        Told::Begin("pStyle", tag) => level = attribute(tag, "val").and_then(|style| heading_level(&style)),
+        Told::Begin("tc", _) => cells += 1,
+        Told::End("tc") => {
+            cells = cells.saturating_sub(1);
+            gathered.push_str(" | ");
+        }
+        Told::End("tr") => gathered.push('\n'),
+        // What stands beside the text: a picture says what it shows.
+        Told::Begin("docPr", tag) => {
+            if let Some(caption) = attribute(tag, "descr").filter(|caption| !caption.is_empty()) {
+                paragraph.extend(["[image: ", &caption, "]"]);
+            }
+        }
+        Told::End("p") => {
+            let text = std::mem::take(&mut paragraph);
+            match level.take() {
+                Some(level) => {
+                    outline.text(&std::mem::take(&mut gathered), None);
+                    outline.heading(level, &text);
+                }
+                None => {
+                    gathered.push_str(&text);
+                    gathered.push_str(if cells > 0 { " " } else { "\n\n" });
+                }
+            }
+        }
+        _ => {}
+    })?;
+    outline.text(&gathered, None);
+    Ok(outline.finish())
+}
+
+/// The level of a style: `Heading2`, `heading 2`, `Title`.
+fn heading_level(style: &str) -> Option<usize> {
+    let style = style.to_ascii_lowercase();
+    if style == "title" {
+        return Some(1);
+    }
+    let number = style.strip_prefix("heading").or_else(|| style.strip_prefix("berschrift"))?;
+    number.trim().parse().ok().filter(|level| (1..=9).contains(level))
+}
+
+/// Slides in the order of their numbers, each under its title.
+pub(super) fn pptx(bytes: &[u8]) -> Result<Reading, DocumentError> {
+    let mut archive = Archive::open(bytes)?;
+    let number = |name: &str| -> Option<u32> {
+        name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse().ok()
+    };
+    let mut slides: Vec<u32> = archive.names().iter().filter_map(|name| number(name)).collect();
+    slides.sort_unstable();
+    let mut outline = Outline::default();
+    for slide in slides {
+        let xml = needed(&mut archive, &format!("ppt/slides/slide{slide}.xml"))?;
+        let (mut title, mut body) = (String::new(), String::new());
+        let (mut in_text, mut in_title) = (false, false);
+        walk(&xml, |told| match told {
+            Told::Begin("sp", _) => in_title = false,
+            Told::Begin("ph", tag) => {
+                in_title =
+                    attribute(tag, "type").is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
+            }
+            Told::Begin("t", _) => in_text = true,
+            Told::End("t") => in_text = false,
+            Told::Text(text) if in_text => (if in_title { &mut title } else { &mut body }).push_str(text),
+            Told::End("p") => (if in_title { &mut title } else { &mut body }).push('\n'),
+            _ => {}
+        })?;
+        outline.title(&title);
+        outline.heading(2, if title.trim().is_empty() { "Slide" } else { &title });
+        let text = if body.trim().is_empty() { &title } else { &body };
+        outline.text(text, Some(slide));
+    }
+    Ok(outline.finish())
+}
+
+/// The chapters of a book in the order of its spine.
+pub(super) fn epub(bytes: &[u8]) -> Result<Reading, DocumentError> {
+    let mut archive = Archive::open(bytes)?;
+    let mut root = None;
+    walk(&needed(&mut archive, "META-INF/container.xml")?, |told| {
+        if let Told::Begin("rootfile", tag) = told {
+            root = root.take().or_else(|| attribute(tag, "full-path"));
+        }
+    })?;
+    let root = root.ok_or_else(|| DocumentError::malformed("its container names no package"))?;
+    let (mut items, mut spine) = (std::collections::HashMap::new(), Vec::new());
+    let (mut title, mut in_title) = (String::new(), false);
+    walk(&needed(&mut archive, &root)?, |told| match told {
+        Told::Begin("item", tag) => {
+            if let (Some(id), Some(place)) = (attribute(tag, "id"), attribute(tag, "href")) {
+                items.insert(id, place);
+            }
+        }
+        Told::Begin("itemref", tag) => spine.extend(attribute(tag, "idref")),
+        Told::Begin("title", _) => in_title = title.is_empty(),
+        Told::End("title") => in_title = false,
+        Told::Text(text) if in_title => title.push_str(text),
+        _ => {}
+    })?;
+    let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+    let mut outline = Outline::default();
+    outline.title(&title);
+    for place in spine.iter().filter_map(|id| items.get(id)) {
+        let Some(chapter) = part(&mut archive, &format!("{folder}{place}"))? else { continue };
+        markup::add_html(&mut outline, &chapter, None)?;
+        if outline.is_full() {
+            break;
+        }
+    }
+    Ok(outline.finish())
+}

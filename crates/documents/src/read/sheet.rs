@@ -1,0 +1,89 @@
+//! Sheets of Excel.
+
+use std::io::Cursor;
+
+use calamine::{Data, DataRef, Reader, Xlsx};
+
+use super::{archive::Archive, table};
+use crate::{DocumentError, Reading, section::Outline};
+
+/// How many columns of a row are read.
+const COLUMNS_MAX: u32 = 256;
+
+/// The rows of each sheet, under the names in its first one. Cell by cell: the library's own table has a place for every
+/// cell that a file claims to have.
+pub(super) fn xlsx(bytes: &[u8]) -> Result<Reading, DocumentError> {
+    Archive::open(bytes)?.prove()?;
+    let mut book = Xlsx::new(Cursor::new(bytes)).map_err(DocumentError::malformed)?;
+    let mut outline = Outline::default();
+    for (number, name) in (1..).zip(book.sheet_names()) {
+        outline.heading(2, &name);
+        // A sheet that is only a chart has no cells.
+        let Ok(mut cells) = book.worksheet_cells_reader(&name) else { continue };
+        let mut rows = Rows::default();
+        while let Some(cell) = cells.next_cell().map_err(DocumentError::malformed)? {
+            let ((line, column), value) = (cell.get_position(), shown(cell.get_value()));
+            rows.add(line, column, value);
+        }
+        outline.text(&rows.finish(), Some(number));
+        if outline.is_full() {
+            break;
+        }
+    }
+    Ok(outline.finish())
+}
+
+/// What a cell shows.
+fn shown(value: &DataRef<'_>) -> String {
+    match value {
+        DataRef::String(text) => text.clone(),
+        DataRef::SharedString(text) => (*text).to_owned(),
+        value => Data::from(value.clone()).to_string(),
+    }
+}
+
+/// Lines of a sheet, as its cells come.
+#[derive(Default)]
+struct Rows {
+    names: Option<Vec<String>>,
+    line: u32,
+    values: Vec<String>,
+    text: String,
+}
+
+impl Rows {
+    fn add(&mut self, line: u32, column: u32, value: String) {
+        if line != self.line {
+            self.end_row();
+            self.line = line;
+        }
+        if column >= COLUMNS_MAX || value.is_empty() {
+            return;
+        }
+        let column = column as usize;
+        self.values.resize(self.values.len().max(column), String::new());
+        if column == self.values.len() {
+            self.values.push(value);
+        }
+    }
+
+    fn end_row(&mut self) {
+        let values = std::mem::take(&mut self.values);
+        if values.is_empty() {
+            return;
+        }
+        let names = self.names.get_or_insert_with(Vec::new);
+        if names.is_empty() && self.text.is_empty() {
+            self.text = table::row(&[], values.iter().map(String::as_str));
+            *names = values;
+        } else {
+            self.text.push('\n');
+            self.text.push_str(&table::row(names, values.iter().map(String::as_str)));
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.end_row();
+        self.text
+    }
+}

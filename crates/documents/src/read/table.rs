@@ -1,0 +1,135 @@
+//! CSV, JSON and notebooks.
+
+use serde_json::Value;
+
+use super::markup;
+use crate::{DocumentError, Reading, section::Outline};
+
+/// A row as a line that can be read alone: each value after the name of its column.
+pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -> String {
+    let mut line = String::new();
+    for (at, value) in values.enumerate() {
+        let value = value.trim();
+        if value.is_empty() {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str("; ");
+        }
+        if let Some(name) = names.get(at).filter(|name| !name.is_empty()) {
+            line.push_str(name);
+            line.push_str(": ");
+        }
+        line.push_str(&value.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    line
+}
+
+/// The rows of CSV under the names in its first line.
+pub(super) fn csv(source: &str) -> Result<Reading, DocumentError> {
+    let first = source.lines().next().unwrap_or_default();
+    let count = |separator: char| first.matches(separator).count();
+    let separator = [b',', b';', b'\t'].into_iter().max_by_key(|separator| count(char::from(*separator)));
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(separator.unwrap_or(b','))
+        .flexible(true)
+        .from_reader(source.as_bytes());
+    let names: Vec<String> = reader
+        .headers()
+        .map_err(DocumentError::malformed)?
+        .iter()
+        .map(|name| name.trim().to_owned())
+        .collect();
+    let mut lines = Vec::new();
+    for record in reader.records() {
+        lines.push(row(&names, record.map_err(DocumentError::malformed)?.iter()));
+    }
+    let mut outline = Outline::default();
+    if lines.is_empty() {
+        outline.text(&names.join("; "), None);
+    }
+    outline.text(&lines.join("\n"), None);
+    Ok(outline.finish())
+}
+
+/// JSON, or a value a line: each leaf a line with its place; the members of an object are sections.
+pub(super) fn json(source: &str) -> Result<Reading, DocumentError> {
+    let mut outline = Outline::default();
+    match serde_json::from_str::<Value>(source) {
+        Ok(Value::Object(members)) => {
+            for (name, value) in &members {
+                outline.heading(2, name);
+                outline.text(&leaves(value), None);
+            }
+        }
+        Ok(value) => outline.text(&leaves(&value), None),
+        Err(whole) => {
+            let values: Result<Vec<Value>, _> =
+                source.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str).collect();
+            // What is said is what is wrong with it as one value.
+            for value in values.map_err(|_| DocumentError::malformed(whole))? {
+                outline.text(&leaves(&value), None);
+            }
+        }
+    }
+    Ok(outline.finish())
+}
+
+/// The leaves of a value, a line each, with the way to them. `serde_json` bounds how deep that is.
+fn leaves(value: &Value) -> String {
+    let mut text = String::new();
+    add_leaves(&mut text, &mut String::new(), value);
+    text
+}
+
+fn add_leaves(text: &mut String, way: &mut String, value: &Value) {
+    let length = way.len();
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if !way.is_empty() {
+                    way.push('.');
+                }
+                way.push_str(name);
+                add_leaves(text, way, value);
+                way.truncate(length);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_leaves(text, way, item)),
+        Value::Null => {}
+        Value::String(leaf) => add_leaf(text, way, leaf),
+        leaf => add_leaf(text, way, &leaf.to_string()),
+    }
+}
+
+fn add_leaf(text: &mut String, way: &str, leaf: &str) {
+    if !way.is_empty() {
+        text.push_str(way);
+        text.push_str(": ");
+    }
+    text.push_str(leaf);
+    text.push('\n');
+}
+
+/// The cells of a notebook, as the Markdown that they are between blocks of code. What running them gave is left out.
+pub(super) fn notebook(source: &str) -> Result<Reading, DocumentError> {
+    let notebook: Value = serde_json::from_str(source).map_err(DocumentError::malformed)?;
+    let Some(cells) = notebook["cells"].as_array() else {
+        return Err(DocumentError::malformed("it has no cells"));
+    };
+    let mut text = String::new();
+    for cell in cells {
+        let source = match &cell["source"] {
+            Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect::<String>(),
+            Value::String(source) => source.clone(),
+            _ => continue,
+        };
+        if cell["cell_type"] == "code" {
+            text.extend(["```\n", &source, "\n```\n\n"]);
+        } else {
+            text.push_str(&source);
+            text.push_str("\n\n");
+        }
+    }
+    Ok(markup::markdown(&text))
+}

@@ -1,0 +1,95 @@
+//! What a reader makes of a document: sections under their headings.
+
+use crate::limits::{CHUNKS_MAX, HEADING_BYTES_MAX, HEADINGS_MAX, TEXT_BYTES_MAX};
+
+/// A stretch of a document under one heading.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Section {
+    /// The headings above it, the outermost first.
+    pub path: Vec<String>,
+    /// Its text, without that of the sections below it.
+    pub text: String,
+    /// The page, slide or sheet that it is on, from 1.
+    pub page: Option<u32>,
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Reading {
+    /// What the document calls itself.
+    pub title: Option<String>,
+    /// Its sections, in order; none is blank.
+    pub sections: Vec<Section>,
+    /// Whether a bound cut it short.
+    pub cut: bool,
+}
+
+/// Gathers sections within the bounds.
+#[derive(Default)]
+pub(crate) struct Outline {
+    headings: Vec<(usize, String)>,
+    reading: Reading,
+    bytes: usize,
+}
+
+impl Outline {
+    /// A heading of a level (from 1) begins a section.
+    pub fn heading(&mut self, level: usize, text: &str) {
+        let text = short(text);
+        if text.is_empty() {
+            return;
+        }
+        if level == 1 {
+            self.title(&text);
+        }
+        self.headings.retain(|(above, _)| *above < level);
+        if self.headings.len() < HEADINGS_MAX {
+            self.headings.push((level, text));
+        }
+    }
+
+    /// The first title counts.
+    pub fn title(&mut self, text: &str) {
+        let text = short(text);
+        if self.reading.title.is_none() && !text.is_empty() {
+            self.reading.title = Some(text);
+        }
+    }
+
+    /// Text under the present headings.
+    pub fn text(&mut self, text: &str, page: Option<u32>) {
+        let room = TEXT_BYTES_MAX - self.bytes;
+        let kept = &text[..text.floor_char_boundary(room)];
+        self.reading.cut |= kept.len() < text.len();
+        // What is not shown has no business in a text; and what is escaped sixfold would burst a message.
+        let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+        let kept = kept.replace(hidden, "");
+        let kept = kept.trim_matches('\n').trim_end();
+        if kept.trim().is_empty() {
+            return;
+        }
+        // Each is a chunk at least.
+        if self.reading.sections.len() == CHUNKS_MAX {
+            self.reading.cut = true;
+            return;
+        }
+        self.bytes += kept.len();
+        let path = self.headings.iter().map(|(_, heading)| heading.clone()).collect();
+        self.reading.sections.push(Section { path, text: kept.to_owned(), page });
+    }
+
+    /// Whether no more text is taken.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= TEXT_BYTES_MAX || self.reading.cut
+    }
+
+    pub fn finish(self) -> Reading {
+        self.reading
+    }
+}
+
+/// One line, of a bounded length.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line[..line.floor_char_boundary(HEADING_BYTES_MAX)].trim_end().to_owned()
+}

@@ -1,0 +1,217 @@
+//! What the readers make of good, broken, huge and nested files.
+
+use std::io::{Cursor, Write};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const FORMATS: [Format; 12] = [
+    Format::Markdown,
+    Format::Text,
+    Format::Code,
+    Format::Csv,
+    Format::Json,
+    Format::Notebook,
+    Format::Html,
+    Format::Docx,
+    Format::Pptx,
+    Format::Xlsx,
+    Format::Epub,
+    Format::Pdf,
+];
+
+fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn read_chunks(format: Format, bytes: &[u8]) -> Vec<(String, String)> {
+    let reading = read(format, bytes).unwrap();
+    chunks(&reading).0.into_iter().map(|chunk| (chunk.heading, chunk.text)).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(heading, text)| ((*heading).to_owned(), (*text).to_owned())).collect()
+}
+
+#[test]
+fn markdown_is_cut_at_its_headings_and_keeps_the_way_to_them() {
+    let source = "---\nname: x\n---\nFirst.\n\n# Guide\n\nAbout.\n\n## Set up\n\n```\n# no heading\n```\n\n## Use `it`\n\nSo.\n";
+    let expected = [
+        ("", "First."),
+        ("Guide", "About."),
+        ("Guide › Set up", "```\n# no heading\n```"),
+        ("Guide › Use it", "So."),
+    ];
+    assert_eq!(read_chunks(Format::Markdown, source.as_bytes()), pairs(&expected));
+    assert_eq!(read(Format::Markdown, source.as_bytes()).unwrap().title.as_deref(), Some("Guide"));
+}
+
+#[test]
+fn html_is_read_without_its_scripts() {
+    let source = "<html><head><title>A &amp; B</title><script>for (var x = 1; x<y; x++) a<b;</script></head><body><h1>Top</h1><p>Text \
+                  <b>here</b>.</p><h2>Next</h2><ul><li>one</li><li>two</li></ul></body></html>";
+    let reading = read(Format::Html, source.as_bytes()).unwrap();
+    assert_eq!(reading.title.as_deref(), Some("A & B"));
+    let texts: Vec<_> = reading.sections.iter().map(|section| section.path.join("/")).collect();
+    assert_eq!(texts, ["Top", "Top/Next"]);
+    assert!(!format!("{reading:?}").contains("var x"), "{reading:?}");
+}
+
+#[test]
+fn rows_can_be_read_alone() {
+    let csv = "name;age\nAda;36\nBob;\n";
+    assert_eq!(read_chunks(Format::Csv, csv.as_bytes()), pairs(&[("", "name: Ada; age: 36\nname: Bob")]));
+    let json = r#"{"server": {"port": 8080, "hosts": ["a", "b"]}, "off": null}"#;
+    let expected = [("server", "port: 8080\nhosts: a\nhosts: b")];
+    assert_eq!(read_chunks(Format::Json, json.as_bytes()), pairs(&expected));
+    let lines = "{\"a\": 1}\n{\"a\": 2}\n";
+    assert_eq!(read_chunks(Format::Json, lines.as_bytes()), pairs(&[("", "a: 1"), ("", "a: 2")]));
+}
+
+#[test]
+fn a_notebook_is_its_cells() {
+    let source = r##"{"cells": [{"cell_type": "markdown", "source": ["# Plot\n", "Why."]},
+        {"cell_type": "code", "source": "x = 1", "outputs": [{"text": "noise"}]}]}"##;
+    let expected = [("Plot", "Why.\n\n```\nx = 1\n```")];
+    assert_eq!(read_chunks(Format::Notebook, source.as_bytes()), pairs(&expected));
+}
+
+#[test]
+fn word_slides_and_books_are_read_under_their_headings() {
+    let word = br#"<w:document xmlns:w="w"><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Plan</w:t></w:r></w:p>
+        <w:p><w:r><w:t xml:space="preserve">Fish &amp; </w:t><w:t>chips</w:t></w:r></w:p></w:body></w:document>"#;
+    let docx = archive(&[("word/document.xml", word)]);
+    assert_eq!(read_chunks(Format::Docx, &docx), pairs(&[("Plan", "Fish & chips")]));
+
+    let slide = |title: &str, body: &str| {
+        format!(
+            "<p:sld xmlns:p='p' xmlns:a='a'><p:sp><p:nvPr><p:ph type='title'/></p:nvPr><a:p><a:t>{title}</a:t></a:p></p:sp>\
+             <p:sp><a:p><a:t>{body}</a:t></a:p></p:sp></p:sld>"
+        )
+    };
+    let (first, tenth) = (slide("Start", "one"), slide("End", "ten"));
+    let pptx =
+        archive(&[("ppt/slides/slide10.xml", tenth.as_bytes()), ("ppt/slides/slide2.xml", first.as_bytes())]);
+    assert_eq!(read_chunks(Format::Pptx, &pptx), pairs(&[("Start", "one"), ("End", "ten")]));
+
+    let epub = archive(&[
+        (
+            "META-INF/container.xml",
+            br#"<container><rootfiles><rootfile full-path="in/book.opf"/></rootfiles></container>"#,
+        ),
+        (
+            "in/book.opf",
+            br#"<package><metadata><dc:title xmlns:dc="d">Tales</dc:title></metadata><manifest>
+               <item id="b" href="b.xhtml"/><item id="a" href="a.xhtml"/></manifest>
+               <spine><itemref idref="a"/><itemref idref="b"/></spine></package>"#,
+        ),
+        ("in/a.xhtml", b"<html><body><h1>One</h1><p>First.</p></body></html>"),
+        ("in/b.xhtml", b"<html><body><h1>Two</h1><p>Second.</p></body></html>"),
+    ]);
+    assert_eq!(read_chunks(Format::Epub, &epub), pairs(&[("One", "First."), ("Two", "Second.")]));
+    assert_eq!(read(Format::Epub, &epub).unwrap().title.as_deref(), Some("Tales"));
+}
+
+#[test]
+fn sheets_are_read_row_by_row_however_large_they_claim_to_be() {
+    let sheet = br#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
+        <row r="1"><c r="A1" t="inlineStr"><is><t>city</t></is></c><c r="B1" t="inlineStr"><is><t>people</t></is></c></row>
+        <row r="1048576"><c r="A1048576" t="inlineStr"><is><t>Bern</t></is></c><c r="B1048576"><v>134</v></c><c r="XFD1048576"><v>1</v></c></row>
+        </sheetData></worksheet>"#;
+    let book = br#"<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="Towns" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
+    let links = br#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#;
+    let roots = br#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;
+    let xlsx = archive(&[
+        ("_rels/.rels", roots),
+        ("xl/workbook.xml", book),
+        ("xl/_rels/workbook.xml.rels", links),
+        ("xl/worksheets/sheet1.xml", sheet),
+    ]);
+    let expected = [("Towns", "city; people\ncity: Bern; people: 134")];
+    assert_eq!(read_chunks(Format::Xlsx, &xlsx), pairs(&expected));
+}
+
+#[test]
+fn bombs_depths_and_giants_are_named() {
+    let zeros = vec![b' '; 64 << 20];
+    let bomb = archive(&[("word/document.xml", &zeros)]);
+    assert_eq!(read(Format::Docx, &bomb), Err(DocumentError::TooMuchInside));
+    assert_eq!(read(Format::Xlsx, &bomb), Err(DocumentError::TooMuchInside));
+    let deep = format!("<a>{}", "<a>".repeat(100_000));
+    let docx = archive(&[("word/document.xml", deep.as_bytes())]);
+    assert_eq!(read(Format::Docx, &docx), Err(DocumentError::TooDeep));
+    assert_eq!(read(Format::Html, "<div>".repeat(100_000).as_bytes()), Err(DocumentError::TooDeep));
+    assert!(matches!(read(Format::Json, "[".repeat(100_000).as_bytes()), Err(DocumentError::Malformed(_))));
+    assert_eq!(read(Format::Text, &vec![b'x'; limits::FILE_BYTES_MAX + 1]), Err(DocumentError::TooLarge));
+    assert_eq!(read(Format::Text, b"a\0b"), Err(DocumentError::NotText));
+    assert_eq!(read(Format::Markdown, b"# Only\n"), Err(DocumentError::Empty));
+}
+
+#[test]
+fn a_long_text_is_cut_short_and_says_so() {
+    let long = "A line of text.\n".repeat(limits::TEXT_BYTES_MAX / 8);
+    let reading = read(Format::Text, long.as_bytes()).unwrap();
+    let (chunks, cut) = chunks(&reading);
+    assert!(reading.cut && cut);
+    assert_eq!(chunks.len(), limits::CHUNKS_MAX);
+}
+
+#[test]
+fn a_change_of_one_section_is_a_change_of_that_one() {
+    let source = "# A\n\none\n\n# B\n\ntwo\n\n# C\n\nthree\n";
+    let digests = |source: &str| -> Vec<String> {
+        let reading = read(Format::Markdown, source.as_bytes()).unwrap();
+        chunks(&reading).0.iter().map(|chunk| Chunk::digest(&chunk.heading, &chunk.text)).collect()
+    };
+    let before: Vec<(usize, String)> = digests(source).into_iter().enumerate().collect();
+    let now = digests(&source.replace("two", "2"));
+    assert_eq!(compare(&before, &now), Compared { kept: vec![Some(0), None, Some(2)], gone: vec![1] });
+    let moved = digests("# C\n\nthree\n\n# A\n\none\n\n# B\n\ntwo\n");
+    assert_eq!(compare(&before, &moved), Compared { kept: vec![Some(2), Some(0), Some(1)], gone: vec![] });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_bytes_break_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
+        for format in FORMATS {
+            let _ = read(format, &bytes);
+        }
+    }
+
+    #[test]
+    fn no_markup_breaks_a_reader(pieces in prop::collection::vec("(<[a-z/]{0,6}>|#{1,7} |`{1,4}|\\[|\\]|\\||\n|[a-zä]{0,5}|\\{|\"|:|,)", 0..200)) {
+        let source = pieces.concat();
+        for format in FORMATS {
+            let _ = read(format, source.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_broken_archive_breaks_no_reader(at in 0_usize..400, byte in any::<u8>()) {
+        let mut docx = archive(&[("word/document.xml", b"<w:t>text</w:t>"), ("xl/workbook.xml", b"<a/>")]);
+        let at = at % docx.len();
+        docx[at] = byte;
+        for format in [Format::Docx, Format::Pptx, Format::Xlsx, Format::Epub] {
+            let _ = read(format, &docx);
+        }
+    }
+
+    #[test]
+    fn chunks_are_bounded_and_hold_every_word(words in prop::collection::vec("[a-zäöü]{1,300}", 1..300)) {
+        let text = words.join(" ");
+        let (chunks, cut) = chunks(&read(Format::Text, text.as_bytes()).unwrap());
+        prop_assert!(!cut);
+        prop_assert!(chunks.iter().all(|chunk| chunk.text.len() <= limits::CHUNK_BYTES_MAX));
+        let held: Vec<String> =
+            chunks.iter().flat_map(|chunk| chunk.text.split(' ').map(str::to_owned)).collect();
+        prop_assert_eq!(held, words);
+    }
+}

@@ -1,0 +1,228 @@
+//! The keyed chain over the events of a piece of work.
+//!
+//! Each event has a commitment to its text, which is salted, so that the text can be purged and the rest still
+//! verifies; a MAC of its own over everything else in its row, with its number and the piece it belongs to; and the
+//! row of the work has the head: a MAC over the head before it and the MAC of the event. The MACs say which row was
+//! changed, the head says that none is missing. All are HMAC-SHA-256 (RFC 2104) under a key of the piece of work,
+//! which HKDF-Expand (RFC 5869) makes of the key of the home.
+//!
+//! It shows what was changed by somebody who does not use the key. A process of the same user can read the key; against
+//! that stand the seals ([`crate::seal`]) and what was written down outside.
+
+use std::fmt;
+
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_core::redact::RedactedText;
+use cerebro_core::text;
+use hmac::{Hmac, Mac as _};
+use sha2::{Digest, Sha256};
+
+use crate::Work;
+
+/// The length of a salt.
+pub const SALT_BYTES: usize = 16;
+
+/// A MAC, a commitment or a head: 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Mac(pub [u8; 32]);
+
+impl Mac {
+    /// Reads one that the store holds.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// In hex.
+    pub fn hex(&self) -> String {
+        text::hex(&self.0)
+    }
+}
+
+impl fmt::Debug for Mac {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.hex())
+    }
+}
+
+/// The key of a home. It is never shown.
+#[derive(Clone)]
+pub struct Key([u8; 32]);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Key({})", self.id())
+    }
+}
+
+impl Key {
+    /// Takes 32 bytes that were drawn at random.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Which key it is: says nothing about it.
+    pub fn id(&self) -> String {
+        text::hex(&Canon::new("cerebro/journal/key-id").mac(&self.0).0[..8])
+    }
+
+    /// The key of a piece of work.
+    pub fn of(&self, work: &WorkId) -> WorkKey {
+        WorkKey(Canon::new("cerebro/journal/work").field(work.as_str().as_bytes()).byte(1).mac(&self.0).0)
+    }
+}
+
+/// The key of one piece of work.
+pub struct WorkKey([u8; 32]);
+
+/// An event as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: String,
+    /// What makes it the same as another one.
+    pub once: Option<String>,
+    pub late: bool,
+    /// The length of the whole body in bytes; more than is in `body` where there is an artifact.
+    pub full: u64,
+    /// The SHA-256 of the whole body in hex, where it does not stand here.
+    pub artifact: Option<String>,
+    /// JSON. None, with its salt, where the text was purged.
+    pub body: Option<RedactedText>,
+    pub salt: Option<Vec<u8>>,
+    pub commitment: Mac,
+    pub mac: Mac,
+}
+
+/// What a body is committed to with.
+pub fn commitment(salt: &[u8], body: &str) -> Mac {
+    Canon::new("cerebro/journal/text").field(body.as_bytes()).mac(salt)
+}
+
+impl WorkKey {
+    /// The head before the first event.
+    pub fn origin(&self, work: &Work) -> Mac {
+        Canon::new("cerebro/journal/origin")
+            .field(work.id.as_str().as_bytes())
+            .field(work.owner.as_bytes())
+            .field(work.kind.as_bytes())
+            .moment(work.created_at)
+            .mac(&self.0)
+    }
+
+    /// The MAC of an event that has its commitment, as the `seq`th one of the piece of work.
+    pub fn event(&self, work: &WorkId, seq: u64, kept: &Kept) -> Mac {
+        Canon::new("cerebro/journal/event")
+            .field(work.as_str().as_bytes())
+            .number(seq)
+            .moment(kept.at)
+            .field(kept.kind.as_bytes())
+            .option(kept.once.as_deref())
+            .byte(u8::from(kept.late))
+            .number(kept.full)
+            .option(kept.artifact.as_deref())
+            .field(&kept.commitment.0)
+            .mac(&self.0)
+    }
+
+    /// The head after an event.
+    pub fn head(&self, before: &Mac, event: &Mac) -> Mac {
+        Canon::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
+    }
+
+    /// The MAC of the row of the work: over what must not change without an event. The project and the title are not in
+    /// it: a merge of projects and a purge change them.
+    pub fn row(&self, work: &Work) -> Mac {
+        let lease = work.lease.as_ref();
+        let parent = work.parent.map(|id| id.to_string());
+        let forked = work.forked_from.map(|(id, at)| format!("{id} {at}"));
+        Canon::new("cerebro/journal/row")
+            .field(work.id.as_str().as_bytes())
+            .field(work.owner.as_bytes())
+            .field(work.kind.as_bytes())
+            .option(work.key.as_deref())
+            .option(work.session.as_ref().map(cerebro_core::domain::SessionId::as_str))
+            .option(parent.as_deref())
+            .option(forked.as_deref())
+            .field(work.status.as_str().as_bytes())
+            .option(work.outcome.map(crate::Outcome::as_str))
+            .byte(u8::from(work.lost))
+            .moment(work.created_at)
+            .moment(work.active_at)
+            .number(work.seq)
+            .field(&work.head.0)
+            .option(lease.map(|lease| lease.holder.as_str()))
+            .moment(lease.map_or(Timestamp::UNIX_EPOCH, |lease| lease.until))
+            .number(work.fence)
+            .mac(&self.0)
+    }
+
+    /// Commits to an event's body and chains it to a piece of work as its next one: the event gets its MACs, the work
+    /// its number and head. The MAC of the row is left to [`Self::row`], for when all of it is known.
+    pub fn append(&self, work: &mut Work, kept: &mut Kept) {
+        if work.seq == 0 {
+            work.head = self.origin(work);
+        }
+        work.seq += 1;
+        kept.seq = work.seq;
+        if let (Some(salt), Some(body)) = (&kept.salt, &kept.body) {
+            kept.commitment = commitment(salt, body);
+        }
+        kept.mac = self.event(&work.id, kept.seq, kept);
+        work.head = self.head(&work.head, &kept.mac);
+    }
+}
+
+/// Reads a salt in hex. One that is none is empty: no commitment holds with it.
+pub fn salt_of(text: &str) -> Vec<u8> {
+    text::unhex(text).filter(|salt| salt.len() == SALT_BYTES).unwrap_or_default()
+}
+
+/// The SHA-256 of an artifact, in hex: its address.
+pub fn artifact_id(bytes: &[u8]) -> String {
+    text::hex(&Sha256::digest(bytes))
+}
+
+/// Bytes of which no two different lists of fields have the same: each field after its length.
+struct Canon(Vec<u8>);
+
+impl Canon {
+    fn new(domain: &str) -> Self {
+        Self(Vec::with_capacity(256)).field(domain.as_bytes())
+    }
+
+    fn field(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn option(self, text: Option<&str>) -> Self {
+        match text {
+            None => self.byte(0),
+            Some(text) => self.byte(1).field(text.as_bytes()),
+        }
+    }
+
+    fn byte(mut self, byte: u8) -> Self {
+        self.0.push(byte);
+        self
+    }
+
+    fn number(mut self, number: u64) -> Self {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    fn moment(mut self, at: Timestamp) -> Self {
+        self.0.extend_from_slice(&at.as_microsecond().to_be_bytes());
+        self
+    }
+
+    fn mac(self, key: &[u8]) -> Mac {
+        // A key of any length is one.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Mac::default() };
+        mac.update(&self.0);
+        Mac(mac.finalize().into_bytes().into())
+    }
+}

@@ -1,0 +1,341 @@
+//! What events come to: one pure, total function. Every kind of work is folded by it, also one that this program does
+//! not know; what differs by kind is only what comes next, see [`mod@crate::hint`].
+
+use std::collections::VecDeque;
+
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text;
+
+use crate::{
+    CallState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, PlanStep, Said, Standing,
+    State, Step, TestState,
+    limits::{CALLS_MAX, FILES_MAX, GATES_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX, TEXT_BYTES_MAX},
+};
+
+/// Most things that were done last.
+const LAST_MAX: usize = 5;
+/// Longest line of one of them, in characters.
+const LINE_CHARS_MAX: usize = 160;
+
+/// The state after an event.
+#[must_use]
+pub fn fold(mut state: State, entry: &Entry) -> State {
+    state.seq = entry.seq;
+    if entry.late {
+        state.late += 1;
+        return state;
+    }
+    state.active_at = Some(entry.at);
+    match &entry.step {
+        Some(step) => state.apply(entry.at, entry.seq, step),
+        // Purged, or of a kind that a newer program wrote.
+        None if is_known(&entry.kind) => state.purged += 1,
+        None => state.unknown += 1,
+    }
+    state
+}
+
+/// Folds all of a piece of work.
+pub fn fold_all<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> State {
+    entries.into_iter().fold(State::default(), fold)
+}
+
+/// Whether a kind is one of this program.
+fn is_known(kind: &str) -> bool {
+    crate::step::KINDS.contains(&kind)
+}
+
+fn said(at: Timestamp, text: &str) -> Said {
+    Said { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
+}
+
+/// Adds an item at the end; the oldest goes when there are too many.
+fn push<T>(items: &mut VecDeque<T>, item: T, most: usize) {
+    if items.len() == most {
+        items.pop_front();
+    }
+    items.push_back(item);
+}
+
+impl State {
+    fn apply(&mut self, at: Timestamp, seq: u64, step: &Step) {
+        self.note_last(at, step);
+        match step {
+            Step::Begun { title, goal, agent, directory, commit, steps } => {
+                self.title.clone_from(title);
+                self.goal.clone_from(goal);
+                self.agent.clone_from(agent);
+                self.directory.clone_from(directory);
+                self.commit.clone_from(commit);
+                for text in steps {
+                    self.add_step(text);
+                }
+            }
+            Step::Prompt { .. } | Step::TurnEnded { .. } | Step::TurnFailed { .. } => self.turn(at, step),
+            Step::Started { call, tool, what } => self.begin_call(at, call, tool, what),
+            Step::ModelStarted { call, provider, response } => {
+                let what = response.clone().unwrap_or_else(|| "a call of the model".to_owned());
+                self.begin_call(at, call, provider, &what);
+            }
+            Step::Ran { .. } => self.ran(at, step),
+            Step::Edited { call, path, added, removed, digest } => {
+                self.end_call(call.as_deref());
+                self.edited(at, path, (*added, *removed), digest.as_ref());
+            }
+            Step::Called { call, .. } => self.end_call(call.as_deref()),
+            Step::ModelEnded { call, .. } => self.end_call(Some(call)),
+            Step::Planned { steps } => {
+                self.steps.clear();
+                for planned in steps {
+                    self.add_step(&planned.text);
+                    if let Some(step) = self.steps.last_mut() {
+                        step.standing = planned.standing;
+                    }
+                }
+            }
+            Step::StepAdded { text } => self.add_step(text),
+            Step::StepSet { step, standing, text } => self.set_step(*step, *standing, text.as_deref()),
+            Step::Compacted { .. } => self.compactions += 1,
+            Step::Connected => self.lost = None,
+            Step::Resumed { .. } => (self.lost, self.ended) = (None, false),
+            Step::Lost => self.lost = Some(at),
+            Step::Ended { .. } => (self.ended, self.turn_open) = (true, false),
+            Step::Decision { text } | Step::Note { text } => {
+                push(&mut self.remarks, said(at, text), REMARKS_MAX);
+            }
+            Step::Finding { text } => {
+                push(&mut self.remarks, said(at, text), REMARKS_MAX);
+                push(&mut self.findings, said(at, text), REMARKS_MAX);
+            }
+            Step::Blocked { text } => self.blocked = Some(said(at, text)),
+            Step::Gate { name, standing, text } => self.gate(name, *standing, text.as_ref()),
+            Step::Intent { .. } | Step::Confirmed { .. } | Step::Refuted { .. } => self.effect(seq, step),
+            Step::Gap { count, reason, filled: false, .. } => {
+                self.gaps.times += 1;
+                self.gaps.events += count.unwrap_or(0);
+                self.gaps.reason = Some(reason.clone());
+            }
+            Step::Closed { outcome, .. } => (self.closed, self.turn_open) = (Some(*outcome), false),
+            Step::Reopened => self.closed = None,
+            // What was missing and follows is not missing.
+            Step::Gap { filled: true, .. }
+            | Step::Read { .. }
+            | Step::Claimed { .. }
+            | Step::Released { .. }
+            | Step::Forked { .. }
+            | Step::Anchored { .. } => {}
+        }
+    }
+
+    /// One of the things that were done last. Of a command whose end was noted without its outcome, the line that tells
+    /// the outcome takes the place.
+    fn note_last(&mut self, at: Timestamp, step: &Step) {
+        let Some(line) = line(step) else { return };
+        if let Step::Ran { call: Some(_), command, ending, .. } = step
+            && *ending != Ending::Unknown
+        {
+            let untold = one_line(&untold(command));
+            if let Some(at) = self.last.iter().rposition(|last| last.text == untold) {
+                self.last.remove(at);
+            }
+        }
+        push(&mut self.last, Said { at, text: one_line(&line) }, LAST_MAX);
+    }
+
+    fn turn(&mut self, at: Timestamp, step: &Step) {
+        match step {
+            Step::Prompt { text } => {
+                let request = said(at, text);
+                self.first_request.get_or_insert_with(|| request.clone());
+                self.request = Some(request);
+                (self.turn_open, self.turn_failed, self.lost, self.ended) = (true, None, None, false);
+            }
+            Step::TurnEnded { said: last } => {
+                self.turn_open = false;
+                self.turn_failed = None;
+                // Whatever ran in the turn has ended with it.
+                self.under_way.clear();
+                if let Some(text) = last {
+                    self.said = Some(said(at, text));
+                }
+            }
+            Step::TurnFailed { error } => self.turn_failed = Some(said(at, error)),
+            _ => {}
+        }
+    }
+
+    fn ran(&mut self, at: Timestamp, step: &Step) {
+        let Step::Ran { call, command, ending, tests, .. } = step else { return };
+        self.end_call(call.as_deref());
+        let command = text::cut_bytes(command, TEXT_BYTES_MAX);
+        if let Some(tests) = tests {
+            let command = command.to_owned();
+            self.test = Some(TestState { command, ending: *ending, tests: tests.clone(), at });
+        }
+        match ending {
+            Ending::Failed | Ending::Interrupted => self.failed = Some(said(at, command)),
+            _ if self.failed.as_ref().is_some_and(|failed| failed.text == command) => self.failed = None,
+            _ => {}
+        }
+    }
+
+    fn edited(&mut self, at: Timestamp, path: &str, lines: (u32, u32), digest: Option<&String>) {
+        let before = self.files.iter().position(|file| file.path == path).map(|i| self.files.remove(i));
+        let (added, removed) = before.map_or((0, 0), |file| (file.added, file.removed));
+        if self.files.len() == FILES_MAX {
+            self.files.remove(0);
+        }
+        self.files.push(FileState {
+            path: path.to_owned(),
+            added: added.saturating_add(lines.0),
+            removed: removed.saturating_add(lines.1),
+            digest: digest.cloned(),
+            at,
+        });
+    }
+
+    fn begin_call(&mut self, at: Timestamp, call: &str, tool: &str, what: &str) {
+        self.end_call(Some(call));
+        if self.under_way.len() == CALLS_MAX {
+            self.under_way.remove(0);
+        }
+        let what = text::cut_bytes(what, TEXT_BYTES_MAX).to_owned();
+        self.under_way.push(CallState { call: call.to_owned(), tool: tool.to_owned(), what, at });
+    }
+
+    fn end_call(&mut self, call: Option<&str>) {
+        self.under_way.retain(|under_way| Some(under_way.call.as_str()) != call);
+    }
+
+    fn add_step(&mut self, text: &str) {
+        if self.steps.len() < STEPS_MAX {
+            let number = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
+            let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
+            self.steps.push(PlanStep { number, text, standing: Standing::Pending });
+        }
+    }
+
+    fn set_step(&mut self, number: u32, standing: Standing, text: Option<&str>) {
+        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else { return };
+        step.standing = standing;
+        if let Some(text) = text {
+            text::cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut step.text);
+        }
+        // Something goes on: whatever blocked it does not.
+        if standing != Standing::Pending {
+            self.blocked = None;
+        }
+    }
+
+    fn gate(&mut self, name: &str, standing: Standing, text: Option<&String>) {
+        let text = text.map(|text| text::cut_bytes(text, TEXT_BYTES_MAX).to_owned());
+        if let Some(gate) = self.gates.iter_mut().find(|gate| gate.name == name) {
+            (gate.standing, gate.text) = (standing, text);
+        } else if self.gates.len() < GATES_MAX {
+            self.gates.push(GateState { name: name.to_owned(), standing, text });
+        }
+    }
+
+    /// Effects. What was confirmed stays so: nothing may propose it again.
+    fn effect(&mut self, seq: u64, step: &Step) {
+        let (key, standing) = match step {
+            Step::Intent { key, text, repeat } => {
+                let text = text::cut_bytes(text, TEXT_BYTES_MAX).to_owned();
+                let (repeat, standing) = (*repeat, IntentStanding::Open);
+                match self.intents.iter_mut().find(|intent| intent.key == *key) {
+                    Some(intent) if intent.standing == IntentStanding::Confirmed => {}
+                    Some(intent) => (intent.text, intent.repeat, intent.standing) = (text, repeat, standing),
+                    None => {
+                        self.forget_refuted();
+                        self.intents.push(IntentState { key: key.clone(), text, repeat, standing, seq });
+                    }
+                }
+                return;
+            }
+            Step::Confirmed { key } => (key, IntentStanding::Confirmed),
+            Step::Refuted { key, .. } => (key, IntentStanding::Refuted),
+            _ => return,
+        };
+        let open =
+            |intent: &&mut IntentState| intent.key == *key && intent.standing != IntentStanding::Confirmed;
+        if let Some(intent) = self.intents.iter_mut().find(open) {
+            intent.standing = standing;
+        }
+    }
+
+    /// Makes room among the intents: one that did not take place need not be known.
+    fn forget_refuted(&mut self) {
+        if self.intents.len() >= 2 * INTENTS_OPEN_MAX
+            && let Some(i) = self.intents.iter().position(|intent| intent.standing == IntentStanding::Refuted)
+        {
+            self.intents.remove(i);
+        }
+    }
+
+    /// The effects of which nobody knows whether they took place.
+    pub fn open_intents(&self) -> impl Iterator<Item = &IntentState> {
+        self.intents.iter().filter(|intent| intent.standing == IntentStanding::Open)
+    }
+
+    /// An effect by its key.
+    pub fn intent(&self, key: &str) -> Option<&IntentState> {
+        self.intents.iter().find(|intent| intent.key == key)
+    }
+
+    /// Whether a gate or a block keeps it from going on.
+    pub fn is_waiting(&self) -> bool {
+        self.blocked.is_some() || self.gates.iter().any(|gate| gate.standing != Standing::Passed)
+    }
+
+    /// What comes next by the plan: the step that is being worked on, else the first that is open.
+    pub fn next_step(&self) -> Option<&PlanStep> {
+        let with = |standing| self.steps.iter().find(|step| step.standing == standing);
+        with(Standing::Active).or_else(|| with(Standing::Pending))
+    }
+}
+
+/// A text as one of the last things that were done.
+fn one_line(text: &str) -> String {
+    text::cut_chars(&text::one_line(text), LINE_CHARS_MAX).into_owned()
+}
+
+/// The line of a command that ended and did not tell how.
+fn untold(command: &str) -> String {
+    format!("{command} → outcome not told")
+}
+
+/// A step as one of the last things that were done, if it is one.
+fn line(step: &Step) -> Option<String> {
+    Some(match step {
+        Step::Ran { command, ending, exit, tests, .. } => {
+            let names = tests.as_ref().map_or(String::new(), |tests| match tests.names.as_slice() {
+                [] => String::new(),
+                names => format!(": {}", names.join(", ")),
+            });
+            if *ending == Ending::Unknown && exit.is_none() && names.is_empty() {
+                return Some(untold(command));
+            }
+            let ending = match (ending, exit) {
+                (Ending::Interrupted, _) => "interrupted".to_owned(),
+                (_, Some(exit)) => format!("exit {exit}"),
+                (Ending::Passed, _) => "ok".to_owned(),
+                (Ending::Failed, _) => "failed".to_owned(),
+                (Ending::Unknown, _) => "outcome not told".to_owned(),
+            };
+            format!("{command} → {ending}{names}")
+        }
+        Step::Edited { path, added, removed, .. } => format!("edit {path} +{added} −{removed}"),
+        Step::Read { path } => format!("read {path}"),
+        Step::Called { tool, what, ending, .. } => {
+            let failed = if *ending == Ending::Failed { " → failed" } else { "" };
+            format!("{tool} {what}{failed}")
+        }
+        Step::StepSet { step, standing: Standing::Passed, .. } => format!("step {step} done"),
+        Step::Decision { text } => format!("decided: {text}"),
+        Step::Finding { text } => format!("found: {text}"),
+        Step::Confirmed { key } => format!("confirmed {key}"),
+        Step::Refuted { key, .. } => format!("did not take place: {key}"),
+        Step::Closed { outcome, .. } => format!("closed: {}", outcome.as_str()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,287 @@
+//! What whoever goes on is told: facts of the journal, checked against the world, and never an order.
+//!
+//! The text is made for an agent's context: each line is inert ([`inert`]), the whole has a bound, and what matters
+//! least goes first when it does not fit.
+
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text::{self, inert};
+
+use crate::{
+    Action, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Work, World,
+    limits::HINT_BYTES_RANGE,
+};
+
+/// Longest request that is quoted, in characters.
+const REQUEST_CHARS_MAX: usize = 400;
+/// Longest title, step or command in a line, in characters.
+const PIECE_CHARS_MAX: usize = 120;
+/// Most files of a line.
+const FILES_SHOWN_MAX: usize = 8;
+/// Most things of unknown outcome that are named.
+const UNKNOWN_SHOWN_MAX: usize = 6;
+
+/// What a piece of work needs.
+pub fn action(state: &State, world: &World) -> Action {
+    match state.closed {
+        Some(Outcome::Failed) => return Action::Failed,
+        Some(_) => return Action::Complete,
+        None => {}
+    }
+    if world.held_by.is_some() {
+        Action::Held
+    } else if state.open_intents().any(|intent| intent.repeat != Repeat::Safe) {
+        Action::CheckFirst
+    } else if state.is_waiting() {
+        Action::WaitGate
+    } else {
+        Action::Resume
+    }
+}
+
+/// The hint: of at most `max` bytes, as far as that is within [`HINT_BYTES_RANGE`].
+pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
+    let max = max.clamp(HINT_BYTES_RANGE.0, HINT_BYTES_RANGE.1);
+    let mut lines = Lines::default();
+    lines.add(0, Some(headline(work, state, world)));
+    lines.add(1, request(state, world));
+    lines.add(5, goal(state));
+    lines.add(6, steps(state));
+    lines.add(4, failing(state));
+    lines.add(7, edited(state));
+    lines.add(9, last(state));
+    for line in unknown(state) {
+        lines.add(2, Some(line));
+    }
+    lines.add(6, waiting(state));
+    lines.add(8, changed(state, world));
+    lines.add(7, live(state, world));
+    lines.add(9, gaps(state));
+    lines.add(3, next(work, state));
+    lines.add(0, Some(foot(work, world)));
+    lines.fit(max)
+}
+
+/// Lines in order, each with how soon it may go: the highest number first.
+#[derive(Default)]
+struct Lines(Vec<(u8, String)>);
+
+impl Lines {
+    fn add(&mut self, rank: u8, line: Option<String>) {
+        if let Some(line) = line {
+            let line = inert(&text::one_line(&line)).into_owned();
+            self.0.push((rank, line));
+        }
+    }
+
+    fn fit(mut self, max: usize) -> String {
+        let length = |lines: &[(u8, String)]| lines.iter().map(|(_, line)| line.len() + 1).sum::<usize>();
+        while length(&self.0) > max + 1 {
+            let worst = self.0.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
+            match worst {
+                Some((at, (1.., _))) => drop(self.0.remove(at)),
+                _ => break,
+            }
+        }
+        let lines: Vec<String> = self.0.into_iter().map(|(_, line)| line).collect();
+        text::cut_bytes(&lines.join("\n"), max).to_owned()
+    }
+}
+
+fn piece(text: &str) -> String {
+    text::cut_chars(&text::one_line(text), PIECE_CHARS_MAX).into_owned()
+}
+
+/// A moment in UTC: the hour, and the day where it is another one.
+fn clock(at: Timestamp, now: Timestamp) -> String {
+    let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
+    let form = if day(at) == day(now) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
+    at.strftime(form).to_string()
+}
+
+fn headline(work: &Work, state: &State, world: &World) -> String {
+    let word = match state.closed {
+        Some(outcome) => outcome.as_str(),
+        None => "unfinished",
+    };
+    let when = match (state.lost, &state.turn_failed) {
+        (Some(at), _) => format!(", lost {}", clock(at, world.now)),
+        (None, Some(failed)) => {
+            format!(", its turn broke off {}: {}", clock(failed.at, world.now), piece(&failed.text))
+        }
+        (None, None) if state.ended => ", ended".to_owned(),
+        (None, None) => String::new(),
+    };
+    let doing = state
+        .under_way
+        .last()
+        .map_or(String::new(), |call| format!(" while running `{}`, outcome unknown", piece(&call.what)));
+    let title = if state.title.is_empty() { work.title.as_str() } else { &state.title };
+    let agent = if state.agent.is_empty() { work.agent.as_str() } else { &state.agent };
+    let mut word = word.to_owned();
+    if let Some(first) = word.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!("{word}: \"{}\" ({agent}{when}{doing})", piece(title))
+}
+
+fn request(state: &State, world: &World) -> Option<String> {
+    let request = state.request.as_ref()?;
+    let text = text::one_line(&request.text);
+    let text = text::cut_chars(&text, REQUEST_CHARS_MAX);
+    Some(format!("Last request {}: \"{text}\"", clock(request.at, world.now)))
+}
+
+fn goal(state: &State) -> Option<String> {
+    state.goal.as_deref().map(|goal| format!("Goal: {}", piece(goal)))
+}
+
+fn steps(state: &State) -> Option<String> {
+    let with = |standing| {
+        let numbers = state.steps.iter().filter(|step| step.standing == standing);
+        numbers.map(|step| step.number.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    if state.steps.is_empty() {
+        return None;
+    }
+    let done = with(Standing::Passed);
+    let open: Vec<String> = state
+        .steps
+        .iter()
+        .filter(|step| matches!(step.standing, Standing::Pending | Standing::Active))
+        .take(3)
+        .map(|step| format!("{} {}", step.number, piece(&step.text)))
+        .collect();
+    let done = if done.is_empty() { "none done".to_owned() } else { format!("done {done}") };
+    let open = if open.is_empty() { "none open".to_owned() } else { format!("open {}", open.join("; ")) };
+    Some(format!("Steps: {done}; {open}"))
+}
+
+fn failing(state: &State) -> Option<String> {
+    let test = state.test.as_ref().filter(|test| test.ending != Ending::Passed)?;
+    let count = test.tests.failed.map_or(String::new(), |failed| format!("{failed} failed"));
+    let names = test.tests.names.join(", ");
+    let told = [count, names].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+    let told = if told.is_empty() { "outcome not told".to_owned() } else { told };
+    Some(format!("Last test run: `{}` → {told}", piece(&test.command)))
+}
+
+fn edited(state: &State) -> Option<String> {
+    let newest = state.files.iter().rev().take(FILES_SHOWN_MAX);
+    let files: Vec<String> =
+        newest.map(|file| format!("{} +{} −{}", piece(&file.path), file.added, file.removed)).collect();
+    let more = state.files.len().saturating_sub(files.len());
+    let more = if more > 0 { format!(" · and {more} more") } else { String::new() };
+    (!files.is_empty()).then(|| format!("Edited: {}{more}", files.join(" · ")))
+}
+
+fn last(state: &State) -> Option<String> {
+    let lines: Vec<&str> = state.last.iter().map(|said| said.text.as_str()).collect();
+    (!lines.is_empty()).then(|| format!("Last {}: {}", lines.len(), lines.join(" · ")))
+}
+
+fn unknown(state: &State) -> Vec<String> {
+    let effects = state.open_intents().map(|intent: &IntentState| {
+        let rule = match intent.repeat {
+            Repeat::Safe => "may be repeated under its key",
+            Repeat::Check => "to be checked before it is repeated",
+            Repeat::Never => "for a person to decide",
+        };
+        format!("Unknown outcome: {} (key {}): {rule}", piece(&intent.text), piece(&intent.key))
+    });
+    let calls = state
+        .under_way
+        .iter()
+        .map(|call| format!("Unknown outcome: {} `{}` had begun", piece(&call.tool), piece(&call.what)));
+    effects.chain(calls).take(UNKNOWN_SHOWN_MAX).collect()
+}
+
+fn waiting(state: &State) -> Option<String> {
+    if let Some(blocked) = &state.blocked {
+        return Some(format!("Blocked: {}", piece(&blocked.text)));
+    }
+    let gates: Vec<String> = state
+        .gates
+        .iter()
+        .filter(|gate| gate.standing != Standing::Passed)
+        .map(|gate| {
+            let word = if gate.standing == Standing::Failed { "failed" } else { "pending" };
+            format!("{} {word}", piece(&gate.name))
+        })
+        .collect();
+    (!gates.is_empty()).then(|| format!("Gates: {}", gates.join("; ")))
+}
+
+/// What is not as this work left it.
+fn changed(state: &State, world: &World) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for file in &state.files {
+        let seen = world.files.iter().find(|seen| seen.path == file.path);
+        match (seen, &file.digest) {
+            (Some(seen), _) if seen.digest.is_none() => parts.push(format!("{} is gone", piece(&file.path))),
+            (Some(seen), Some(left)) if seen.digest.as_ref() != Some(left) => {
+                parts.push(format!("{} (not by this work)", piece(&file.path)));
+            }
+            _ => {}
+        }
+    }
+    parts.truncate(FILES_SHOWN_MAX);
+    let short = |commit: &str| text::cut_bytes(commit, 12).to_owned();
+    match (&state.commit, &world.commit) {
+        (Some(then), Some(now)) if then != now => {
+            parts.push(format!("HEAD {} then, {} now", short(then), short(now)));
+        }
+        (Some(then), Some(_)) => parts.push(format!("HEAD {} as then", short(then))),
+        _ => {}
+    }
+    (!parts.is_empty()).then(|| format!("Since then: {}", parts.join("; ")))
+}
+
+fn live(state: &State, world: &World) -> Option<String> {
+    let others: Vec<String> = world
+        .live
+        .iter()
+        .filter_map(|other| {
+            let same = other.files.iter().find(|path| state.files.iter().any(|file| file.path == **path))?;
+            let minutes = world.now.duration_since(other.active_at).as_secs().max(0) / 60;
+            Some(format!("{} ({minutes} min ago) edited {}", piece(&other.agent), piece(same)))
+        })
+        .take(3)
+        .collect();
+    let held = world.held_by.as_ref().map(|holder| format!("held by {}", piece(holder)));
+    let parts: Vec<String> = held.into_iter().chain(others).collect();
+    (!parts.is_empty()).then(|| format!("Also live here: {}", parts.join("; ")))
+}
+
+fn gaps(state: &State) -> Option<String> {
+    if state.gaps.times == 0 {
+        return None;
+    }
+    let count =
+        if state.gaps.events > 0 { format!("{} events", state.gaps.events) } else { "events".to_owned() };
+    let reason = state.gaps.reason.as_deref().map_or(String::new(), |reason| format!(" ({})", piece(reason)));
+    Some(format!("Not recorded: {count}{reason}"))
+}
+
+/// What is next, by the kind of work: for a session its request, else the plan.
+fn next(work: &Work, state: &State) -> Option<String> {
+    if state.closed.is_some() {
+        return None;
+    }
+    let by_plan = || state.next_step().map(|step| format!("Next by its plan: {}", piece(&step.text)));
+    let by_request = || {
+        let open = state.turn_open || state.turn_failed.is_some();
+        open.then(|| "The turn of the last request has no end".to_owned())
+    };
+    match Kind::of(&work.kind) {
+        Kind::Session => by_request().or_else(by_plan),
+        Kind::Task | Kind::General => by_plan().or_else(by_request),
+    }
+}
+
+fn foot(work: &Work, world: &World) -> String {
+    let head = world
+        .head
+        .as_ref()
+        .map_or(String::new(), |(size, root)| format!("  log {size} {}", text::cut_bytes(root, 16)));
+    format!("work {} event {}{head}", work.id, work.seq)
+}

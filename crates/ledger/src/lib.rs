@@ -1,0 +1,42 @@
+//! The journal of a piece of work without I/O: events, their keyed chain, what they fold into, seals and proofs.
+//!
+//! | file | question it answers |
+//! | --- | --- |
+//! | [`mod@step`] | what happened, in words that no agent owns |
+//! | [`mod@verdict`] | what a run of tests says of itself |
+//! | [`mod@work`] | what a piece of work and its events are |
+//! | [`mod@body`] | what of an event stands in its row |
+//! | [`mod@fold`] | what the events come to |
+//! | [`mod@hint`] | what the next one is told, in view of the world |
+//! | [`mod@claim`] | who holds it |
+//! | [`mod@chain`], [`mod@verify`] | whether it is what was written |
+//! | [`mod@seal`] | whether all of it is there, also for somebody outside |
+//!
+//! Everything is a pure function: the same events and facts give the same bytes.
+
+pub mod body;
+pub mod chain;
+pub mod claim;
+pub mod fold;
+pub mod hint;
+pub mod limits;
+pub mod seal;
+mod state;
+pub mod step;
+#[cfg(test)]
+mod tests;
+pub mod verdict;
+pub mod verify;
+pub mod work;
+mod world;
+
+pub use chain::{Kept, Key, Mac};
+pub use fold::fold;
+pub use hint::{action, hint};
+pub use state::{
+    CallState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, Said, State, TestState,
+};
+pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
+pub use verify::{Finding, Verified, verify};
+pub use work::{Entry, Kind, Lease, Status, Work};
+pub use world::{Action, LiveSession, SeenFile, World};

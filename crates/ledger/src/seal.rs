@@ -1,0 +1,255 @@
+//! Seals: signed heads of a tree over the heads of all pieces of work.
+//!
+//! The tree is that of RFC 6962, by `ct-merkle`; a leaf says how far a piece of work had come. A seal is a signed note
+//! whose text begins as C2SP's `tlog-checkpoint`: origin, size, root. The key that signs is used for an epoch. The last
+//! seal of an epoch names the next public key, and then the secret one is destroyed: so closed epochs cannot be signed
+//! anew, also by somebody who has all of the home.
+
+use cerebro_core::domain::WorkId;
+use cerebro_core::text;
+use ct_merkle::{RootHash, mem_backed_tree::MemoryBackedTree};
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use sha2::{Digest, Sha256};
+
+use crate::chain::Mac;
+
+type Tree = MemoryBackedTree<sha2_tree::Sha256, String>;
+
+/// How far a piece of work had come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    pub work: WorkId,
+    pub seq: u64,
+    pub head: Mac,
+    /// It is pruned: its row and events are gone, by the user's own setting.
+    pub pruned: bool,
+}
+
+impl Leaf {
+    /// Its text: what is hashed.
+    pub fn text(&self) -> String {
+        let word = if self.pruned { "pruned" } else { "at" };
+        format!("{} {word} {} {}", self.work, self.seq, self.head.hex())
+    }
+
+    /// Reads its text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let work = WorkId::parse(words.next()?).ok()?;
+        let pruned = match words.next()? {
+            "pruned" => true,
+            "at" => false,
+            _ => return None,
+        };
+        let seq = words.next()?.parse().ok()?;
+        let head = Mac(unhex(words.next()?)?);
+        words.next().is_none().then_some(Self { work, seq, head, pruned })
+    }
+}
+
+/// A signed head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// Which journal: the first line of its note.
+    pub origin: String,
+    /// Counted from 0.
+    pub number: u64,
+    /// The leaves that it adds, as texts.
+    pub leaves: Vec<String>,
+    /// How many leaves there are with them.
+    pub size: u64,
+    pub root: [u8; 32],
+    /// The epoch of the key that signed it.
+    pub epoch: u64,
+    /// The public key of the next epoch, where this seal is the last one of its own.
+    pub next: Option<[u8; 32]>,
+    pub signature: Vec<u8>,
+}
+
+impl Seal {
+    /// The text that is signed.
+    pub fn text(&self) -> String {
+        let Self { origin, number, size, epoch, .. } = self;
+        let root = base64(&self.root);
+        let next = self.next.map_or(String::new(), |key| format!("next {}\n", base64(&key)));
+        format!("{origin}\n{size}\n{root}\nseal {number} epoch {epoch}\n{next}")
+    }
+
+    /// The signed note, as the Go project's `note` and C2SP's `signed-note` have it.
+    pub fn note(&self, public: &[u8; 32]) -> String {
+        let mut signature = key_hash(&self.origin, public).to_vec();
+        signature.extend_from_slice(&self.signature);
+        format!("{}\n— {} {}\n", self.text(), self.origin, base64(&signature))
+    }
+
+    /// Whether a key signed it.
+    pub fn is_signed_by(&self, public: &[u8; 32]) -> bool {
+        let Ok(key) = VerifyingKey::from_bytes(public) else { return false };
+        let Ok(signature) = Signature::from_slice(&self.signature) else { return false };
+        key.verify_strict(self.text().as_bytes(), &signature).is_ok()
+    }
+}
+
+/// A public key in the form in which Go's `note` reads it: name, hash, and the key after its kind.
+pub fn verifier(name: &str, public: &[u8; 32]) -> String {
+    let mut key = vec![1];
+    key.extend_from_slice(public);
+    format!("{name}+{}+{}", text::hex(&key_hash(name, public)), base64(&key))
+}
+
+/// The hash that names a key in a note: of its name, its kind (1 is Ed25519) and itself.
+fn key_hash(name: &str, public: &[u8; 32]) -> [u8; 4] {
+    let digest = Sha256::new().chain_update(name).chain_update(b"\n\x01").chain_update(public).finalize();
+    [digest[0], digest[1], digest[2], digest[3]]
+}
+
+/// The key of an epoch.
+pub struct EpochKey(SigningKey);
+
+impl EpochKey {
+    /// Takes 32 bytes that were drawn at random.
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self(SigningKey::from_bytes(secret))
+    }
+
+    /// Its public half.
+    pub fn public(&self) -> [u8; 32] {
+        self.0.verifying_key().to_bytes()
+    }
+}
+
+/// The tree of all leaves.
+#[derive(Default)]
+pub struct Log {
+    tree: Tree,
+    seals: u64,
+}
+
+/// The path from a leaf to the root of a tree of `size` leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inclusion {
+    pub index: u64,
+    pub size: u64,
+    pub path: Vec<[u8; 32]>,
+}
+
+impl Log {
+    /// How many leaves there are.
+    pub fn size(&self) -> u64 {
+        self.tree.len()
+    }
+
+    /// How many seals there are.
+    pub fn seals(&self) -> u64 {
+        self.seals
+    }
+
+    /// The root.
+    pub fn root(&self) -> [u8; 32] {
+        bytes(self.tree.root().as_bytes())
+    }
+
+    /// Takes in a seal that is kept, and says whether its leaves have its root.
+    pub fn take_in(&mut self, seal: &Seal) -> bool {
+        for leaf in &seal.leaves {
+            self.tree.push(leaf.clone());
+        }
+        self.seals = seal.number + 1;
+        self.size() == seal.size && self.root() == seal.root
+    }
+
+    /// Seals more leaves. `next` is the public key of the next epoch, where this one ends.
+    pub fn seal(
+        &mut self,
+        origin: &str,
+        leaves: Vec<String>,
+        epoch: u64,
+        key: &EpochKey,
+        next: Option<[u8; 32]>,
+    ) -> Seal {
+        for leaf in &leaves {
+            self.tree.push(leaf.clone());
+        }
+        let (size, root) = (self.size(), self.root());
+        let (origin, signature) = (origin.to_owned(), Vec::new());
+        let mut seal = Seal { origin, number: self.seals, leaves, size, root, epoch, next, signature };
+        seal.signature = key.0.sign(seal.text().as_bytes()).to_bytes().to_vec();
+        self.seals += 1;
+        seal
+    }
+
+    /// The pieces of work that were pruned.
+    pub fn pruned(&self) -> impl Iterator<Item = WorkId> {
+        let leaves = self.tree.items().iter().filter_map(|leaf| Leaf::parse(leaf));
+        leaves.filter(|leaf| leaf.pruned).map(|leaf| leaf.work)
+    }
+
+    /// The path of the newest leaf of a piece of work.
+    pub fn prove(&self, work: &WorkId) -> Option<(Leaf, Inclusion)> {
+        let start = format!("{work} ");
+        let index = self.tree.items().iter().rposition(|leaf| leaf.starts_with(&start))?;
+        let leaf = Leaf::parse(self.tree.get(index)?)?;
+        let path = self.tree.prove_inclusion(index).as_bytes().chunks_exact(32).map(bytes).collect();
+        Some((leaf, Inclusion { index: index as u64, size: self.size(), path }))
+    }
+
+    /// The hashes that show that the tree began as it was with `old` leaves.
+    pub fn prove_growth(&self, old: u64) -> Option<Vec<[u8; 32]>> {
+        let additions = usize::try_from(self.size().checked_sub(old)?).ok()?;
+        if old == 0 || additions == 0 {
+            return Some(Vec::new());
+        }
+        Some(self.tree.prove_consistency(additions).as_bytes().chunks_exact(32).map(bytes).collect())
+    }
+}
+
+impl Inclusion {
+    /// Whether a leaf is in the tree with this root: what somebody outside checks.
+    pub fn holds(&self, leaf: &str, root: &[u8; 32]) -> bool {
+        let root = RootHash::<sha2_tree::Sha256>::new((*root).into(), self.size);
+        let Ok(proof) = ct_merkle::InclusionProof::try_from_bytes(self.path.concat()) else { return false };
+        root.verify_inclusion(&leaf, self.index, &proof).is_ok()
+    }
+}
+
+/// Whether a tree began as another one was.
+pub fn grew(old: (u64, &[u8; 32]), new: (u64, &[u8; 32]), path: &[[u8; 32]]) -> bool {
+    if old.0 == 0 {
+        return true;
+    }
+    if old.0 == new.0 {
+        return old.1 == new.1;
+    }
+    let root = |(size, root): (u64, &[u8; 32])| RootHash::<sha2_tree::Sha256>::new((*root).into(), size);
+    let Ok(proof) = ct_merkle::ConsistencyProof::try_from_bytes(path.concat()) else { return false };
+    root(new).verify_consistency(&root(old), &proof).is_ok()
+}
+
+fn bytes(slice: impl AsRef<[u8]>) -> [u8; 32] {
+    slice.as_ref().try_into().unwrap_or_default()
+}
+
+/// Reads 32 bytes in hex.
+pub fn unhex(text: &str) -> Option<[u8; 32]> {
+    text::unhex(text)?.try_into().ok()
+}
+
+/// Reads the 64 bytes of a signature in hex.
+pub fn unhex_signature(text: &str) -> Option<Vec<u8>> {
+    text::unhex(text).filter(|bytes| bytes.len() == Signature::BYTE_SIZE)
+}
+
+/// Base64 of RFC 4648 with padding, as signed notes have it.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word =
+            chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}

@@ -1,0 +1,341 @@
+//! What happens in a piece of work, in words that no agent owns: hooks, transcripts and tools are read into these.
+
+use serde::{Deserialize, Serialize};
+
+/// How a command, a test or a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It did what it should.
+    Passed,
+    /// It failed.
+    Failed,
+    /// Somebody stopped it.
+    Interrupted,
+    /// It ended, and nobody said how: Codex's hooks tell no exit code.
+    Unknown,
+}
+
+/// Where a step of a plan, or a gate, stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Not yet done, or not yet decided.
+    Pending,
+    /// A step that is being worked on.
+    Active,
+    /// Done, or passed.
+    Passed,
+    /// A gate that failed.
+    Failed,
+    /// A step that is not wanted any more.
+    Dropped,
+}
+
+/// What to do with an effect of which nobody knows whether it took place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeat {
+    /// It may be done again under the same key.
+    Safe,
+    /// Look whether it took place, then decide.
+    Check,
+    /// A person decides.
+    Never,
+}
+
+/// How a piece of work came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// What was wanted is there.
+    Done,
+    /// It cannot be done.
+    Failed,
+    /// Nobody wants it any more.
+    Abandoned,
+}
+
+impl Outcome {
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Abandoned => "abandoned",
+        }
+    }
+
+    /// Reads a stored name.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Done, Self::Failed, Self::Abandoned].into_iter().find(|one| one.as_str() == text)
+    }
+}
+
+/// What a run of tests said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tests {
+    /// The program that ran them: `cargo test`, `pytest`.
+    pub tool: String,
+    /// How many passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u32>,
+    /// How many failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u32>,
+    /// The first names of those that failed, at most [`crate::limits::TEST_NAMES_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
+/// A step of a plan as an agent's own list has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    /// What is to be done.
+    pub text: String,
+    /// Where it stands.
+    pub standing: Standing,
+}
+
+/// One thing that happened. Texts are as they came; they are redacted before any of it is kept.
+///
+/// `call` is the agent's own id of a tool call: the beginning and the end of one call are joined by it, also when one
+/// comes from a hook and the other from the transcript.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields say it; what needs words has them")]
+pub enum Step {
+    /// The first event of each piece of work.
+    Begun {
+        title: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+        agent: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directory: Option<String>,
+        /// The commit that the checkout was at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        steps: Vec<String>,
+    },
+    /// The user asked for something; a turn begins.
+    Prompt { text: String },
+    /// The turn ended as it should.
+    TurnEnded {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
+    },
+    /// The turn broke off: a rate limit, an overloaded server.
+    TurnFailed { error: String },
+    /// A command or another call of a tool began, and its end is not known yet.
+    Started { call: String, tool: String, what: String },
+    /// A command ended.
+    Ran {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        command: String,
+        ending: Ending,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tests: Option<Tests>,
+        /// The end of what it printed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tail: String,
+    },
+    /// A file was changed by a tool.
+    Edited {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        path: String,
+        #[serde(default)]
+        added: u32,
+        #[serde(default)]
+        removed: u32,
+        /// The beginning of the SHA-256 of the file afterwards, in hex, where somebody looked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
+    },
+    /// A file was read.
+    Read { path: String },
+    /// Another tool's call ended.
+    Called {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        tool: String,
+        what: String,
+        ending: Ending,
+    },
+    /// A call of a model began that can be fetched again under `response`.
+    ModelStarted {
+        call: String,
+        provider: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        response: Option<String>,
+    },
+    /// It ended.
+    ModelEnded { call: String, ending: Ending },
+    /// The agent's own list of what is to be done, whole.
+    Planned { steps: Vec<Planned> },
+    /// The conversation was shortened.
+    Compacted {
+        trigger: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    },
+    /// The agent's connection is there.
+    Connected,
+    /// The agent's connection went away without an end of the session.
+    Lost,
+    /// Somebody goes on with it.
+    Resumed { agent: String },
+    /// The session ended as it should.
+    Ended { reason: String },
+    /// A step is added to the plan; it gets the next number.
+    StepAdded { text: String },
+    /// A step of the plan stands elsewhere.
+    StepSet {
+        step: u32,
+        standing: Standing,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// What was decided.
+    Decision { text: String },
+    /// What was found out: offered to memory when the work is closed.
+    Finding { text: String },
+    /// Anything else worth a line.
+    Note { text: String },
+    /// What keeps it from going on.
+    Blocked { text: String },
+    /// A condition that must hold before it goes on.
+    Gate {
+        name: String,
+        standing: Standing,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// An effect on the world is about to be tried under a key.
+    Intent { key: String, text: String, repeat: Repeat },
+    /// The effect took place.
+    Confirmed { key: String },
+    /// It did not.
+    Refuted {
+        key: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// Somebody holds it. `from` is the holder whose lease had ended, or from whom it was taken.
+    Claimed {
+        holder: String,
+        fence: u64,
+        until: jiff::Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// The holder let go.
+    Released { holder: String, fence: u64 },
+    /// Events are missing: `count` of them, if that is known.
+    Gap {
+        from: jiff::Timestamp,
+        to: jiff::Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+        reason: String,
+        /// They follow, from another source than the one that should have told of them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        filled: bool,
+    },
+    /// It goes on from event `at` of another piece of work: what went before is read there.
+    Forked { from: String, at: u64 },
+    /// The head was written down outside.
+    Anchored { place: String, size: u64, root: String },
+    /// It is at its end.
+    Closed {
+        outcome: Outcome,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+    /// It goes on after its end.
+    Reopened,
+}
+
+impl Step {
+    /// Its kind: the tag in its JSON, and a column of its row.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Begun { .. } => "begun",
+            Self::Prompt { .. } => "prompt",
+            Self::TurnEnded { .. } => "turn_ended",
+            Self::TurnFailed { .. } => "turn_failed",
+            Self::Started { .. } => "started",
+            Self::Ran { .. } => "ran",
+            Self::Edited { .. } => "edited",
+            Self::Read { .. } => "read",
+            Self::Called { .. } => "called",
+            Self::ModelStarted { .. } => "model_started",
+            Self::ModelEnded { .. } => "model_ended",
+            Self::Planned { .. } => "planned",
+            Self::Compacted { .. } => "compacted",
+            Self::Connected => "connected",
+            Self::Lost => "lost",
+            Self::Resumed { .. } => "resumed",
+            Self::Ended { .. } => "ended",
+            Self::StepAdded { .. } => "step_added",
+            Self::StepSet { .. } => "step_set",
+            Self::Decision { .. } => "decision",
+            Self::Finding { .. } => "finding",
+            Self::Note { .. } => "note",
+            Self::Blocked { .. } => "blocked",
+            Self::Gate { .. } => "gate",
+            Self::Intent { .. } => "intent",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Refuted { .. } => "refuted",
+            Self::Claimed { .. } => "claimed",
+            Self::Released { .. } => "released",
+            Self::Gap { .. } => "gap",
+            Self::Forked { .. } => "forked",
+            Self::Anchored { .. } => "anchored",
+            Self::Closed { .. } => "closed",
+            Self::Reopened => "reopened",
+        }
+    }
+}
+
+/// The kinds of all steps that this program knows.
+pub const KINDS: [&str; 34] = [
+    "begun", "prompt", "turn_ended", "turn_failed", "started", "ran", "edited", "read", "called",
+    "model_started", "model_ended", "planned", "compacted", "connected", "lost", "resumed", "ended",
+    "step_added", "step_set", "decision", "finding", "note", "blocked", "gate", "intent", "confirmed",
+    "refuted", "claimed", "released", "gap", "forked", "anchored", "closed", "reopened",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_is_the_tag_and_is_known() {
+        let steps = [
+            Step::Connected,
+            Step::Prompt { text: String::new() },
+            Step::StepSet { step: 1, standing: Standing::Passed, text: None },
+            Step::Refuted { key: "k".to_owned(), text: None },
+        ];
+        for step in steps {
+            let value = serde_json::to_value(&step).unwrap();
+            assert_eq!(value["kind"], step.kind());
+            assert!(KINDS.contains(&step.kind()));
+        }
+        // Of each kind that is listed there is a step: what is missing in it is a field, not the kind.
+        for kind in KINDS {
+            let read = serde_json::from_value::<Step>(serde_json::json!({ "kind": kind }));
+            if let Err(error) = read {
+                assert!(error.to_string().starts_with("missing field"), "{kind}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is folded, and what is told of it.
+
+use proptest::prelude::*;
+
+use super::{Piece, at};
+use crate::{
+    Action, Ending, Entry, IntentStanding, LiveSession, Outcome, Repeat, SeenFile, Standing, State, Step,
+    Tests, World, action, fold, fold::fold_all, hint, limits,
+};
+
+/// A session that dies at its worst moment.
+fn interrupted(kind: &str) -> Piece {
+    let mut piece = Piece::begin(kind);
+    let steps = [
+        Step::Begun {
+            title: "make redaction stream".to_owned(),
+            goal: None,
+            agent: "claude-code".to_owned(),
+            directory: Some("/srv/demo".to_owned()),
+            commit: Some("a41c0ffee".to_owned()),
+            steps: vec!["rules".to_owned(), "reader".to_owned(), "PEM over chunk borders".to_owned()],
+        },
+        Step::Prompt { text: "now do the PEM case, keep the API".to_owned() },
+        Step::StepSet { step: 1, standing: Standing::Passed, text: None },
+        Step::StepSet { step: 2, standing: Standing::Passed, text: None },
+        Step::Edited {
+            call: None,
+            path: "src/redact/rules.rs".to_owned(),
+            added: 31,
+            removed: 4,
+            digest: Some("11aa".to_owned()),
+        },
+        Step::Ran {
+            call: Some("t1".to_owned()),
+            command: "cargo test".to_owned(),
+            ending: Ending::Failed,
+            exit: Some(101),
+            ms: Some(4_000),
+            tests: Some(Tests {
+                tool: "cargo test".to_owned(),
+                passed: Some(40),
+                failed: Some(2),
+                names: vec!["pem_split".to_owned(), "pem_nested".to_owned()],
+            }),
+            tail: String::new(),
+        },
+        Step::Intent { key: "pr-7f".to_owned(), text: "gh pr create".to_owned(), repeat: Repeat::Check },
+        Step::Started {
+            call: "t2".to_owned(),
+            tool: "Bash".to_owned(),
+            what: "cargo test -p redact".to_owned(),
+        },
+        Step::Gap {
+            from: at(1),
+            to: at(2),
+            count: Some(3),
+            reason: "the journal was too slow".to_owned(),
+            filled: false,
+        },
+        Step::Gap {
+            from: at(1),
+            to: at(2),
+            count: Some(9),
+            reason: "told after all".to_owned(),
+            filled: true,
+        },
+        Step::Lost,
+    ];
+    for step in &steps {
+        piece.note(step);
+    }
+    piece
+}
+
+fn world() -> World {
+    World {
+        commit: Some("a41c0ffee".to_owned()),
+        files: vec![SeenFile { path: "src/redact/rules.rs".to_owned(), digest: Some("22bb".to_owned()) }],
+        live: vec![LiveSession {
+            agent: "codex".to_owned(),
+            active_at: at(60),
+            files: vec!["src/redact/rules.rs".to_owned()],
+        }],
+        head: Some((10_482, "9f2ce1a0b3d4c5e6".to_owned())),
+        ..World::at(at(300))
+    }
+}
+
+#[test]
+fn the_hint_tells_all_that_the_next_one_needs() {
+    let piece = interrupted("session");
+    let state = fold_all(&piece.entries());
+    let text = hint(&piece.work, &state, &world(), limits::HINT_BYTES);
+    for told in [
+        "Unfinished: \"make redaction stream\" (claude-code, lost 00:00 UTC while running `cargo test -p redact`",
+        "Last request 00:00 UTC: \"now do the PEM case, keep the API\"",
+        "Steps: done 1 2; open 3 PEM over chunk borders",
+        "Last test run: `cargo test` → 2 failed: pem_split, pem_nested",
+        "Edited: src/redact/rules.rs +31 −4",
+        "cargo test → exit 101: pem_split, pem_nested",
+        "Unknown outcome: gh pr create (key pr-7f): to be checked before it is repeated",
+        "Unknown outcome: Bash `cargo test -p redact` had begun",
+        "Since then: src/redact/rules.rs (not by this work); HEAD a41c0ffee as then",
+        "Also live here: codex (4 min ago) edited src/redact/rules.rs",
+        "Not recorded: 3 events (the journal was too slow)",
+        "The turn of the last request has no end",
+        "log 10482 9f2ce1a0b3d4c5e6",
+    ] {
+        assert!(text.contains(told), "{told}\n---\n{text}");
+    }
+    assert!(text.len() <= limits::HINT_BYTES);
+    assert_eq!(action(&state, &world()), Action::CheckFirst);
+}
+
+#[test]
+fn every_kind_has_a_handler_also_one_of_a_newer_program() {
+    for kind in ["session", "task", "research", "", "🦀"] {
+        let mut piece = interrupted(kind);
+        piece.rows[4].kind = "from_the_future".to_owned();
+        piece.rows[4].body = Some(super::text("{\"kind\":\"from_the_future\",\"x\":1}"));
+        let state = fold_all(&piece.entries());
+        assert_eq!((state.unknown, state.purged), (1, 0));
+        let text = hint(&piece.work, &state, &world(), limits::HINT_BYTES);
+        assert!(text.contains("now do the PEM case"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_asked_first_is_decided_first() {
+    let piece = interrupted("task");
+    let mut state = fold_all(&piece.entries());
+    let mut world = world();
+    let tell = |state: &mut State, step: Step| {
+        let entry = Entry {
+            seq: state.seq + 1,
+            at: at(90),
+            kind: step.kind().to_owned(),
+            step: Some(step),
+            late: false,
+        };
+        *state = fold(std::mem::take(state), &entry);
+    };
+    tell(&mut state, Step::Confirmed { key: "pr-7f".to_owned() });
+    assert_eq!(action(&state, &world), Action::Resume);
+    let text = hint(&piece.work, &state, &world, limits::HINT_BYTES);
+    assert!(!text.contains("gh pr create"), "a confirmed effect is not proposed again: {text}");
+    tell(
+        &mut state,
+        Step::Intent { key: "pr-7f".to_owned(), text: "gh pr create".to_owned(), repeat: Repeat::Safe },
+    );
+    assert_eq!(state.intent("pr-7f").unwrap().standing, IntentStanding::Confirmed);
+    tell(&mut state, Step::Gate { name: "review".to_owned(), standing: Standing::Pending, text: None });
+    assert_eq!(action(&state, &world), Action::WaitGate);
+    world.held_by = Some("s9".to_owned());
+    assert_eq!(action(&state, &world), Action::Held);
+    tell(&mut state, Step::Closed { outcome: Outcome::Abandoned, text: None });
+    assert_eq!(action(&state, &world), Action::Complete);
+}
+
+#[test]
+fn a_late_event_changes_no_state() {
+    let mut piece = interrupted("task");
+    let before = fold_all(&piece.entries());
+    piece.note(&Step::Closed { outcome: Outcome::Done, text: None });
+    let mut entries = piece.entries();
+    entries.last_mut().unwrap().late = true;
+    let after = fold_all(&entries);
+    assert_eq!(after, State { seq: before.seq + 1, late: 1, ..before });
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let text = ".{0,900}";
+    prop_oneof![
+        text.prop_map(|text| Step::Prompt { text }),
+        text.prop_map(|command| Step::Ran {
+            call: None,
+            command,
+            ending: Ending::Failed,
+            exit: None,
+            ms: None,
+            tests: None,
+            tail: String::new(),
+        }),
+        text.prop_map(|path| Step::Edited { call: None, path, added: 1, removed: 1, digest: None }),
+        (text, text).prop_map(|(key, text)| Step::Intent { key, text, repeat: Repeat::Never }),
+        (text, text).prop_map(|(call, what)| Step::Started { call, tool: "x".to_owned(), what }),
+        text.prop_map(|text| Step::StepAdded { text }),
+        text.prop_map(|name| Step::Gate { name, standing: Standing::Failed, text: None }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_hint_keeps_its_bound_and_begins_no_frame(
+        steps in prop::collection::vec(steps(), 0..60),
+        max in 0_usize..4_000,
+    ) {
+        let mut piece = Piece::begin("session");
+        for step in &steps {
+            piece.note(step);
+        }
+        let state = fold_all(&piece.entries());
+        let text = hint(&piece.work, &state, &world(), max);
+        prop_assert!(text.len() <= max.clamp(limits::HINT_BYTES_RANGE.0, limits::HINT_BYTES_RANGE.1));
+        prop_assert!(!text.contains('<'));
+        prop_assert_eq!(&text, &hint(&piece.work, &state, &world(), max), "pure");
+    }
+}

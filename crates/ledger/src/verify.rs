@@ -1,0 +1,204 @@
+//! Reads a piece of work again and names what is wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    Work,
+    chain::{self, Kept, Mac, WorkKey},
+    limits::EVENTS_MAX,
+};
+
+/// Most rows whose true number is looked for. Beyond it they are called edited.
+const SOUGHT_MAX: usize = 64;
+
+/// Something that is wrong. Numbers are those of events, but for seals.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Finding {
+    /// The event is not what was written.
+    Edited { seq: u64 },
+    /// The event was not written here, or is there twice.
+    Inserted { seq: u64 },
+    /// Events are missing in the middle.
+    Deleted { from: u64, to: u64 },
+    /// The event stands at another number than it had.
+    Reordered { seq: u64, was: u64 },
+    /// The last events are missing.
+    CutTail { from: u64, to: u64 },
+    /// The row, or all of the work, is as it was at an earlier event.
+    RolledBack { row: u64, found: u64 },
+    /// The row is not what was written.
+    RowEdited,
+    /// Each event is genuine, and together they are not what was written: two pasts were mixed.
+    Rewritten,
+    /// The bytes of an artifact are not those of its name.
+    ArtifactChanged { seq: u64 },
+    /// An artifact is not there.
+    ArtifactMissing { seq: u64 },
+    /// A seal names a piece of work that is not there.
+    WorkMissing,
+    /// A seal says that it was pruned, and it is there.
+    WorkReturned,
+    /// The head under a seal is not the one that the events have there.
+    SealDiffers { seal: u64, seq: u64 },
+    /// A seal is not there.
+    SealMissing { seal: u64 },
+    /// A seal is not what was written: its leaves do not have its root, or its signature is another's.
+    SealEdited { seal: u64 },
+    /// What was written down outside is no earlier state of this journal.
+    AnchorDiffers { size: u64 },
+}
+
+impl Finding {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Edited { .. } => "edited",
+            Self::Inserted { .. } => "inserted",
+            Self::Deleted { .. } => "deleted",
+            Self::Reordered { .. } => "reordered",
+            Self::CutTail { .. } => "cut_tail",
+            Self::RolledBack { .. } => "rolled_back",
+            Self::RowEdited => "row_edited",
+            Self::Rewritten => "rewritten",
+            Self::ArtifactChanged { .. } => "artifact_changed",
+            Self::ArtifactMissing { .. } => "artifact_missing",
+            Self::WorkMissing => "work_missing",
+            Self::WorkReturned => "work_returned",
+            Self::SealDiffers { .. } => "seal_differs",
+            Self::SealMissing { .. } => "seal_missing",
+            Self::SealEdited { .. } => "seal_edited",
+            Self::AnchorDiffers { .. } => "anchor_differs",
+        }
+    }
+}
+
+/// What a piece of work turned out to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Events whose text was purged.
+    pub purged: u64,
+    pub findings: Vec<Finding>,
+    /// The heads at the numbers that were asked for, as the rows have them.
+    pub heads: BTreeMap<u64, Mac>,
+}
+
+/// Checks the events of a piece of work, in order of their numbers, against its row. `sealed` are numbers of which the
+/// head is wanted, to be compared with what seals say of them.
+pub fn verify(key: &WorkKey, work: &Work, rows: &[Kept], sealed: &BTreeSet<u64>) -> Verified {
+    let mut verified = Verified {
+        purged: rows.iter().filter(|kept| kept.body.is_none() && kept.salt.is_none()).count() as u64,
+        ..Verified::default()
+    };
+    let row_is_genuine = key.row(work) == work.row_mac;
+    let numbers = true_numbers(key, work, rows);
+    let (mut findings, last) = compare(rows, &numbers, row_is_genuine.then_some(work.seq));
+    if row_is_genuine && last > work.seq {
+        findings.push(Finding::RolledBack { row: work.seq, found: last });
+    }
+    if !row_is_genuine {
+        findings.push(Finding::RowEdited);
+    }
+    let mut head = key.origin(work);
+    for kept in rows {
+        head = key.head(&head, &kept.mac);
+        if sealed.contains(&kept.seq) {
+            verified.heads.insert(kept.seq, head);
+        }
+    }
+    let expected = if work.seq == 0 { key.origin(work) } else { work.head };
+    if findings.is_empty() && head != expected {
+        findings.push(Finding::Rewritten);
+    }
+    findings.sort();
+    verified.findings = findings;
+    verified
+}
+
+/// The number that each row was written with: its own, another, or none.
+fn true_numbers(key: &WorkKey, work: &Work, rows: &[Kept]) -> Vec<Option<u64>> {
+    let mut sought = 0;
+    let most = work.seq.max(rows.last().map_or(0, |kept| kept.seq)).min(EVENTS_MAX + 1);
+    rows.iter()
+        .map(|kept| {
+            if !is_text_genuine(kept) {
+                return None;
+            }
+            let is = |seq: u64| key.event(&work.id, seq, kept) == kept.mac;
+            if is(kept.seq) {
+                return Some(kept.seq);
+            }
+            // The usual case first: all rows behind one that was put in or taken out stand one further.
+            let near = [kept.seq.wrapping_sub(1), kept.seq + 1];
+            near.into_iter().find(|seq| is(*seq)).or_else(|| {
+                sought += 1;
+                if sought > SOUGHT_MAX { None } else { (1..=most).find(|seq| is(*seq)) }
+            })
+        })
+        .collect()
+}
+
+fn is_text_genuine(kept: &Kept) -> bool {
+    match (&kept.salt, &kept.body) {
+        (Some(salt), Some(body)) => chain::commitment(salt, body) == kept.commitment,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Names what differs between the numbers that rows have and those that they were written with; and the last number
+/// that was written, as far as the rows show it. `end` is what the work's row says of that.
+fn compare(rows: &[Kept], numbers: &[Option<u64>], end: Option<u64>) -> (Vec<Finding>, u64) {
+    let mut findings = Vec::new();
+    let genuine: BTreeSet<u64> = numbers.iter().flatten().copied().collect();
+    let in_place: BTreeSet<u64> = rows
+        .iter()
+        .zip(numbers)
+        .filter(|(kept, was)| **was == Some(kept.seq))
+        .map(|(kept, _)| kept.seq)
+        .collect();
+    let mut covered = genuine.clone();
+    let mut moved = Vec::new();
+    let mut met = BTreeSet::new();
+    for (kept, was) in rows.iter().zip(numbers) {
+        match *was {
+            Some(was) if was == kept.seq => {
+                met.insert(was);
+                moved.push((kept.seq, was));
+            }
+            Some(was) if in_place.contains(&was) || !met.insert(was) => {
+                findings.push(Finding::Inserted { seq: kept.seq });
+            }
+            Some(was) => moved.push((kept.seq, was)),
+            None if genuine.contains(&kept.seq) || end.is_some_and(|end| kept.seq > end) => {
+                findings.push(Finding::Inserted { seq: kept.seq });
+            }
+            None => {
+                findings.push(Finding::Edited { seq: kept.seq });
+                covered.insert(kept.seq);
+            }
+        }
+    }
+    if !moved.is_sorted_by(|a, b| a.1 < b.1) {
+        let out_of_place = moved.iter().filter(|(seq, was)| seq != was);
+        findings.extend(out_of_place.map(|&(seq, was)| Finding::Reordered { seq, was }));
+    }
+    let last = covered.last().copied().unwrap_or(0);
+    findings.extend(missing(&covered, last.max(end.unwrap_or(0)), last));
+    (findings, last)
+}
+
+/// The ranges of numbers up to `end` that are not covered.
+fn missing(covered: &BTreeSet<u64>, end: u64, last: u64) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut next = 1;
+    for &seq in covered {
+        if seq > next {
+            findings.push(Finding::Deleted { from: next, to: seq - 1 });
+        }
+        next = seq + 1;
+    }
+    if end > last {
+        findings.push(Finding::CutTail { from: last + 1, to: end });
+    }
+    findings
+}
