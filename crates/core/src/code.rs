@@ -53,10 +53,14 @@ codes! {
     RevisionMismatch "revision_mismatch";
     /// Another live memory has the topic key. Data: `topic_key`, `holder`, `title`.
     TopicTaken "topic_taken";
+    /// The text was corrected, superseded, deleted or purged before. Data: `id`, `why`, `at`, `replaced_by`.
+    Corrected "corrected";
     /// Purging is left to people. Data: `id`.
     PurgeForbidden "purge_forbidden";
     /// There is no session of that id. Data: `session_id`.
     NoSession "no_session";
+    /// There is no piece of work of that id. Data: `work`.
+    NoWork "no_work";
     /// Nothing belongs to the project. Data: `project`.
     EmptyProject "empty_project";
     /// The settings name no model.
@@ -69,6 +73,8 @@ codes! {
     IndexFailed "index_failed";
     /// No backup could be made.
     BackupFailed "backup_failed";
+    /// The keys of the journal of work cannot be used.
+    JournalFailed "journal_failed";
     /// The store is still being opened.
     StoreOpening "store_opening";
     /// The store failed, or cannot be opened.
@@ -99,14 +105,17 @@ impl Code {
             | Self::MemoryPurged
             | Self::RevisionMismatch
             | Self::TopicTaken
+            | Self::Corrected
             | Self::PurgeForbidden
             | Self::NoSession
+            | Self::NoWork
             | Self::EmptyProject => true,
             Self::NoModel
             | Self::StudioOpen
             | Self::IndexBusy
             | Self::IndexFailed
             | Self::BackupFailed
+            | Self::JournalFailed
             | Self::StoreOpening
             | Self::StoreFailed
             | Self::HomeGone

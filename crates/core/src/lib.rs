@@ -6,6 +6,7 @@ pub mod code;
 pub mod domain;
 pub mod text;
 
+pub mod feedback;
 pub mod hygiene;
 pub mod operation;
 pub mod pace;
@@ -13,3 +14,7 @@ pub mod passage;
 pub mod recall;
 pub mod redact;
 pub mod relate;
+pub mod taint;
+pub mod truth;
+
+pub mod distil;

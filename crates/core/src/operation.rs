@@ -26,6 +26,8 @@ pub enum Effect {
 pub enum Audience {
     /// Everybody: one of the published tools.
     Agent,
+    /// Agents, where the settings publish the tools of the journal of work.
+    Work,
     /// A person, through a command or a screen.
     Person,
     /// A person's `cerebro hook`, which calls it for an agent.
@@ -39,6 +41,9 @@ pub enum Attention {
     Full,
     /// It is asked again and again to draw progress: the daemon stays for it, and the worker goes on.
     Progress,
+    /// A command asks it again and again as long as it holds something open: the daemon stays for it, and does not show
+    /// the call to those who watch.
+    Held,
     /// It only watches the daemon: that may leave meanwhile, and does not show the call to those who watch.
     Watching,
 }
@@ -60,6 +65,10 @@ impl Row {
 
     const fn tool(effect: Effect) -> Self {
         Self::new(Audience::Agent, effect)
+    }
+
+    const fn work(effect: Effect) -> Self {
+        Self::new(Audience::Work, effect)
     }
 
     const fn person(effect: Effect) -> Self {
@@ -125,7 +134,7 @@ macro_rules! operations {
     };
 }
 
-use Attention::{Progress, Watching};
+use Attention::{Held, Progress, Watching};
 use Effect::{Adds, Destroys, Reads, Runs, Settles};
 
 operations! {
@@ -143,6 +152,11 @@ operations! {
     SavePrompt "mem_save_prompt" = Row::tool(Adds).session("session_id");
     Stats "mem_stats" = Row::tool(Reads).command("stats").attention(Progress);
 
+    WorkBegin "work_begin" = Row::work(Adds);
+    WorkNote "work_note" = Row::work(Adds);
+    WorkLook "work_list" = Row::work(Reads);
+    WorkTake "work_resume" = Row::work(Settles);
+
     Status "op_status" = Row::person(Reads).command("daemon status").attention(Watching);
     Stop "op_stop" = Row::person(Runs).command("daemon stop");
     Clients "op_clients" = Row::person(Reads).attention(Watching);
@@ -154,14 +168,25 @@ operations! {
     Restore "op_restore" = Row::person(Settles).command("restore");
     Pin "op_pin" = Row::person(Settles).command("pin");
     Unpin "op_unpin" = Row::person(Settles).command("unpin");
+    Archive "op_archive" = Row::person(Settles).command("archive");
+    Unarchive "op_unarchive" = Row::person(Settles).command("unarchive");
+    CyclePlan "op_cycle_plan" = Row::person(Runs).command("consolidate");
+    CycleApply "op_cycle_apply" = Row::person(Settles).command("consolidate");
+    CycleUndo "op_cycle_undo" = Row::person(Settles).command("consolidate");
+    CycleLog "op_cycle_log" = Row::person(Reads).command("consolidate");
     Sessions "op_sessions" = Row::person(Reads).command("sessions");
-    Story "op_story" = Row::person(Reads);
+    Story "op_story" = Row::person(Reads).command("sessions show");
     Prompts "op_prompts" = Row::person(Reads).command("prompts");
     Projects "op_projects" = Row::person(Reads).command("projects");
+    Types "op_types" = Row::person(Reads);
+    Spelling "op_spelling" = Row::person(Reads);
     MergeProjects "op_merge_projects" = Row::person(Settles).command("projects merge");
     Events "op_events" = Row::person(Reads).command("events");
     Activity "op_activity" = Row::person(Reads);
     Graph "op_graph" = Row::person(Reads).command("graph");
+    Pairs "op_pairs" = Row::person(Reads);
+    Entity "op_entity" = Row::person(Reads).command("graph entity");
+    Health "op_health" = Row::person(Reads).command("health");
 
     Export "op_export" = Row::person(Reads).command("export");
     Import "op_import" = Row::person(Settles).command("import");
@@ -173,6 +198,26 @@ operations! {
     Compact "op_compact" = Row::person(Runs).command("compact");
     Examine "op_examine" = Row::person(Runs).command("doctor");
 
+    HistoryImport "op_history_import" = Row::person(Runs).command("history import");
+    HistoryPreview "op_history_preview" = Row::person(Reads);
+    HistoryStatus "op_history_status" = Row::person(Reads).command("history status").attention(Progress);
+    HistorySession "op_history_session" = Row::person(Reads).command("history show");
+    HistoryFacts "op_history_facts" = Row::person(Reads).command("history files");
+    HistoryForget "op_history_forget" = Row::person(Destroys).command("history forget");
+
+    DistilStatus "op_distil_status" = Row::person(Reads).command("distil status").attention(Progress);
+    DistilPlan "op_distil_plan" = Row::person(Reads);
+    DistilRun "op_distil_run" = Row::person(Runs).command("distil run");
+    DistilReview "op_distil_review" = Row::person(Reads).command("distil review");
+    DistilShow "op_distil_show" = Row::person(Reads).command("distil show");
+    DistilAccept "op_distil_accept" = Row::person(Settles).command("distil accept");
+    DistilReject "op_distil_reject" = Row::person(Settles).command("distil reject");
+    Ingest "op_ingest" = Row::person(Settles).command("ingest");
+    Documents "op_documents" = Row::person(Reads).command("documents list");
+    DocumentShow "op_document_show" = Row::person(Reads).command("documents show");
+    DocumentRemove "op_document_remove" = Row::person(Settles);
+    DocumentForget "op_document_forget" = Row::person(Destroys).command("documents forget");
+
     Worker "op_worker" = Row::person(Reads).command("worker").attention(Progress);
     WorkerPause "op_worker_pause" = Row::person(Runs).command("worker pause");
     WorkerResume "op_worker_resume" = Row::person(Runs).command("worker resume");
@@ -180,19 +225,38 @@ operations! {
     JobsRetry "op_jobs_retry" = Row::person(Runs).command("jobs retry");
     Reindex "op_reindex" = Row::person(Runs).command("reindex");
 
+    WorkList "op_work_list" = Row::person(Reads).command("work list");
+    WorkShow "op_work_show" = Row::person(Reads).command("work show");
+    WorkTail "op_work_tail" = Row::person(Reads).command("work tail").attention(Progress);
+    WorkResume "op_work_resume" = Row::person(Reads).command("work resume");
+    WorkClose "op_work_close" = Row::person(Settles).command("work close");
+    WorkFork "op_work_fork" = Row::person(Adds).command("work fork");
+    WorkExport "op_work_export" = Row::person(Reads).command("work export");
+    WorkPrune "op_work_prune" = Row::person(Destroys).command("work prune");
+    WorkVerify "op_work_verify" = Row::person(Reads).command("work verify");
+    WorkHead "op_work_head" = Row::person(Runs).command("work head");
+    WorkProve "op_work_prove" = Row::person(Reads).command("work prove");
+    WhatIf "op_whatif" = Row::person(Runs).command("whatif run");
+
     Sql "op_sql" = Row::person(Reads).command("sql");
     StudioOpen "op_studio_open" = Row::person(Runs).command("studio");
     StudioClose "op_studio_close" = Row::person(Runs);
-    StudioStatus "op_studio_status" = Row::person(Reads);
+    StudioStatus "op_studio_status" = Row::person(Reads).attention(Held);
     HttpOpen "op_http_open" = Row::person(Runs).command("serve");
     HttpClose "op_http_close" = Row::person(Runs);
-    HttpStatus "op_http_status" = Row::person(Reads);
+    HttpStatus "op_http_status" = Row::person(Reads).attention(Held);
+    WebOpen "op_web_open" = Row::person(Runs).command("web");
+    WebClose "op_web_close" = Row::person(Runs);
+    WebStatus "op_web_status" = Row::person(Reads).attention(Held);
 
     HookContext "op_hook_context" = Row::hook(Reads);
     HookPrompt "op_hook_prompt" = Row::hook(Adds);
     HookMessage "op_hook_message" = Row::hook(Settles);
     HookCompaction "op_hook_compaction" = Row::hook(Settles);
     HookEnd "op_hook_end" = Row::hook(Settles);
+    HookStep "op_hook_step" = Row::hook(Adds);
+    HookHint "op_hook_hint" = Row::hook(Reads);
+    HookTranscript "op_hook_transcript" = Row::hook(Runs);
 }
 
 impl Operation {
@@ -207,6 +271,9 @@ impl Operation {
         }
         count
     };
+
+    /// The tools of the journal of work, which the settings may publish beside those.
+    pub const WORK_TOOLS: [Self; 4] = [Self::WorkBegin, Self::WorkNote, Self::WorkLook, Self::WorkTake];
 
     /// Those that are published to agents, in the order of the contract.
     pub fn tools() -> impl Iterator<Item = Self> {
@@ -280,6 +347,7 @@ mod tests {
             let name = operation.name();
             let audience = match () {
                 () if name.starts_with("mem_") => Audience::Agent,
+                () if name.starts_with("work_") => Audience::Work,
                 () if name.starts_with("op_hook_") => Audience::Hook,
                 () if name.starts_with("op_") => Audience::Person,
                 () => panic!("{name}"),

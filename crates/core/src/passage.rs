@@ -177,29 +177,12 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Kind, MemoryId, Project, Scope, Timestamp};
 
     fn memory(title: &str, content: &str) -> Memory {
         Memory {
-            id: MemoryId::parse("kaaaaaaaaaaa").unwrap(),
-            project: Project::general(),
-            scope: Scope::Project,
-            kind: Kind::manual(),
             title: RedactedText::derived(title),
             content: RedactedText::derived(content),
-            topic_key: None,
-            tags: Vec::new(),
-            agent: RedactedText::default(),
-            session: None,
-            revision: 1,
-            duplicate_count: 1,
-            pinned: false,
-            created_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
-            last_seen_at: Timestamp::UNIX_EPOCH,
-            deleted_at: None,
-            purged: false,
-            version: 0,
+            ..Memory::sample()
         }
     }
 

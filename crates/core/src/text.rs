@@ -2,20 +2,35 @@
 //! character, whatever the text.
 
 mod inert;
+mod moment;
+mod near;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::time::Duration;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub use inert::inert;
+pub use moment::parse_moment;
+pub use near::nearest;
 
 const ELLIPSIS: char = '…';
 
 /// Bytes of a digest as people write them.
 pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads bytes from hex; none where it is not two digits for each.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    digits.chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?)).collect()
 }
 
 /// Drops NUL and every other control character (C0, DEL, C1) but newline and tab.
@@ -64,6 +79,21 @@ pub fn cut_chars(text: &str, max: usize) -> Cow<'_, str> {
     out.push_str(&text[..bytes]);
     out.push(ELLIPSIS);
     Cow::Owned(out)
+}
+
+/// A count and its noun, which agree: `1 hit`, `2 hits`, `0 live memories`. Only the last word changes, by English
+/// rules for `-s`, `-es` and `-ies`.
+pub fn counted(count: impl TryInto<u64> + Copy + Display, noun: &str) -> String {
+    if matches!(count.try_into(), Ok(1)) {
+        return format!("{count} {noun}");
+    }
+    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    let is_hissing = ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end));
+    match before_y {
+        Some(stem) => format!("{count} {stem}ies"),
+        None if is_hissing => format!("{count} {noun}es"),
+        None => format!("{count} {noun}s"),
+    }
 }
 
 /// The longest prefix of at most `max` bytes that ends between two chars.
@@ -321,6 +351,23 @@ mod tests {
         assert_eq!(strip_control_chars("a\0b\u{1}\r\n\tc\u{7f}\u{9b}é"), "ab\n\tcé");
         assert!(matches!(strip_control_chars("plain\n\t…"), Cow::Borrowed(_)));
         assert_eq!(one_line(" a \n\t b\u{a0}c "), "a b c");
+    }
+
+    #[test]
+    fn counts_agree_with_their_nouns() {
+        for (count, noun, want) in [
+            (0, "hit", "0 hits"),
+            (1, "hit", "1 hit"),
+            (2, "live memory", "2 live memories"),
+            (1, "live memory", "1 live memory"),
+            (3, "day", "3 days"),
+            (2, "match", "2 matches"),
+            (1_000, "box", "1000 boxes"),
+        ] {
+            assert_eq!(counted(count, noun), want);
+        }
+        assert_eq!(counted(1_usize, "project"), "1 project");
+        assert_eq!(counted(1_u64, "project"), "1 project");
     }
 
     #[test]

@@ -47,6 +47,22 @@ event_kinds! {
     MemoryPinned = "memory.pinned",
     MemoryUnpinned = "memory.unpinned",
     MemoryImported = "memory.imported",
+    /// A text that was corrected holds again, because somebody said so.
+    MemoryRevived = "memory.revived",
+    /// Another memory took its place.
+    MemorySuperseded = "memory.superseded",
+    /// It was found out in a piece of work.
+    MemoryTied = "memory.tied",
+    /// It has its place back.
+    MemoryReinstated = "memory.reinstated",
+    MemoryArchived = "memory.archived",
+    MemoryUnarchived = "memory.unarchived",
+    /// It took in the tags and counts of memories that say nothing else, or gave them back.
+    MemoryUnited = "memory.united",
+    /// What consolidation would change was written down.
+    CyclePlanned = "cycle.planned",
+    CycleApplied = "cycle.applied",
+    CycleUndone = "cycle.undone",
     SessionStarted = "session.started",
     SessionResumed = "session.resumed",
     SessionEnded = "session.ended",
@@ -54,6 +70,35 @@ event_kinds! {
     SessionImported = "session.imported",
     PromptSaved = "prompt.saved",
     PromptImported = "prompt.imported",
+    WorkBegun = "work.begun",
+    WorkNoted = "work.noted",
+    WorkClosed = "work.closed",
+    WorkImported = "work.imported",
+    /// Texts of its events were taken away for good.
+    WorkPurged = "work.purged",
+    /// It is over its time, or something of it is, and gone.
+    WorkPruned = "work.pruned",
+    WorkSealed = "work.sealed",
     /// All memories of one project were moved to another.
     ProjectMerged = "project.merged",
+    /// Exchanges of a past session were taken in from its transcript.
+    HistoryImported = "history.imported",
+    /// Exchanges of a past session are gone for good.
+    HistoryForgotten = "history.forgotten",
+    /// A model was asked what is worth keeping of a past session, and what passed the check waits.
+    HistoryDistilled = "history.distilled",
+    /// A person made a candidate a memory.
+    CandidateAccepted = "candidate.accepted",
+    /// A person does not want a candidate.
+    CandidateRejected = "candidate.rejected",
+    /// A candidate is gone, because what it rests on was forgotten.
+    CandidateRetracted = "candidate.retracted",
+    /// A candidate comes from an export.
+    CandidateImported = "candidate.imported",
+    /// A document was read, and what it says has changed. Its id stands in the place of the session.
+    DocumentIngested = "document.ingested",
+    /// A document is no longer where it was read, and is left out of searches.
+    DocumentRemoved = "document.removed",
+    /// A document and its chunks are gone for good.
+    DocumentForgotten = "document.forgotten",
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rand::Rng;
+use sha2::{Digest, Sha256};
 
 use super::limits::SESSION_ID_CHARS_MAX;
 
@@ -15,6 +16,26 @@ pub enum IdError {
     /// Not 12 lowercase base32 characters that begin with a letter.
     #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
     Memory,
+    /// The same of a piece of work.
+    #[error("not an id of work: ids are 12 characters of a-z and 2-7, the first a letter")]
+    Work,
+    /// Not a `q` and 12 such characters.
+    #[error("not the id of a candidate: these are q and 12 characters of a-z and 2-7, the first a letter")]
+    Candidate,
+    /// The same of a consolidation.
+    #[error("not an id of a plan: ids are 12 characters of a-z and 2-7, the first a letter")]
+    Cycle,
+    /// Not an `x` and 12 such characters.
+    #[error("not the id of an exchange: these are x and 12 characters of a-z and 2-7, the first a letter")]
+    Exchange,
+    /// Not a `d` and 12 such characters.
+    #[error(
+        "not the id of a passage of a document: these are d and 12 characters of a-z and 2-7, the first a letter"
+    )]
+    Chunk,
+    /// Not `doc-` and 12 such characters.
+    #[error("not the id of a document: these are doc- and 12 characters of a-z and 2-7, the first a letter")]
+    Document,
     /// Empty, too long or with control characters.
     #[error("not a session id: 1 to {SESSION_ID_CHARS_MAX} printable characters")]
     Session,
@@ -30,6 +51,13 @@ impl Short {
         // The first of them is a letter, so that an id is never read as a number.
         let letters = |i| if i == 0 { 26 } else { ALPHABET.len() };
         Self(std::array::from_fn(|i| ALPHABET[rng.random_range(0..letters(i))]))
+    }
+
+    /// The one that follows from some parts.
+    fn following(parts: &[&str]) -> Self {
+        let digest = hash(parts);
+        let letters = |i| if i == 0 { 26 } else { ALPHABET.len() };
+        Self(std::array::from_fn(|i| ALPHABET[usize::from(digest[i]) % letters(i)]))
     }
 
     fn parse(text: &str) -> Result<Self, IdError> {
@@ -159,6 +187,220 @@ impl fmt::Display for PromptId {
     }
 }
 
+/// The id of a piece of work: of the same form as a memory's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WorkId(Short);
+
+impl WorkId {
+    /// Draws a new id.
+    pub fn random() -> Self {
+        Self(Short::random())
+    }
+
+    /// Reads an id as people and agents write it: with or without `work:`, in any case, with blanks around it.
+    ///
+    /// # Errors
+    /// [`IdError::Work`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let text = text.strip_prefix("work:").unwrap_or(text);
+        Short::parse(&text.to_ascii_lowercase()).map(Self).map_err(|_| IdError::Work)
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for WorkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The id of a consolidation, planned or done: of the same form as a memory's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CycleId(Short);
+
+impl CycleId {
+    /// Draws a new id.
+    pub fn random() -> Self {
+        Self(Short::random())
+    }
+
+    /// Reads an id as people write it: with or without `cycle:`, in any case, with blanks around it.
+    ///
+    /// # Errors
+    /// [`IdError::Cycle`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim();
+        let text = text.strip_prefix("cycle:").unwrap_or(text);
+        Short::parse(&text.to_ascii_lowercase()).map(Self).map_err(|_| IdError::Cycle)
+    }
+
+    /// The bare id, without the table's name.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for CycleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The id of an exchange: `x` and twelve characters of the form of a memory's id, so that the two are told apart. It
+/// follows from where the exchange stands, so that the same transcript gives the same ids everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExchangeId(Short);
+
+impl ExchangeId {
+    /// The id of the exchange at a place of a session of an agent. Of 60 bits: among a million exchanges two are the
+    /// same with a chance of one in a million.
+    pub fn of(agent: &str, session: &SessionId, seq: u32) -> Self {
+        Self(Short::following(&["exchange", agent, session.as_str(), &seq.to_string()]))
+    }
+
+    /// Reads an id as people and agents write it, in any case, with blanks around it.
+    ///
+    /// # Errors
+    /// [`IdError::Exchange`] when it is malformed.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let text = text.trim().to_ascii_lowercase();
+        let short = text.strip_prefix('x').ok_or(IdError::Exchange)?;
+        Short::parse(short).map(Self).map_err(|_| IdError::Exchange)
+    }
+
+    /// The part behind the `x`: the key of the row.
+    pub fn key(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The inverse of [`Self::key`].
+    ///
+    /// # Errors
+    /// [`IdError::Exchange`] when it is malformed.
+    pub fn of_key(key: &str) -> Result<Self, IdError> {
+        Short::parse(key).map(Self).map_err(|_| IdError::Exchange)
+    }
+}
+
+impl fmt::Display for ExchangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "x{}", self.key())
+    }
+}
+
+impl From<ExchangeId> for SubjectId {
+    fn from(id: ExchangeId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<SubjectId> for ExchangeId {
+    fn from(id: SubjectId) -> Self {
+        Self(id.0)
+    }
+}
+
+/// Writes the id of a kind of row: its prefix before the key, which is of the form of a memory's id.
+macro_rules! prefixed_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $error:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Short);
+
+        impl $name {
+            /// Draws a new id.
+            pub fn random() -> Self {
+                Self(Short::random())
+            }
+
+            /// Reads an id as people and agents write it, in any case, with blanks around it.
+            ///
+            /// # Errors
+            /// When it is malformed.
+            pub fn parse(text: &str) -> Result<Self, IdError> {
+                let text = text.trim().to_ascii_lowercase();
+                Self::of_key(text.strip_prefix($prefix).ok_or($error)?)
+            }
+
+            /// The part behind the prefix: the key of the row.
+            pub fn key(&self) -> &str {
+                self.0.as_str()
+            }
+
+            /// The inverse of [`Self::key`].
+            ///
+            /// # Errors
+            /// When it is malformed.
+            pub fn of_key(key: &str) -> Result<Self, IdError> {
+                Short::parse(key).map(Self).map_err(|_| $error)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}{}", $prefix, self.key())
+            }
+        }
+    };
+}
+
+prefixed_id! {
+    /// The id of a chunk of a document: `d` and twelve characters, so that it is told apart from a memory's.
+    ChunkId, "d", IdError::Chunk
+}
+
+prefixed_id! {
+    /// The id of a document: `doc-` and twelve characters.
+    DocumentId, "doc-", IdError::Document
+}
+
+prefixed_id! {
+    /// The id of a candidate: `q` and twelve characters. It follows from what is claimed of which session, so that the same
+    /// claim is proposed once.
+    CandidateId, "q", IdError::Candidate
+}
+
+impl CandidateId {
+    /// The id of a claim of a kind about a session.
+    pub fn of(session: &SessionId, kind: &str, claim: &str) -> Self {
+        Self(Short::following(&["candidate", session.as_str(), kind, claim]))
+    }
+}
+
+impl From<ChunkId> for SubjectId {
+    fn from(id: ChunkId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<SubjectId> for ChunkId {
+    fn from(id: SubjectId) -> Self {
+        Self(id.0)
+    }
+}
+
+impl From<DocumentId> for SessionId {
+    /// The name under which events and the index know a document, where they know others by their session.
+    fn from(id: DocumentId) -> Self {
+        Self(id.to_string())
+    }
+}
+
+/// SHA-256 over parts that cannot run into each other: each ends with its length.
+pub(super) fn hash(parts: &[&str]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part.as_bytes());
+        hasher.update((part.len() as u64).to_le_bytes());
+    }
+    hasher.finalize().into()
+}
+
 /// The id of a session: whatever the client calls it, 1 to 128 printable characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
@@ -221,6 +463,17 @@ mod tests {
     }
 
     #[test]
+    fn ids_of_documents_and_their_chunks_are_told_apart() {
+        let (chunk, document) = (ChunkId::random(), DocumentId::random());
+        assert_eq!(ChunkId::parse(&format!(" {} ", chunk.to_string().to_uppercase())), Ok(chunk));
+        assert_eq!(DocumentId::parse(&document.to_string()), Ok(document));
+        assert_eq!(ChunkId::parse(chunk.key()).ok().filter(|id| *id == chunk), None, "without its prefix");
+        assert_eq!(ChunkId::parse(&document.to_string()), Err(IdError::Chunk));
+        assert_eq!(DocumentId::parse(&chunk.to_string()), Err(IdError::Document));
+        assert_eq!(ChunkId::from(SubjectId::from(chunk)), chunk);
+    }
+
+    #[test]
     fn a_subject_id_is_a_number_and_back() {
         for text in ["aaaaaaaaaaaa", "abcdefghij27", "z77777777777"] {
             let id = SubjectId::from(MemoryId::parse(text).unwrap());
@@ -230,6 +483,18 @@ mod tests {
         for number in [26 << 55, 1 << 60, u64::MAX] {
             assert_eq!(SubjectId::from_number(number), None, "{number}");
         }
+    }
+
+    #[test]
+    fn an_exchange_id_follows_from_its_place_and_is_no_memory_id() {
+        let session = SessionId::parse("s").unwrap();
+        let id = ExchangeId::of("codex", &session, 1);
+        assert_eq!(id, ExchangeId::of("codex", &session, 1));
+        assert_ne!(id, ExchangeId::of("codex", &session, 2));
+        assert_eq!(ExchangeId::parse(&format!(" {} ", id.to_string().to_uppercase())), Ok(id));
+        assert_eq!(ExchangeId::of_key(id.key()), Ok(id));
+        assert!(MemoryId::parse(&id.to_string()).is_err());
+        assert_eq!(ExchangeId::parse(MemoryId::random().as_str()), Err(IdError::Exchange));
     }
 
     #[test]

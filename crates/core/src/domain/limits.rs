@@ -38,6 +38,10 @@ pub const PREVIEW_CHARS_MAX: usize = 200;
 pub const HIT_BYTES_MAX: usize = 400;
 /// Longest piece of an offending value that an error repeats.
 pub const ECHO_CHARS_MAX: usize = 80;
+/// Most memories whose place one save or update takes.
+pub const SUPERSEDES_MAX: usize = 8;
+/// Longest chain of memories that took each other's place.
+pub const SUPERSEDED_DEPTH_MAX: usize = 64;
 /// Most memories that a save names as similar.
 pub const SIMILAR_MAX: usize = 3;
 /// Word-shingle Jaccard similarity from which two memories count as near-identical.
@@ -70,6 +74,14 @@ pub const HOOK_OUTPUT_BYTES_MAX: usize = 9_000;
 pub const HOOK_TIME_MAX: Duration = Duration::from_millis(900);
 /// Window in which an equal save or prompt counts as a repetition, by default.
 pub const DEDUP_WINDOW: Duration = Duration::from_secs(15 * 60);
+/// Longest text of an exchange of a past session; of a longer one, head and tail are kept.
+pub const EXCHANGE_BYTES_MAX: usize = 32 * 1024;
+/// Most exchanges that are taken in at once.
+pub const HISTORY_BATCH_EXCHANGES_MAX: usize = 200;
+/// Most text of exchanges that is taken in at once.
+pub const HISTORY_BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Longest state of a reader that is kept with its source.
+pub const CURSOR_BYTES_MAX: usize = 1024 * 1024;
 /// How long a session's connection may be gone before it is ended as `disconnected`.
 pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
 

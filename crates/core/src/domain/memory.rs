@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{MemoryId, Project, SessionId, Timestamp, limits::KIND_CHARS_MAX};
+use super::{MemoryId, Project, SessionId, Taint, Timestamp, limits::KIND_CHARS_MAX};
 use crate::redact::RedactedText;
 
 /// Who a memory is for.
@@ -90,6 +90,62 @@ impl fmt::Display for Kind {
     }
 }
 
+/// What kind of memory one is, as psychology divides them (Tulving, "Episodic and semantic memory", 1972).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Nature {
+    /// What happened.
+    Episodic,
+    /// What is so.
+    Semantic,
+    /// How something is done.
+    Procedural,
+    /// What is to be done.
+    Prospective,
+}
+
+impl Nature {
+    /// All of them, by their published names.
+    pub const NAMES: [&str; 4] = ["episodic", "semantic", "procedural", "prospective"];
+    const ALL: [Self; 4] = [Self::Episodic, Self::Semantic, Self::Procedural, Self::Prospective];
+
+    /// The stored and published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Episodic => "episodic",
+            Self::Semantic => "semantic",
+            Self::Procedural => "procedural",
+            Self::Prospective => "prospective",
+        }
+    }
+
+    /// Reads a name in any case, blanks aside; none for any other word.
+    pub fn parse(text: &str) -> Option<Self> {
+        let name = text.trim().to_ascii_lowercase();
+        Self::ALL.into_iter().find(|nature| nature.as_str() == name)
+    }
+}
+
+/// When what a memory says is so, as far as somebody said. Both moments are within it; none has no end on that side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Validity {
+    /// Not before this.
+    pub from: Option<Timestamp>,
+    /// Not after this.
+    pub until: Option<Timestamp>,
+}
+
+impl Validity {
+    /// Whether it is so at a moment.
+    pub fn holds_at(&self, at: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= at) && !self.is_over(at)
+    }
+
+    /// Whether it was so only before a moment.
+    pub fn is_over(&self, at: Timestamp) -> bool {
+        self.until.is_some_and(|until| until < at)
+    }
+}
+
 /// One memory in its current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
@@ -103,6 +159,8 @@ pub struct Memory {
     /// The stable subject, whose next save revises this memory.
     pub topic_key: Option<RedactedText>,
     pub tags: Vec<RedactedText>,
+    /// Where this revision comes from, and what makes it suspect.
+    pub taint: Taint,
     /// The client that wrote this revision.
     pub agent: RedactedText,
     /// The session that wrote this revision; a purged or imported memory may have none.
@@ -120,6 +178,14 @@ pub struct Memory {
     pub deleted_at: Option<Timestamp>,
     /// A tombstone: its text and revisions are gone for good.
     pub purged: bool,
+    /// When it is so.
+    pub valid: Validity,
+    /// What kind of memory it is, where somebody said; else it follows from its type.
+    pub nature: Option<Nature>,
+    /// When a thing to be done was done.
+    pub done_at: Option<Timestamp>,
+    /// Since when it is archived: kept whole, and left out of what is found and told unless somebody asks for it.
+    pub archived_at: Option<Timestamp>,
     /// How often the row was written; 0 before the first time. It guards against lost updates.
     pub version: u64,
 }
@@ -128,6 +194,43 @@ impl Memory {
     /// Whether reads may show it.
     pub fn is_live(&self) -> bool {
         self.deleted_at.is_none()
+    }
+
+    /// Whether reads leave it out unless somebody asks for it.
+    pub fn is_archived(&self) -> bool {
+        self.archived_at.is_some()
+    }
+
+    /// A live memory of the general project for tests, which name what they are about and take the rest from here.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        let at = Timestamp::UNIX_EPOCH;
+        Self {
+            id: MemoryId::random(),
+            project: Project::general(),
+            scope: Scope::Project,
+            kind: Kind::manual(),
+            title: RedactedText::derived("T"),
+            content: RedactedText::derived("C"),
+            topic_key: None,
+            tags: Vec::new(),
+            taint: Taint::default(),
+            agent: RedactedText::derived("test"),
+            session: None,
+            revision: 1,
+            duplicate_count: 0,
+            pinned: false,
+            created_at: at,
+            updated_at: at,
+            last_seen_at: at,
+            deleted_at: None,
+            purged: false,
+            valid: Validity::default(),
+            nature: None,
+            done_at: None,
+            archived_at: None,
+            version: 1,
+        }
     }
 }
 
@@ -147,6 +250,8 @@ pub struct Revision {
     pub session: Option<SessionId>,
     /// When it was written.
     pub at: Timestamp,
+    /// When it is so.
+    pub valid: Validity,
 }
 
 impl From<Memory> for Revision {
@@ -164,6 +269,7 @@ impl From<Memory> for Revision {
             agent: memory.agent,
             session: memory.session,
             at: memory.updated_at,
+            valid: memory.valid,
         }
     }
 }

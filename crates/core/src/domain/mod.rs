@@ -3,18 +3,32 @@
 //! `store`, `lexical` and `mcp` each have their own row, document and wire types and convert at
 //! their border, so that none of those formats leaks into the others.
 
+mod candidate;
+mod document;
 mod event;
+mod history;
 mod id;
 pub mod limits;
 mod memory;
 mod project;
 mod session;
+mod taint;
 
+pub use candidate::{Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, SessionOutcome};
+pub use document::{Document, DocumentChunk};
 pub use event::{Event, EventKind};
-pub use id::{IdError, MemoryId, PromptId, SessionId, SubjectId};
-pub use memory::{Kind, Memory, Revision, Scope, ScopeError};
+pub use history::{
+    Ancestor, AncestorKind, Exchange, HistoryTombstone, PastCommand, PastSession, Source, SourceState,
+    ToldExchange, native_digest,
+};
+pub use id::{
+    CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId, SessionId, SubjectId,
+    WorkId,
+};
+pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;
 pub use session::{EndReason, PERSON, Prompt, Session};
+pub use taint::{Flag, Origin, Taint};
 
 /// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that the order
 /// of time is the order of commits even when the machine's clock goes back.

@@ -12,7 +12,7 @@ pub use summary::{summary_key, summary_title};
 pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
 
 use crate::{
-    domain::{Kind, Memory, MemoryId, Project, Scope, SessionId},
+    domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Taint, Validity},
     redact::RedactedText,
 };
 
@@ -27,8 +27,13 @@ pub struct Draft {
     pub content: RedactedText,
     pub topic_key: Option<RedactedText>,
     pub tags: Vec<RedactedText>,
+    pub taint: Taint,
     pub agent: RedactedText,
     pub session: SessionId,
+    /// When it is so; where nothing is said, a topic's next revision is so without an end.
+    pub valid: Validity,
+    /// What kind of memory it is; where nothing is said, a topic's next revision is of the kind it was.
+    pub nature: Option<Nature>,
 }
 
 impl Draft {
@@ -37,13 +42,15 @@ impl Draft {
         identity(&self.project, self.scope, &self.kind, &self.title)
     }
 
-    /// Whether the memory already is what the draft asks for: type, title, content and tags (in any
-    /// order). Who writes it, and when, is not part of the text.
+    /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and, where the
+    /// draft says it, when it is so. Who writes it, and when, is not part of the text.
     pub fn equals(&self, memory: &Memory) -> bool {
         self.kind == memory.kind
             && self.title == memory.title
             && self.content == memory.content
             && same_tags(&self.tags, &memory.tags)
+            && (self.valid == Validity::default() || self.valid == memory.valid)
+            && (self.nature.is_none() || self.nature == memory.nature)
     }
 }
 
@@ -111,15 +118,17 @@ mod tests {
             content: text(content),
             topic_key: topic_key.map(text),
             tags: vec![text("a"), text("b")],
+            taint: Taint::default(),
             agent: text("codex"),
             session: SessionId::random(),
+            valid: Validity::default(),
+            nature: None,
         }
     }
 
     fn stored(content: &str, topic_key: Option<&str>) -> Memory {
         let draft = draft(content, topic_key);
         Memory {
-            id: MemoryId::random(),
             project: draft.project,
             scope: draft.scope,
             kind: draft.kind,
@@ -128,16 +137,8 @@ mod tests {
             topic_key: draft.topic_key,
             tags: vec![text("b"), text("a")],
             agent: text("claude"),
-            session: None,
             revision: 4,
-            duplicate_count: 0,
-            pinned: false,
-            created_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
-            last_seen_at: Timestamp::UNIX_EPOCH,
-            deleted_at: None,
-            purged: false,
-            version: 1,
+            ..Memory::sample()
         }
     }
 
@@ -150,11 +151,13 @@ mod tests {
         let keyed = draft("text", Some("bug/x"));
         assert_eq!(decide(&keyed, &standing), Decision::Unchanged { id });
         type Change = fn(&mut Draft);
-        let changes: [(&str, Change); 4] = [
+        let changes: [(&str, Change); 6] = [
             ("title", |d| d.title = text("Title!")),
             ("content", |d| d.content = text("other")),
             ("type", |d| d.kind = Kind::session_summary()),
             ("tags", |d| d.tags.push(text("c"))),
+            ("kind", |d| d.nature = Some(Nature::Episodic)),
+            ("valid_until", |d| d.valid.until = Some(Timestamp::UNIX_EPOCH)),
         ];
         for (field, change) in changes {
             let mut changed = keyed.clone();

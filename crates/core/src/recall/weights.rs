@@ -1,5 +1,7 @@
 //! What each signal weighs.
 
+use serde::{Deserialize, Serialize};
+
 /// What speaks for a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -26,8 +28,9 @@ impl Signal {
     }
 }
 
-/// What each signal weighs; [`Weights::default`] is what every search has.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What each signal weighs; [`Weights::default`] is what every search has. What an evaluation leaves out is as there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Weights {
     /// The words, beside the meaning where both are known.
     pub words: f32,

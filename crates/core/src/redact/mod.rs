@@ -29,7 +29,7 @@ use anchors::{Anchor, Hit};
 use hidden::Visible;
 use rules::MATCHERS;
 
-pub use redacted::{Cleaned, RedactedText, redact_list, redact_text};
+pub use redacted::{Cleaned, RedactedText, redact_json, redact_list, redact_text};
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::text;
 
 /// A text without control characters and secrets.
 ///
-/// Only redaction makes one of a text that comes in: [`redact_text`] and [`redact_list`]. The others are cut from
+/// Only redaction makes one of a text that comes in: [`redact_text`], [`redact_list`], [`redact_json`]. The others are cut from
 /// one, put together of several in this crate, or [read back from the store](Self::from_store).
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RedactedText(Box<str>);
@@ -47,6 +47,27 @@ pub fn redact_list<S: AsRef<str>>(texts: &[S]) -> Cleaned<Vec<RedactedText>> {
         }
     }
     Cleaned { kept, count }
+}
+
+/// A value as JSON, with each text in it redacted. The names of its fields are the program's own.
+pub fn redact_json(value: &serde_json::Value) -> Cleaned<RedactedText> {
+    let mut value = value.clone();
+    let count = redact_leaves(&mut value);
+    Cleaned { kept: RedactedText::derived(value.to_string()), count }
+}
+
+/// Redacts the texts of a value and counts what was replaced. Values are as deep as the types that they are made of.
+fn redact_leaves(value: &mut serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::String(text) => {
+            let cleaned = redact_text(text);
+            *text = cleaned.kept.into();
+            cleaned.count
+        }
+        serde_json::Value::Array(values) => values.iter_mut().map(redact_leaves).sum(),
+        serde_json::Value::Object(fields) => fields.values_mut().map(redact_leaves).sum(),
+        _ => 0,
+    }
 }
 
 fn join<S: AsRef<str>>(texts: &[S], separator: &str) -> String {
@@ -86,6 +107,25 @@ impl RedactedText {
     #[must_use]
     pub fn cut_bytes(&self, max: usize) -> Self {
         Self::derived(text::cut_bytes(self, max))
+    }
+
+    /// The text, or its head and its tail where it has more than `max` bytes, with a line between them that says how
+    /// much is left out.
+    #[must_use]
+    pub fn clipped(&self, max: usize) -> Self {
+        /// Room for the line between.
+        const LINE: usize = 64;
+        if self.len() <= max {
+            return self.clone();
+        }
+        let room = max.saturating_sub(LINE);
+        let head = text::cut_bytes(self, room / 4 * 3);
+        let mut from = self.len() - (room - room / 4 * 3);
+        while !self.is_char_boundary(from) {
+            from += 1;
+        }
+        let left_out = from - head.len();
+        Self::derived(format!("{head}\n[… {left_out} bytes left out]\n{}", &self[from..]))
     }
 
     /// The part of the text from byte `offset`, of at most `max` bytes, and where the next part begins.
@@ -200,6 +240,15 @@ mod tests {
     fn a_secret_with_control_characters_in_it_is_known() {
         let cleaned = redact_text("use ghp_aB3dE6gH9jK2mN5\u{0}pQ8rS1tU4vW7xY0zCaB3d\u{7}");
         assert_eq!((cleaned.kept.as_str(), cleaned.count), ("use [REDACTED:github-token]", 1));
+    }
+
+    #[test]
+    fn of_a_long_text_head_and_tail_stay() {
+        let text = redact_text(&format!("é{}é", "·".repeat(1_000))).kept;
+        assert_eq!(text.clipped(2_004), text);
+        let short = text.clipped(200);
+        assert!(short.len() <= 200 && short.starts_with('é') && short.ends_with("·é"), "{short}");
+        assert!(short.contains("bytes left out]"), "{short}");
     }
 
     #[test]

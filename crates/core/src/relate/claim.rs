@@ -134,6 +134,17 @@ pub fn schema(candidates: usize) -> Value {
     })
 }
 
+/// The JSON in a model's words; some put it between fences.
+///
+/// # Errors
+/// [`Misfit`] where there is none.
+pub fn json_in(words: &str) -> Result<Value, Misfit> {
+    let begin = words.find('{').unwrap_or(0);
+    let end = words.rfind('}').map_or(words.len(), |at| at + 1);
+    let json = words.get(begin..end).unwrap_or(words);
+    serde_json::from_str(json).map_err(|error| Misfit(format!("it is not JSON: {error}")))
+}
+
 /// Reads an answer to [`question`].
 ///
 /// # Errors
@@ -210,30 +221,19 @@ fn cut(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Kind, Project, Scope, Timestamp};
+    use crate::domain::{Project, Timestamp};
 
     fn memory(id: &str, second: i64, content: &str) -> Memory {
         let at = Timestamp::from_second(second).unwrap();
         Memory {
             id: MemoryId::parse(id).unwrap(),
             project: Project::parse("demo").unwrap(),
-            scope: Scope::Project,
-            kind: Kind::manual(),
             title: RedactedText::derived(format!("Title of {id}")),
             content: RedactedText::derived(content),
-            topic_key: None,
-            tags: Vec::new(),
-            agent: RedactedText::derived("test"),
-            session: None,
-            revision: 1,
-            duplicate_count: 0,
-            pinned: false,
             created_at: at,
             updated_at: at,
             last_seen_at: at,
-            deleted_at: None,
-            purged: false,
-            version: 1,
+            ..Memory::sample()
         }
     }
 

@@ -26,6 +26,18 @@ pub enum MentionKind {
     Package,
 }
 
+impl MentionKind {
+    /// The published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Symbol => "symbol",
+            Self::Error => "error",
+            Self::Package => "package",
+        }
+    }
+}
+
 /// Something that a text names exactly.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mention {

@@ -1,0 +1,305 @@
+//! The check: what a model claims, held against the session. What is not found there is dropped, and counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
+    ask::{succeeded, users_words},
+};
+use crate::{
+    domain::{Candidate, Citation, ClaimKind, ExchangeId, Origin, SessionOutcome, ToldExchange},
+    redact::{RedactedText, redact_text},
+    relate::claim::Misfit,
+    taint, text,
+};
+
+/// A claim that passed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// What it says.
+    pub kind: ClaimKind,
+    /// One line.
+    pub title: RedactedText,
+    /// The claim.
+    pub text: RedactedText,
+    /// What it rests on, each place once.
+    pub evidence: Vec<Citation>,
+}
+
+/// What is believed of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distilled {
+    /// How the session ended, by the model's word.
+    pub outcome: SessionOutcome,
+    /// What the model calls it; none where it has no name, or one that nobody may keep.
+    pub title: Option<RedactedText>,
+    /// The claims that passed, at most [`CLAIMS_MAX`].
+    pub claims: Vec<Claim>,
+    /// How many did not, and why.
+    pub dropped: BTreeMap<Reason, u32>,
+}
+
+/// Why a claim is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It has another form, an unknown kind or no words.
+    Malformed,
+    /// It is beyond the bound of one answer.
+    TooMany,
+    /// It, its title, a quote or the list of its places is too long, or a quote too short.
+    Length,
+    /// It says what another one says.
+    Repeated,
+    /// It cites nothing.
+    NoEvidence,
+    /// It cites an exchange that was not shown.
+    UnknownExchange,
+    /// A quote does not occur where it is said to.
+    QuoteNotFound,
+    /// It tells of the user's will, and no quote is the user's.
+    NotTheUser,
+    /// It says that something works, and no quote is of a command that succeeded.
+    NoSuccess,
+    /// A command, path or address in it stands in no exchange that it cites.
+    Unfounded,
+    /// It reads like an instruction.
+    Instruction,
+    /// Redaction found something in it.
+    Secret,
+}
+
+impl Reason {
+    /// The stored and published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::TooMany => "too_many",
+            Self::Length => "length",
+            Self::Repeated => "repeated",
+            Self::NoEvidence => "no_evidence",
+            Self::UnknownExchange => "unknown_exchange",
+            Self::QuoteNotFound => "quote_not_found",
+            Self::NotTheUser => "not_the_user",
+            Self::NoSuccess => "no_success",
+            Self::Unfounded => "unfounded",
+            Self::Instruction => "instruction",
+            Self::Secret => "secret",
+        }
+    }
+}
+
+/// Words that give orders. A claim that has one is an order to later agents, unless it tells of the user's will.
+const ORDERS: [&str; 16] = [
+    "always", "never", "must", "should", "shall", "ignore", "remember", "make sure", "do not", "don't",
+    "from now on", "you", "your", "agent", "agents", "assistant",
+];
+
+#[derive(Deserialize)]
+struct Told {
+    outcome: String,
+    #[serde(default)]
+    title: String,
+    no_op: bool,
+    claims: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct ToldClaim {
+    kind: String,
+    title: String,
+    text: String,
+    evidence: Vec<ToldEvidence>,
+}
+
+#[derive(Deserialize)]
+struct ToldEvidence {
+    id: String,
+    quote: String,
+}
+
+/// Reads an answer about a session of which these exchanges were shown.
+///
+/// # Errors
+/// [`Misfit`] where the answer as a whole has another form, in words that a model can mend it by. A claim that does not
+/// hold is dropped instead.
+pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Misfit> {
+    let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
+    let outcome = SessionOutcome::parse(&told.outcome)
+        .ok_or_else(|| Misfit(format!("there is no outcome `{}`", text::cut_chars(&told.outcome, 40))))?;
+    let title = own_words(&told.title, TITLE_CHARS_MAX).ok().filter(|title| taint(title, "").is_empty());
+    let mut distilled = Distilled { outcome, title, claims: Vec::new(), dropped: BTreeMap::new() };
+    let claims = if told.no_op { Vec::new() } else { told.claims };
+    for claim in claims {
+        let checked = if distilled.claims.len() < CLAIMS_MAX {
+            checked(&claim, exchanges)
+        } else {
+            Err(Reason::TooMany)
+        };
+        let is_known = |claim: &Claim| {
+            let same = |other: &Claim| text::fold(&other.text) == text::fold(&claim.text);
+            distilled.claims.iter().any(same)
+        };
+        match checked {
+            Ok(claim) if is_known(&claim) => *distilled.dropped.entry(Reason::Repeated).or_default() += 1,
+            Ok(claim) => distilled.claims.push(claim),
+            Err(why) => *distilled.dropped.entry(why).or_default() += 1,
+        }
+    }
+    Ok(distilled)
+}
+
+/// Whether a candidate still rests on what it cites: every place is there and says what was quoted, and the kind's own
+/// condition holds.
+pub fn stands(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
+    let found = |evidence: &Citation| cited(exchanges, evidence.exchange, &evidence.quote).is_ok();
+    !candidate.evidence.is_empty()
+        && candidate.evidence.iter().all(found)
+        && founded(candidate.kind, &candidate.title, &candidate.text, &candidate.evidence, exchanges).is_ok()
+}
+
+fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
+    let told = ToldClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
+    let kind = ClaimKind::parse(&told.kind).ok_or(Reason::Malformed)?;
+    let title = own_words(&told.title, TITLE_CHARS_MAX)?;
+    let text = own_words(&told.text, CLAIM_CHARS_MAX)?;
+    if told.evidence.len() > EVIDENCE_MAX {
+        return Err(Reason::Length);
+    }
+    let mut evidence: Vec<Citation> = Vec::new();
+    for one in &told.evidence {
+        let exchange = ExchangeId::parse(&one.id).map_err(|_| Reason::UnknownExchange)?;
+        let quote = text::one_line(&one.quote);
+        if !QUOTE_CHARS.contains(&quote.chars().count()) {
+            return Err(Reason::Length);
+        }
+        let found = cited(exchanges, exchange, &quote)?;
+        let quote = clean(&quote)?;
+        let evidence_of = Citation { exchange, digest: found.exchange.digest.clone(), quote };
+        if !evidence.contains(&evidence_of) {
+            evidence.push(evidence_of);
+        }
+    }
+    if evidence.is_empty() {
+        return Err(Reason::NoEvidence);
+    }
+    founded(kind, &title, &text, &evidence, exchanges)?;
+    Ok(Claim { kind, title, text, evidence })
+}
+
+/// A text that a model wrote: one line, of which nothing had to be redacted.
+fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, Reason> {
+    let words = clean(words)?.one_line();
+    match words.chars().count() {
+        0 => Err(Reason::Malformed),
+        count if count > chars_max => Err(Reason::Length),
+        _ => Ok(words),
+    }
+}
+
+fn clean(words: &str) -> Result<RedactedText, Reason> {
+    let cleaned = redact_text(words);
+    if cleaned.count == 0 { Ok(cleaned.kept) } else { Err(Reason::Secret) }
+}
+
+/// The exchange that a quote is from. Blanks and line ends do not count.
+fn cited<'a>(exchanges: &'a [ToldExchange], id: ExchangeId, quote: &str) -> Result<&'a ToldExchange, Reason> {
+    let told = exchanges.iter().find(|told| told.exchange.id == id && !told.exchange.withdrawn);
+    let told = told.ok_or(Reason::UnknownExchange)?;
+    if holds(&told.text, quote) { Ok(told) } else { Err(Reason::QuoteNotFound) }
+}
+
+fn holds(text: &str, quote: &str) -> bool {
+    text::one_line(text).contains(&text::one_line(quote))
+}
+
+/// What a claim must rest on beside quotes that are there.
+fn founded(
+    kind: ClaimKind,
+    title: &str,
+    claim: &str,
+    evidence: &[Citation],
+    exchanges: &[ToldExchange],
+) -> Result<(), Reason> {
+    let of = |evidence: &Citation| exchanges.iter().find(|told| told.exchange.id == evidence.exchange);
+    let users = |evidence: &Citation| {
+        of(evidence).and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
+    };
+    let worked = |evidence: &Citation| {
+        let is_of = |line: &str| holds(line, &evidence.quote) || holds(&evidence.quote, line);
+        of(evidence).is_some_and(|told| succeeded(told).any(is_of))
+    };
+    match kind {
+        ClaimKind::Preference if !evidence.iter().any(users) => return Err(Reason::NotTheUser),
+        ClaimKind::Works if !evidence.iter().any(worked) => return Err(Reason::NoSuccess),
+        _ => {}
+    }
+    let only_users = kind == ClaimKind::Preference;
+    if !taint(title, claim).is_empty() || (gives_orders(title, claim) && !only_users) {
+        return Err(Reason::Instruction);
+    }
+    let ids: BTreeSet<ExchangeId> = evidence.iter().map(|evidence| evidence.exchange).collect();
+    let sources: Vec<&str> = exchanges
+        .iter()
+        .filter(|told| ids.contains(&told.exchange.id))
+        .filter_map(|told| if only_users { users_words(told) } else { Some(told.text.as_str()) })
+        .collect();
+    // What the user did not write must not come in beside a quote of theirs.
+    if only_users && !is_told_by(claim, &sources.join(" ")) {
+        return Err(Reason::NotTheUser);
+    }
+    let is_there = |literal: &str| sources.iter().any(|source| holds(source, literal));
+    if [title, claim].into_iter().flat_map(literals).all(|literal| is_there(&literal)) {
+        Ok(())
+    } else {
+        Err(Reason::Unfounded)
+    }
+}
+
+/// What a text seems to try, of one that nobody here chose to write.
+fn taint(title: &str, claim: &str) -> Vec<crate::domain::Flag> {
+    taint::of(title, claim, Origin::Transcript).flags
+}
+
+fn gives_orders(title: &str, claim: &str) -> bool {
+    let words: Vec<String> = format!("{title} {claim}")
+        .to_lowercase()
+        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let line = format!(" {} ", words.join(" "));
+    ORDERS.iter().any(|order| line.contains(&format!(" {order} ")))
+}
+
+/// Whether half of the words of a claim, or more, are the user's; by their beginnings, since they are inflected.
+fn is_told_by(claim: &str, users: &str) -> bool {
+    const STEM_CHARS: usize = 4;
+    const FRAME: [&str; 8] = ["user", "want", "pref", "like", "this", "that", "with", "when"];
+    let stems = |words: &str| -> BTreeSet<String> {
+        let folded = text::fold(words);
+        let words = folded.split(|c: char| !c.is_alphanumeric());
+        let long = words.filter(|word| word.chars().count() >= STEM_CHARS);
+        long.map(|word| word.chars().take(STEM_CHARS).collect()).collect()
+    };
+    let mut claimed = stems(claim);
+    claimed.retain(|stem| !FRAME.contains(&stem.as_str()));
+    let shared = claimed.intersection(&stems(users)).count();
+    shared > 0 && shared * 2 >= claimed.len()
+}
+
+/// The pieces of a claim that somebody may run or open: what stands between backquotes, and addresses.
+fn literals(words: &str) -> Vec<String> {
+    let quoted = words.split('`').skip(1).step_by(2);
+    let addresses = words.split_whitespace().filter(|word| word.contains("://"));
+    let bare = |word: &str| {
+        word.trim_matches(|c: char| c == '`' || (c.is_ascii_punctuation() && c != '/')).to_owned()
+    };
+    quoted
+        .map(|piece| piece.trim().to_owned())
+        .chain(addresses.map(bare))
+        .filter(|piece| !piece.is_empty())
+        .collect()
+}

@@ -1,0 +1,282 @@
+//! History: past sessions of agents as their own transcripts tell them. It is evidence beside the memories, and
+//! never becomes one by itself.
+
+use super::{ExchangeId, Project, SessionId, Timestamp};
+use crate::redact::RedactedText;
+
+/// A past session, read from its agent's transcript. A session that hooks or tools told of while it was live has the
+/// same id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastSession {
+    /// The agent's own id; of a sub-agent `parent/agent`.
+    pub id: SessionId,
+    /// Whose it is, as `claude-code`.
+    pub agent: RedactedText,
+    pub project: Project,
+    /// What the agent, or its user, called it.
+    pub title: Option<RedactedText>,
+    pub directory: Option<RedactedText>,
+    pub branch: Option<RedactedText>,
+    pub model: Option<RedactedText>,
+    /// The session that it continues or works for.
+    pub parent: Option<Ancestor>,
+    /// No person took part.
+    pub automated: bool,
+    /// The moment of its first and its last record.
+    pub started_at: Timestamp,
+    /// See `started_at`.
+    pub ended_at: Timestamp,
+    /// How many exchanges of it are kept.
+    pub exchanges: u32,
+}
+
+impl PastSession {
+    /// Whether searches leave it out unless asked: no person took part, or it is a sub-agent's.
+    pub fn is_hidden(&self) -> bool {
+        let delegated = |parent: &Ancestor| parent.kind == AncestorKind::SubAgent;
+        self.automated || self.parent.as_ref().is_some_and(delegated)
+    }
+}
+
+/// The session that another one continues or works for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ancestor {
+    pub kind: AncestorKind,
+    /// Its id; unknown where only one of its turns is named.
+    pub session: Option<SessionId>,
+}
+
+macro_rules! ancestor_kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// How a session belongs to its ancestor.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum AncestorKind { $($(#[$doc])* $variant),+ }
+
+        impl AncestorKind {
+            /// The stored name.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// Reads a stored name.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($name => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+ancestor_kinds! {
+    /// The same talk, continued in another file.
+    Resume = "resume",
+    /// A copy that went another way.
+    Fork = "fork",
+    /// Work that the ancestor delegated.
+    SubAgent = "subagent",
+    /// It begins with a summary of the ancestor.
+    Compaction = "compaction",
+    /// It carries out a plan that was made in the ancestor.
+    Plan = "plan",
+}
+
+/// One prompt and what followed it, or a piece of a long one; its text is kept beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    /// Follows from agent, session and `seq`.
+    pub id: ExchangeId,
+    pub session: SessionId,
+    /// Its place in the session, from 0.
+    pub seq: u32,
+    /// 0 for the piece that has the prompt.
+    pub part: u32,
+    /// When it began.
+    pub at: Timestamp,
+    /// The prompt's first line, or what there is in its place.
+    pub title: RedactedText,
+    /// Files that were changed.
+    pub files: Vec<RedactedText>,
+    /// Commands worth finding again.
+    pub commands: Vec<PastCommand>,
+    /// Lines that tell what failed.
+    pub errors: Vec<RedactedText>,
+    /// A rewind took it back.
+    pub withdrawn: bool,
+    /// Digests of the native ids of its first and its last turn ([`native_digest`]); copies have the same ones.
+    pub first: Option<String>,
+    /// See `first`.
+    pub last: Option<String>,
+    /// Of everything else and the text, but not of `withdrawn`: equal digests are equal exchanges.
+    pub digest: String,
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastCommand {
+    pub line: RedactedText,
+    /// Whether it succeeded; `None` where the transcript does not tell.
+    pub ok: Option<bool>,
+}
+
+/// An exchange with its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToldExchange {
+    pub exchange: Exchange,
+    /// What was said and done, as one readable text.
+    pub text: RedactedText,
+}
+
+impl ToldExchange {
+    /// Gives the exchange its digest, once all else is known.
+    #[must_use]
+    pub fn sealed(mut self) -> Self {
+        let exchange = &self.exchange;
+        let numbers = [exchange.seq.to_string(), exchange.part.to_string(), exchange.at.to_string()];
+        let mut parts: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        parts.extend([exchange.session.as_str(), &exchange.title, &self.text]);
+        parts.extend([exchange.first.as_deref(), exchange.last.as_deref()].map(Option::unwrap_or_default));
+        for texts in [&exchange.files, &exchange.errors] {
+            parts.extend(texts.iter().map(RedactedText::as_str));
+            // No text of a list is this one, so that the lists cannot run into each other.
+            parts.push("\0");
+        }
+        for command in &exchange.commands {
+            parts.push(&command.line);
+            parts.push(match command.ok {
+                None => "?",
+                Some(true) => "+",
+                Some(false) => "-",
+            });
+        }
+        self.exchange.digest = digest(&parts);
+        self
+    }
+}
+
+/// Where sessions are read from: a file of an agent, or a session in its database.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// Follows from its agent and its key before redaction ([`Source::id_of`]).
+    pub id: String,
+    /// Whose it is, as `claude-code`.
+    pub agent: RedactedText,
+    /// The path, or `path#id` in a database.
+    pub key: RedactedText,
+    /// The session in it, once known.
+    pub session: Option<SessionId>,
+    /// Its size and time of change when it was read last.
+    pub size: u64,
+    /// See `size`: microseconds since 1970.
+    pub mtime: i64,
+    /// What the file system calls it, so that a replaced file is known; 0 where there is none.
+    pub inode: u64,
+    /// Bytes that were read and understood.
+    pub offset: u64,
+    /// The reader's state in its own form; none before the first reading. It has no text of turns, and the names in it
+    /// are redacted.
+    pub cursor: Option<Vec<u8>>,
+    /// Digests of the first bytes and of those before `offset`: whether it was rewritten.
+    pub head: Option<String>,
+    /// See `head`.
+    pub edge: Option<String>,
+    /// The version of the reader that read it.
+    pub reader: u32,
+    pub state: SourceState,
+    /// Records of unknown types, and lines that are no records.
+    pub unknown: u64,
+    /// See `unknown`.
+    pub malformed: u64,
+    /// Why reading failed, in words for a person.
+    pub error: Option<RedactedText>,
+}
+
+impl Source {
+    /// The id of a source: 32 hexadecimal digits, as a path may be long and may hold a secret.
+    pub fn id_of(agent: &str, key: &str) -> String {
+        digest(&["source", agent, key])
+    }
+}
+
+macro_rules! source_states {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// How a source stands.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum SourceState { $($(#[$doc])* $variant),+ }
+
+        impl SourceState {
+            /// The stored name.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// Reads a stored name.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text { $($name => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+source_states! {
+    /// Read as far as it went.
+    Fresh = "fresh",
+    /// Could not be read.
+    Failed = "failed",
+    /// Its agent deleted it; what was read is kept.
+    Gone = "gone",
+    /// The user left it out.
+    Excluded = "excluded",
+}
+
+/// What stays of what was forgotten, so that no import brings it back: a digest, and no text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HistoryTombstone(String);
+
+impl HistoryTombstone {
+    /// Of a whole session.
+    pub fn of_session(session: &SessionId) -> Self {
+        Self(digest(&["session", session.as_str()]))
+    }
+
+    /// Of an exchange: by the native id of its first turn, so that copies are gone too, else by its place.
+    pub fn of_exchange(exchange: &Exchange) -> Self {
+        let place = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
+        Self(exchange.first.as_ref().map_or_else(place, |first| digest(&["turn", first])))
+    }
+
+    /// One that the store or an export holds: 32 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (text.len() == 32 && text.bytes().all(hex)).then(|| Self(text.to_owned()))
+    }
+
+    /// The digest.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The digest of a native id of an agent's turn: ids can be any text of a transcript, so they are not kept.
+pub fn native_digest(id: &str) -> String {
+    digest(&["native", id])
+}
+
+/// 32 hexadecimal digits of a SHA-256 over parts that cannot run into each other.
+fn digest(parts: &[&str]) -> String {
+    crate::text::hex(&super::id::hash(parts)[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tombstones_tell_sessions_turns_and_places_apart() {
+        let session = SessionId::parse("s").unwrap();
+        let of_session = HistoryTombstone::of_session(&session);
+        assert_eq!(HistoryTombstone::parse(of_session.as_str()), Some(of_session.clone()));
+        assert_ne!(of_session.as_str(), native_digest("s"));
+        assert_ne!(digest(&["a", "bc"]), digest(&["ab", "c"]), "parts do not run into each other");
+        assert_eq!(HistoryTombstone::parse("0123"), None);
+        assert_eq!(HistoryTombstone::parse(&"G".repeat(32)), None);
+    }
+}

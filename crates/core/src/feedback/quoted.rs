@@ -1,0 +1,84 @@
+//! Which of some memories a message says again: by words and runs of words that are one memory's own.
+//!
+//! What the question says, and what several of the memories say, tells nothing of any of them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
+
+use crate::{domain::MemoryId, text};
+
+/// Share of a memory's own words that a message must hold.
+const SHARE_MIN: f64 = 0.3;
+/// And how many of them, so that a short memory is not told by a common word.
+const WORDS_MIN: usize = 3;
+/// Words of a run that is a quotation whatever its words are, if so many of them tell something: shorter ones are turns of
+/// speech.
+const RUN_WORDS: usize = 8;
+const RUN_TELLING_MIN: usize = 2;
+/// Words of a run that is a quotation because one of them is the memory's own.
+const OWN_RUN_WORDS: usize = 6;
+/// A word tells something from this length on, in characters; shorter ones are mostly articles and the like.
+const TELLING_CHARS: usize = 5;
+/// Most bytes of each text that are looked at.
+const BYTES_MAX: usize = 32 * 1024;
+
+/// The memories among `texts` that a message says again; `asked` are the words of the questions.
+pub fn quoted(message: &str, texts: &[(MemoryId, String)], asked: &BTreeSet<String>) -> Vec<MemoryId> {
+    let read = |text: &str| text::fold(text::cut_bytes(text, BYTES_MAX));
+    let folded = read(message);
+    let message = words(&folded);
+    let folded: Vec<String> = texts.iter().map(|(_, text)| read(text)).collect();
+    let texts_words: Vec<Vec<&str>> = folded.iter().map(|text| words(text)).collect();
+    let (said, said_runs, said_short) =
+        (words_of(&message), runs(&message, RUN_WORDS), runs(&message, OWN_RUN_WORDS));
+    let in_one = |count: Option<&usize>| count == Some(&1);
+    let counted = counts(texts_words.iter().map(|text| words_of(text)));
+    let counted_runs = counts(texts_words.iter().map(|text| runs(text, RUN_WORDS)));
+    let is_own = |word: &str| is_telling(word) && in_one(counted.get(word)) && !asked.contains(word);
+    let is_quoted = |text: &[&str]| {
+        let own: HashSet<&str> = words_of(text).into_iter().filter(|word| is_own(word)).collect();
+        let common = own.intersection(&said).count();
+        let by_words = common >= WORDS_MIN && common as f64 >= SHARE_MIN * own.len() as f64;
+        let is_run = |run: &&[&str]| {
+            in_one(counted_runs.get(*run))
+                && run.iter().filter(|word| is_telling(word)).count() >= RUN_TELLING_MIN
+                && !run.iter().all(|word| asked.contains(*word))
+        };
+        let has_own = |run: &&[&str]| run.iter().any(|word| own.contains(word));
+        by_words
+            || runs(text, RUN_WORDS).intersection(&said_runs).any(is_run)
+            || runs(text, OWN_RUN_WORDS).intersection(&said_short).any(has_own)
+    };
+    let found = texts.iter().zip(&texts_words).filter(|(_, text)| is_quoted(text));
+    found.map(|((id, _), _)| *id).collect()
+}
+
+/// In how many of some sets each thing is.
+fn counts<T: Hash + Eq>(sets: impl Iterator<Item = HashSet<T>>) -> HashMap<T, usize> {
+    let mut counts = HashMap::new();
+    for one in sets.flatten() {
+        *counts.entry(one).or_default() += 1;
+    }
+    counts
+}
+
+/// The different words of a text.
+fn words_of<'t>(text: &[&'t str]) -> HashSet<&'t str> {
+    text.iter().copied().collect()
+}
+
+/// The different runs of so many words.
+fn runs<'a, 't>(text: &'a [&'t str], length: usize) -> HashSet<&'a [&'t str]> {
+    text.windows(length).collect()
+}
+
+/// Whether a word tells more than grammar: it is long, or has a digit.
+fn is_telling(word: &str) -> bool {
+    let chars = word.chars().count();
+    chars >= TELLING_CHARS || (chars > 1 && word.chars().any(|c| c.is_ascii_digit()))
+}
+
+/// The words of a folded text, in order.
+pub(super) fn words(folded: &str) -> Vec<&str> {
+    folded.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect()
+}

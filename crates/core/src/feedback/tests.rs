@@ -1,0 +1,171 @@
+//! What is a sign and what is none; and how often a quotation is known, over texts of this repository's documents.
+
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn ids(count: usize) -> Vec<MemoryId> {
+    (0..count).map(|_| MemoryId::random()).collect()
+}
+
+fn sources(signs: &[Sign]) -> Vec<(MemoryId, Source)> {
+    signs.iter().map(|sign| (sign.memory, sign.source)).collect()
+}
+
+#[test]
+fn what_is_read_after_it_was_shown_counts_once_and_what_was_not_shown_never() {
+    let mut watch = Watch::default();
+    let shown = ids(3);
+    assert_eq!(watch.read(&shown[0]), None, "nothing was shown yet");
+    assert_eq!(watch.searched(at(0), "where does it listen", &shown), []);
+    let sign = Sign { memory: shown[1], source: Source::Read, rank: 2 };
+    assert_eq!(watch.read(&shown[1]), Some(sign));
+    assert_eq!(watch.read(&shown[1]), None, "a replay");
+    assert_eq!(watch.read(&MemoryId::random()), None, "not shown");
+    watch.searched(at(1), "on which port", &[shown[1], shown[0]]);
+    assert_eq!(watch.read(&shown[1]), None, "shown again, told before");
+    assert_eq!(watch.read(&shown[0]).map(|sign| sign.rank), Some(1), "the best place");
+    assert_eq!(watch.corrected(&shown[1]).map(|sign| sign.source), Some(Source::Corrected), "another source");
+    assert_eq!(watch.corrected(&shown[1]), None);
+}
+
+#[test]
+fn a_question_in_other_words_passes_over_the_first_hits() {
+    let first = ids(5);
+    let passed =
+        |watch: &mut Watch, second, question: &str| sources(&watch.searched(at(second), question, &ids(2)));
+    let begun = || {
+        let mut watch = Watch::default();
+        watch.searched(at(0), "which port does the server use", &first);
+        watch
+    };
+    let want: Vec<_> = first[..3].iter().map(|id| (*id, Source::AskedAgain)).collect();
+    let again = "which port does the server listen on";
+    assert_eq!(passed(&mut begun(), 60, again), want);
+    assert_eq!(
+        passed(&mut begun(), 60, "Which port does the SERVER use?"),
+        [],
+        "the same: a retry or a probe"
+    );
+    assert_eq!(passed(&mut begun(), 60, "who wrote the parser"), [], "another question");
+    assert_eq!(passed(&mut begun(), 601, again), [], "too late");
+    let mut read = begun();
+    read.read(&first[4]);
+    assert_eq!(passed(&mut read, 60, again), [], "one of the hits was read");
+    let mut twice = begun();
+    passed(&mut twice, 60, again);
+    assert_eq!(passed(&mut twice, 70, "which port does the server really use"), [], "told before");
+}
+
+#[test]
+fn a_session_keeps_a_bounded_number() {
+    let mut watch = Watch::default();
+    let all = ids(3 * SHOWN_MAX);
+    for (n, shown) in all.chunks(5).enumerate() {
+        watch.searched(at(n.try_into().unwrap()), &format!("question {n}"), shown);
+    }
+    assert_eq!((watch.shown().len(), watch.questions.len()), (SHOWN_MAX, QUESTIONS_MAX));
+    assert!(watch.read(&all[0]).is_none() && watch.read(all.last().unwrap()).is_some());
+}
+
+#[test]
+fn what_an_answer_says_again_was_of_use() {
+    let shown = ids(2);
+    let texts = [
+        (shown[0], "The listener binds port 4780 of localhost, set by CEREBRO_PORT.".to_owned()),
+        (shown[1], "Backups are compressed with zstd and verified after they were written.".to_owned()),
+    ];
+    let told = |message: &str| {
+        let mut watch = Watch::default();
+        watch.searched(at(0), "which port does it bind", &shown);
+        let told = sources(&watch.answered(message, &texts));
+        assert_eq!(watch.answered(message, &texts), [], "a second time");
+        told
+    };
+    assert_eq!(
+        told("I set cerebro_port to 4780, so that the listener is found on localhost."),
+        [(shown[0], Source::Answer)]
+    );
+    assert_eq!(told("Done: which port does it bind, you asked, and I looked."), [], "the question's words");
+    assert_eq!(told(""), []);
+}
+
+/// A fixed generator of numbers below a bound.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+/// Ten texts that were shown, which of them the answer quotes, and the answer.
+struct Case {
+    texts: Vec<(MemoryId, String)>,
+    quoted: usize,
+    answer: String,
+}
+
+fn cases(count: usize) -> Vec<Case> {
+    const DOCUMENTS: [&str; 6] = [
+        include_str!("../../../../ARCHITECTURE.md"),
+        include_str!("../../../../docs/truth.md"),
+        include_str!("../../../../docs/freshness.md"),
+        include_str!("../../../../docs/recall.md"),
+        include_str!("../../../../docs/backup.md"),
+        include_str!("../../../../docs/work.md"),
+    ];
+    const BEFORE: &str = "I looked at this, and here is what I found so far. ";
+    const AFTER: &str =
+        " The tests pass; please tell me whether this is what you wanted before anything depends on it.";
+    let has_words = |text: &&str, least| quoted::words(&fold(text)).len() >= least;
+    let paragraphs: Vec<&str> = DOCUMENTS
+        .iter()
+        .flat_map(|document| document.split("\n\n"))
+        .filter(|text| has_words(text, 20) && !text.contains("```"))
+        .collect();
+    assert!(paragraphs.len() > 40, "{}", paragraphs.len());
+    let mut draw = Draw(7);
+    let mut cases = Vec::new();
+    while cases.len() < count {
+        let first = draw.below(paragraphs.len());
+        let texts: Vec<(MemoryId, String)> = (0..10)
+            .map(|n| (MemoryId::random(), paragraphs[(first + n) % paragraphs.len()].replace('\n', " ")))
+            .collect();
+        let quoted = draw.below(5);
+        let sentences: Vec<&str> = texts[quoted].1.split(". ").filter(|text| has_words(text, 7)).collect();
+        let Some(sentence) = (!sentences.is_empty()).then(|| sentences[draw.below(sentences.len())]) else {
+            continue;
+        };
+        let answer = format!("{BEFORE}{sentence}.{AFTER}");
+        cases.push(Case { texts, quoted, answer });
+    }
+    cases
+}
+
+#[test]
+fn answers_that_quote_a_hit_are_known_and_shuffled_ones_are_not() {
+    let cases = cases(200);
+    let nothing = BTreeSet::new();
+    let known = |case: &Case| {
+        let found = quoted(&case.answer, &case.texts, &nothing);
+        found.contains(&case.texts[case.quoted].0)
+    };
+    let used = cases.iter().filter(|case| known(case)).count();
+    let mut mistaken = 0;
+    let mut shuffled = 0;
+    for (n, case) in cases.iter().enumerate() {
+        let other = &cases[(n + 1) % cases.len()];
+        // An answer that was given elsewhere and quotes what is shown here too is no mistake.
+        if case.texts.iter().any(|(_, text)| *text == other.texts[other.quoted].1) {
+            continue;
+        }
+        shuffled += 1;
+        mistaken += usize::from(!quoted(&other.answer, &case.texts, &nothing).is_empty());
+    }
+    assert!(used * 100 >= 80 * cases.len(), "{used} of {} answers", cases.len());
+    assert!(shuffled > 100 && mistaken * 100 <= 5 * shuffled, "{mistaken} of {shuffled} shuffled answers");
+}

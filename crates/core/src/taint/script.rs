@@ -1,0 +1,123 @@
+//! Characters that nobody sees, and letters that look like others.
+
+/// How much hides in a text: 0 nothing, 1 something that may be an accident, 2 what is none.
+pub(super) fn unseen(text: &str) -> u32 {
+    if text.is_ascii() {
+        return 0;
+    }
+    let (mut tags, mut turns, mut gaps) = (0_u32, 0_u32, 0_u32);
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // The flags of England, Scotland and Wales are a black flag with tags behind it.
+            '\u{e0001}'..='\u{e007f}' if before != '\u{1f3f4}' && !is_tag(before) => tags += 1,
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                turns += u32::from(c != '\u{202c}' && c != '\u{2069}');
+            }
+            // Between Latin letters none of these has a meaning.
+            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}' => {
+                let behind = chars.peek().copied().unwrap_or(' ');
+                gaps += u32::from(
+                    before.is_ascii_alphabetic() && (behind.is_ascii_alphabetic() || is_gap(behind)),
+                );
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    let mixed = text.split(|c: char| !c.is_alphabetic()).filter(|word| is_mixed(word)).take(3).count();
+    let score = |count: usize, accident: usize| u32::from(count > 0) + u32::from(count > accident);
+    let overrides = text.contains(['\u{202d}', '\u{202e}']);
+    [
+        2 * u32::from(tags > 0),
+        score(gaps as usize, 2),
+        score(mixed, 2),
+        u32::from(turns > 0) + u32::from(overrides),
+    ]
+    .into_iter()
+    .max()
+    .unwrap_or(0)
+}
+
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{e0001}'..='\u{e007f}')
+}
+
+fn is_gap(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+}
+
+/// Whether a word has Latin letters and, among them, letters of another script that look like Latin ones.
+fn is_mixed(word: &str) -> bool {
+    let latin = word.chars().filter(char::is_ascii_alphabetic).count();
+    latin >= 2 && word.chars().any(|c| look_alike(c).is_some())
+}
+
+/// The Latin letter that a Cyrillic, Greek or full-width one looks like.
+fn look_alike(c: char) -> Option<char> {
+    Some(match c {
+        'а' | 'А' | 'α' | 'Α' => 'a',
+        'В' | 'Β' => 'b',
+        'с' | 'С' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' | 'Е' | 'Ε' | 'ё' => 'e',
+        'һ' | 'Н' | 'Η' => 'h',
+        'і' | 'І' | 'ι' | 'Ι' | 'ı' => 'i',
+        'ј' | 'Ј' => 'j',
+        'К' | 'Κ' | 'κ' => 'k',
+        'М' | 'Μ' => 'm',
+        'Ν' | 'ո' => 'n',
+        'о' | 'О' | 'ο' | 'Ο' => 'o',
+        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
+        'ԛ' => 'q',
+        'ѕ' | 'Ѕ' => 's',
+        'Т' | 'Τ' | 'τ' => 't',
+        'υ' => 'u',
+        'ν' | 'ѵ' => 'v',
+        'ԝ' => 'w',
+        'х' | 'Х' | 'χ' | 'Χ' => 'x',
+        'у' | 'У' | 'Υ' => 'y',
+        'Ζ' => 'z',
+        '\u{ff21}'..='\u{ff3a}' => char::from_u32(u32::from(c) - 0xff21 + u32::from('a'))?,
+        '\u{ff41}'..='\u{ff5a}' => char::from_u32(u32::from(c) - 0xff41 + u32::from('a'))?,
+        _ => return None,
+    })
+}
+
+/// The text as the rules read it: small letters, one blank between words, nothing hidden, look-alikes as what they look
+/// like, tags as what they say. Ends of lines stay, at most two of them.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let c = match c {
+            '\u{e0020}'..='\u{e007e}' => char::from_u32(u32::from(c) - 0xe0000).unwrap_or(' '),
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{ad}'
+            | '\u{e0001}'
+            | '\u{e007f}' => continue,
+            '’' | '‘' | '`' | '´' => '\'',
+            '“' | '”' => '"',
+            '–' | '—' => '-',
+            c if c.is_ascii() => c.to_ascii_lowercase(),
+            c => look_alike(c).unwrap_or(c),
+        };
+        match c {
+            // Two ends of lines part paragraphs; more say no more.
+            '\n' if out.ends_with("\n\n") => {}
+            '\n' => {
+                if out.ends_with(' ') {
+                    out.pop();
+                }
+                out.push('\n');
+            }
+            c if c.is_whitespace() && out.ends_with([' ', '\n']) => {}
+            c if c.is_whitespace() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,124 @@
+//! What the store held at a moment, from what it keeps: when each text of a memory was written, and when the memory was
+//! deleted and restored.
+
+use crate::domain::Timestamp;
+
+/// A stretch of time: from its first moment, up to but without its last; one without a last goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its first moment.
+    pub from: Timestamp,
+    /// The first moment after it.
+    pub to: Option<Timestamp>,
+}
+
+impl Stretch {
+    /// Whether a moment is in it.
+    pub fn has(&self, at: Timestamp) -> bool {
+        self.from <= at && self.to.is_none_or(|to| at < to)
+    }
+}
+
+/// The stretches in which a memory was deleted, by what the log tells of it in order (`true`: deleted, `false`: restored)
+/// and by its row.
+pub fn gaps(log: &[(Timestamp, bool)], deleted_at: Option<Timestamp>) -> Vec<Stretch> {
+    let mut gaps = Vec::new();
+    let mut open = None;
+    for (at, is_deleted) in log {
+        if *is_deleted {
+            open = Some(*at);
+        } else if let Some(from) = open.take() {
+            gaps.push(Stretch { from, to: Some(*at) });
+        }
+    }
+    gaps.extend(deleted_at.map(|from| Stretch { from, to: None }));
+    gaps
+}
+
+/// Which of a memory's texts the store held, and when: `written` is when each was written, in order; each holds until the
+/// next, but for the gaps. The same text may hold several times.
+pub fn believed(written: &[Timestamp], gaps: &[Stretch]) -> Vec<(usize, Stretch)> {
+    let mut believed = Vec::new();
+    for (text, from) in written.iter().enumerate() {
+        let end = written.get(text + 1).copied();
+        let mut from = *from;
+        for gap in gaps {
+            let is_before = gap.to.is_some_and(|to| to <= from);
+            if is_before || end.is_some_and(|end| end <= gap.from) {
+                continue;
+            }
+            if from < gap.from {
+                believed.push((text, Stretch { from, to: Some(gap.from) }));
+            }
+            match gap.to {
+                Some(to) => from = to,
+                None => return believed,
+            }
+        }
+        if end.is_none_or(|end| from < end) {
+            believed.push((text, Stretch { from, to: end }));
+        }
+    }
+    believed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn stretch(from: i64, to: Option<i64>) -> Stretch {
+        Stretch { from: at(from), to: to.map(at) }
+    }
+
+    #[test]
+    fn each_text_holds_until_the_next() {
+        let written = [at(10), at(20)];
+        assert_eq!(believed(&written, &[]), [(0, stretch(10, Some(20))), (1, stretch(20, None))]);
+        assert!(believed(&[], &[stretch(1, None)]).is_empty());
+    }
+
+    #[test]
+    fn while_it_is_deleted_none_holds() {
+        let written = [at(10), at(20)];
+        let gaps = gaps(&[(at(12), true), (at(14), false), (at(30), true)], Some(at(30)));
+        assert_eq!(gaps, [stretch(12, Some(14)), stretch(30, None)]);
+        assert_eq!(
+            believed(&written, &gaps),
+            [(0, stretch(10, Some(12))), (0, stretch(14, Some(20))), (1, stretch(20, Some(30)))]
+        );
+    }
+
+    /// When texts were written, and the stretches in which they were deleted.
+    type Case = (&'static [i64], &'static [(i64, Option<i64>)]);
+
+    #[test]
+    fn it_is_what_a_look_at_every_moment_says() {
+        // Restored at the moment of a change, deleted at the first moment, twice in one text.
+        let cases: [Case; 4] = [
+            (&[1, 5], &[(3, Some(5))]),
+            (&[1, 5], &[(1, Some(2)), (3, Some(4)), (6, None)]),
+            (&[1, 5, 6], &[(5, Some(6))]),
+            (&[4], &[(0, Some(2)), (9, None)]),
+        ];
+        for (written, gaps) in cases {
+            let written: Vec<Timestamp> = written.iter().map(|second| at(*second)).collect();
+            let gaps: Vec<Stretch> = gaps.iter().map(|(from, to)| stretch(*from, *to)).collect();
+            let believed = believed(&written, &gaps);
+            for second in 0..12 {
+                let moment = at(second);
+                let last = written.iter().rposition(|from| *from <= moment);
+                let wanted = last.filter(|_| !gaps.iter().any(|gap| gap.has(moment)));
+                let found: Vec<usize> = believed
+                    .iter()
+                    .filter(|(_, stretch)| stretch.has(moment))
+                    .map(|(text, _)| *text)
+                    .collect();
+                assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{second} in {believed:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What keeps memories true: which one took another's place, which text was held when, and which texts are the same. Pure:
+//! the store looks things up, this decides.
+
+mod believed;
+mod containment;
+mod cycle;
+mod nature;
+mod newer;
+mod sameness;
+mod succession;
+mod vitals;
+
+pub use believed::{Stretch, believed, gaps};
+pub use containment::says_all;
+pub use cycle::{Action, CHANGES_MAX, Merge, Step, Survey, WEAK_BELOW, merge, united};
+pub use nature::{is_due, is_exempt, is_open, nature, nature_of_type, strength};
+pub use newer::{Listed, newer};
+pub use sameness::{forms, normal};
+pub use succession::{Unfit, check_place, newest_first};
+pub use vitals::Vitals;

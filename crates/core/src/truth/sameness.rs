@@ -1,0 +1,219 @@
+//! When two texts say the same: case, blanks and the punctuation of prose aside, and never where a number, a version, a
+//! negation or an identifier differs.
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::domain::{Project, Scope};
+
+/// Words from which a content alone stands for a memory, whatever its title.
+const CONTENT_WORDS_MIN: usize = 8;
+
+/// The forms by which a text is known again, one or two: title and content together, and a content that is long enough to
+/// mean something by itself. Each is of one project and scope.
+pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> Vec<String> {
+    let (title, content) = (normal(title), normal(content));
+    let place = format!("{}\u{1f}{project}", scope.as_str());
+    let whole = format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}");
+    let is_telling = content.split(' ').nth(CONTENT_WORDS_MIN - 1).is_some();
+    let alone = is_telling.then(|| format!("{place}\u{1f}content\u{1f}{content}"));
+    std::iter::once(whole).chain(alone).collect()
+}
+
+/// A text in the form in which two that say the same are equal: compatibility forms and capitals folded, one blank between
+/// words, without the punctuation of prose. What tells apart stays: digits with their points, signs and units, names with
+/// what joins them, comparisons and negations.
+pub fn normal(text: &str) -> String {
+    let chars: Vec<char> = text.nfkc().flat_map(char::to_lowercase).collect();
+    let mut out = String::with_capacity(text.len());
+    let mut has_gap = false;
+    for at in 0..chars.len() {
+        match (Place { chars: &chars, at }).sort() {
+            Sort::Word => {
+                if has_gap && !out.is_empty() {
+                    out.push(' ');
+                }
+                has_gap = false;
+                out.push(chars[at]);
+            }
+            Sort::Gap => has_gap = true,
+            Sort::Nothing => {}
+        }
+    }
+    out
+}
+
+/// What a character is to its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// A part of a word.
+    Word,
+    /// What separates words.
+    Gap,
+    /// As if it were not there.
+    Nothing,
+}
+
+/// A character among its neighbours.
+struct Place<'a> {
+    chars: &'a [char],
+    at: usize,
+}
+
+impl Place<'_> {
+    fn before(&self) -> Option<char> {
+        self.at.checked_sub(1).map(|at| self.chars[at])
+    }
+
+    fn after(&self) -> Option<char> {
+        self.chars.get(self.at + 1).copied()
+    }
+
+    /// The character before the run of equal ones that this one is in.
+    fn before_run(&self) -> Option<char> {
+        self.chars[..self.at].iter().rev().find(|c| **c != self.chars[self.at]).copied()
+    }
+
+    fn sort(&self) -> Sort {
+        let c = self.chars[self.at];
+        let is = |c: Option<char>, kind: fn(char) -> bool| c.is_some_and(kind);
+        let (before, after) = (self.before(), self.after());
+        let (word_before, word_after) = (is(before, char::is_alphanumeric), is(after, char::is_alphanumeric));
+        let (digit_before, digit_after) = (is(before, char::is_numeric), is(after, char::is_numeric));
+        let is_word = match c {
+            _ if c.is_alphanumeric() => true,
+            _ if c.is_whitespace() => false,
+            _ if c.is_control() || is_hidden(c) => return Sort::Nothing,
+            '\'' | '’' | '‘' | 'ʼ' if word_before && word_after => return Sort::Nothing,
+            '.' => word_after && (word_before || digit_after),
+            '_' | '\\' | '@' => word_before && word_after,
+            '/' => word_after,
+            '-' | '−' if digit_before || digit_after => word_after,
+            // An option, which may be given with it or without; but not a dash.
+            '-' => {
+                let opens = !is(self.before_run(), char::is_alphanumeric);
+                opens && (before == Some('-') && word_after || after == Some('-') && before != Some('-'))
+            }
+            ':' => {
+                digit_before && digit_after
+                    || before == Some(':') && word_after
+                    || after == Some(':') && word_before
+            }
+            ',' | '*' => digit_before && digit_after,
+            '!' => after == Some('=') || word_after && !word_before,
+            '<' | '=' => true,
+            '>' => !self.begins_line(),
+            '&' | '|' => before == Some(c) || after == Some(c),
+            '+' => word_before || before == Some('+') || digit_after,
+            '#' => word_before,
+            '%' | '$' | '€' | '£' | '¥' | '°' => digit_before || digit_after,
+            '~' | '^' => digit_after,
+            _ => !c.is_ascii_punctuation() && !is_punctuation(c),
+        };
+        if is_word { Sort::Word } else { Sort::Gap }
+    }
+
+    /// Whether only blanks stand before it in its line, as before the mark of a quotation.
+    fn begins_line(&self) -> bool {
+        let line = self.chars[..self.at].iter().rev().take_while(|c| **c != '\n');
+        line.into_iter().all(|c| c.is_whitespace() || *c == '>')
+    }
+}
+
+/// Characters that nobody sees: joiners, marks of direction, soft hyphens.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+/// Punctuation beyond ASCII: quotation marks, dashes, bullets, and that of Chinese and Japanese.
+fn is_punctuation(c: char) -> bool {
+    matches!(c, '¡' | '¿' | '«' | '»' | '·' | '§' | '¶' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2500}'..='\u{25ff}' | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{301f}' | '\u{30fb}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_blanks_and_punctuation_make_no_difference() {
+        let text = "The store's port is 5432, since v1.2.3 (see src/main.rs): don't use `cache_size`!";
+        let same = [
+            "the STORE'S port is 5432, since V1.2.3 (see SRC/MAIN.RS): don't use `CACHE_SIZE`!",
+            "  The store’s port\n\nis 5432,\tsince v1.2.3 (see src/main.rs): don’t use `cache_size`!  ",
+            "The store's port is 5432 since v1.2.3; see src/main.rs. Don't use cache_size",
+            "**The store's port** is 5432 — since v1.2.3 [see \"src/main.rs\"] … don't use “cache_size”?",
+            "The store's port is ５４３２, since v1.2.3 (see src/main.rs): don't\u{200b} use `cache_size`!",
+        ];
+        for other in same {
+            assert_eq!(normal(other), normal(text));
+        }
+        assert_eq!(normal(text), "the stores port is 5432 since v1.2.3 see src/main.rs dont use cache_size");
+        assert_eq!(normal(" … "), "");
+    }
+
+    #[test]
+    fn what_tells_apart_stays() {
+        for (one, other) in [
+            ("port 5432", "port 5433"),
+            ("v1.2.3", "v1.23"),
+            ("v1.2.3", "v1.2.3-beta"),
+            ("up to 5", "up to -5"),
+            ("0.5 s", "5 s"),
+            ("1,000", "1.000"),
+            ("at 12:30", "at 12 30"),
+            ("5%", "5"),
+            ("$5", "€5"),
+            ("it is on", "it is not on"),
+            ("it can", "it can't"),
+            ("a != b", "a = b"),
+            ("a < b", "a > b"),
+            ("a >= 3", "a > 3"),
+            ("if !done", "if done"),
+            ("a && b", "a || b"),
+            ("use --force", "use force"),
+            ("cache_size", "cache size"),
+            ("a::b", "a b"),
+            ("src/main.rs", "src/main.rss"),
+            ("/etc/hosts", "etc/hosts"),
+            ("C++", "C"),
+            ("C#", "C"),
+            ("~1.2", "1.2"),
+            ("^1.2", "1.2"),
+            ("2026-11-21", "2026-11-22"),
+            ("gpt-4", "gpt 4"),
+            ("✅ done", "❌ done"),
+            ("10²", "10"),
+        ] {
+            assert_ne!(normal(one), normal(other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn two_hundred_pairs_that_differ_in_one_telling_word_differ() {
+        let subjects = ["the cache", "Redis", "the worker", "src/store.rs", "`max_size`"];
+        for n in 0..40_u32 {
+            let subject = subjects[n as usize % subjects.len()];
+            let base = format!("{subject} keeps {n} entries since v2.{n}.0 and is enabled on node-{n}.");
+            for other in [
+                base.replace(&format!("keeps {n} "), &format!("keeps {} ", n + 1)),
+                base.replace(&format!("v2.{n}.0"), &format!("v2.{n}.1")),
+                base.replace("is enabled", "is not enabled"),
+                base.replace(&format!("node-{n}"), &format!("node-{}", n + 100)),
+                base.replace("is enabled", "isn't enabled"),
+            ] {
+                assert_ne!(base, other);
+                assert_ne!(normal(&base), normal(&other));
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_known_by_its_whole_and_a_long_content_alone() {
+        let project = Project::general();
+        let of = |title: &str, content: &str| forms(&project, Scope::Project, title, content);
+        assert_eq!(of("Port", "It is 5432.").len(), 1);
+        let long = "The database listens on port 5432 of the first host.";
+        let (one, other) = (of("Port", long), of("Another title", long));
+        assert_eq!((one.len(), one[1] == other[1], one[0] == other[0]), (2, true, false));
+        assert_ne!(one, forms(&Project::none(), Scope::Personal, "Port", long));
+    }
+}
