@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
+use crate::block::blocks;
 use crate::envelope::{self, Said, said, steers_the_host};
-use crate::json::{Fields, Flag, Moment, Raw, Text, elements, parse};
+use crate::json::{Fields, Flag, Moment, Raw, Text, parse};
 use crate::read::Line;
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Action, Call, Parent, ParentKind, PromptKind, Stop};
@@ -76,27 +77,6 @@ struct Message<'a> {
     model: Text<'a>,
     #[serde(borrow)]
     content: Raw<'a>,
-}
-
-/// Any block of a content. Thinking has no field here: it is never kept.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    text: Text<'a>,
-    #[serde(borrow)]
-    id: Text<'a>,
-    #[serde(borrow)]
-    name: Text<'a>,
-    #[serde(borrow)]
-    input: Raw<'a>,
-    #[serde(borrow)]
-    tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    content: Raw<'a>,
-    is_error: Flag,
 }
 
 /// Known types of records without content of their own.
@@ -198,14 +178,6 @@ fn identity(assembler: &mut Assembler, record: &Record<'_>) {
         // Some builds continue a session in a new file, whose first lines have the old id.
         session.parent =
             Some(Parent { kind: ParentKind::Resume, session: Some(tool::name(told)), turn: None });
-    }
-}
-
-fn blocks(content: Raw<'_>) -> Vec<Block<'_>> {
-    let Some(content) = content else { return Vec::new() };
-    match parse(content.get()) {
-        Some(blocks) => blocks,
-        None => elements(content).into_iter().filter_map(|block| parse(block.get())).collect(),
     }
 }
 
@@ -414,7 +386,7 @@ fn host_record<'a>(assembler: &mut Assembler, record: Record<'a>) -> Line<'a> {
         kind if NOISE.contains(&kind)
             || kind.starts_with("api-request")
             || kind.starts_with("file-history") => {}
-        _ => return Line::Unknown(record.kind.0.unwrap_or(Cow::Borrowed("(none)"))),
+        _ => return Line::unknown(record.kind),
     }
     Line::Known
 }

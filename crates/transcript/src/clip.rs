@@ -6,7 +6,7 @@
 const GAP: &str = "\n…\n";
 
 /// At most `max` bytes of a text, whole characters, with a mark where something was left out.
-pub(crate) fn clipped(text: &str, max: usize) -> String {
+pub fn clipped(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
     }

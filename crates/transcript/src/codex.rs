@@ -64,7 +64,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     let at = record.timestamp.0;
     assembler.moment(at);
     let Some(raw) = record.payload else {
-        return if record.kind.some().is_some() { unknown(record.kind) } else { Line::Malformed };
+        return if record.kind.some().is_some() { Line::unknown(record.kind) } else { Line::Malformed };
     };
     match record.kind.as_str() {
         "session_meta" => session(assembler, &Fields::of(raw.get())),
@@ -76,13 +76,9 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
             assembler.compaction(&summary, Source { at, ..Source::default() });
         }
         "world_state" | "token_usage_record" | "ghost_snapshot" | "inter_agent_communication_metadata" => {}
-        _ => return unknown(record.kind),
+        _ => return Line::unknown(record.kind),
     }
     Line::Known
-}
-
-fn unknown(kind: Text<'_>) -> Line<'_> {
-    Line::Unknown(kind.0.unwrap_or(Cow::Borrowed("(none)")))
 }
 
 /// The first head is the session's own; in a copy, the parent's head follows it.
@@ -165,7 +161,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
                 reply(assembler, &result_text(item.content), at);
             }
             "developer" | "system" | "tool" => {}
-            _ => return unknown(item.kind.clone()),
+            _ => return Line::unknown(item.kind.clone()),
         },
         "function_call" | "custom_tool_call" => {
             assembler.live.responses = true;
@@ -208,7 +204,7 @@ fn response_item<'a>(assembler: &mut Assembler, item: &Payload<'a>, at: Option<j
         | "compaction_trigger"
         | "context_compaction"
         | "agent_message" => {}
-        _ => return unknown(item.kind.clone()),
+        _ => return Line::unknown(item.kind.clone()),
     }
     Line::Known
 }
@@ -322,7 +318,7 @@ fn event<'a>(assembler: &mut Assembler, event: &Payload<'a>, at: Option<jiff::Ti
             }
         }
         kind if is_screen_event(kind) => {}
-        _ => return unknown(event.kind.clone()),
+        _ => return Line::unknown(event.kind.clone()),
     }
     Line::Known
 }

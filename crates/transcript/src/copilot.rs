@@ -1,7 +1,5 @@
 //! Copilot CLI: `~/.copilot/session-state/<id>/events.jsonl`.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
@@ -50,7 +48,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         "session.error" => assembler.stopped(Stop::Service, source),
         "session.shutdown" => shutdown(assembler, &data),
         kind if is_noise(kind) => {}
-        _ => return Line::Unknown(record.kind.0.unwrap_or(Cow::Borrowed("(none)"))),
+        _ => return Line::unknown(record.kind),
     }
     Line::Known
 }

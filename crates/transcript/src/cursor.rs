@@ -1,13 +1,12 @@
 //! Cursor's CLI: `~/.cursor/projects/<folder>/agent-transcripts/**/*.jsonl`. The lines have no times and no
 //! ids: the caller has the file's time. Its older form is plain text: [`read_text`].
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 
 use crate::assemble::{Assembler, Source};
+use crate::block::blocks;
 use crate::envelope::{Said, said};
-use crate::json::{Flag, Raw, Text, parse, value};
+use crate::json::{Raw, Text, value};
 use crate::read::Line;
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
@@ -31,26 +30,6 @@ struct Message<'a> {
     content: Raw<'a>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Block<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow)]
-    text: Text<'a>,
-    #[serde(borrow)]
-    id: Text<'a>,
-    #[serde(borrow)]
-    name: Text<'a>,
-    #[serde(borrow)]
-    input: Raw<'a>,
-    #[serde(borrow)]
-    tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    content: Raw<'a>,
-    is_error: Flag,
-}
-
 pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
     let Ok(record) = serde_json::from_slice::<Record<'a>>(line) else { return Line::Malformed };
     let content = value::<Message<'_>>(record.message).content;
@@ -58,7 +37,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         ("user", _) => user(assembler, content),
         ("assistant", _) => assistant(assembler, content),
         ("system" | "tool", _) | ("", "turn_ended" | "turn_started" | "session_started") => {}
-        _ => return Line::Unknown(record.kind.0.or(record.role.0).unwrap_or(Cow::Borrowed("(none)"))),
+        _ => return Line::unknown(Text(record.kind.0.or(record.role.0))),
     }
     Line::Known
 }
@@ -84,10 +63,6 @@ fn query(text: &str) -> &str {
     let inner =
         text.split_once("<user_query>").and_then(|(_, rest)| Some(rest.rsplit_once("</user_query>")?.0));
     inner.unwrap_or(text)
-}
-
-fn blocks(content: Raw<'_>) -> Vec<Block<'_>> {
-    content.and_then(|content| parse(content.get())).unwrap_or_default()
 }
 
 fn assistant(assembler: &mut Assembler, content: Raw<'_>) {

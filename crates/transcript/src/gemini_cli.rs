@@ -13,6 +13,7 @@ use crate::assemble::{Assembler, Source};
 use crate::envelope::{Said, said, steers_the_host};
 use crate::json::{Fields, Flag, Moment, Number, Raw, Text, has_surrogates, mended, parse, value};
 use crate::limits::LINE_BYTES_MAX;
+use crate::read::NO_TYPE;
 use crate::state::{Batch, State};
 use crate::tool::{self, Answer, action, result_text};
 use crate::turn::{Agent, Call, Parent, ParentKind, PromptKind, Stop};
@@ -194,7 +195,7 @@ fn one_line<'a>(assembler: &mut Assembler, fold: &mut Fold<'a>, line: &'a str) {
             fold.put(record.id.0.unwrap_or_default(), raw);
         }
     } else {
-        assembler.live.counts.unknown("(none)", line.len());
+        assembler.live.counts.unknown(NO_TYPE, line.len());
     }
 }
 
@@ -230,7 +231,7 @@ fn enter<'a>(assembler: &mut Assembler, messages: impl Iterator<Item = &'a RawVa
             "error" => assembler.stopped(Stop::Service, source),
             "info" | "warning" | "system" | "help" | "about" | "stats" => {}
             kind => {
-                let name = if kind.is_empty() { "(none)" } else { kind };
+                let name = if kind.is_empty() { NO_TYPE } else { kind };
                 assembler.live.counts.unknown(name, raw.get().len());
             }
         }

@@ -13,6 +13,7 @@
 //! | [`typed`] | prompts of deleted sessions |
 //! | [`lineage`] | which part of a session is a copy of another |
 //! | [`facts`] | what can be concluded by rules |
+//! | [`report`] | one call as a hook reports it, in the same vocabulary |
 //! | [`limits`] | every bound |
 //!
 //! # Reading on
@@ -31,6 +32,7 @@
 //! [`facts`] are taken. [`State`] has the session's names, and no other text. Thinking is never kept.
 
 mod assemble;
+mod block;
 mod claude_code;
 mod clip;
 mod codex;
@@ -45,6 +47,7 @@ pub mod lineage;
 pub mod opencode;
 mod qwen;
 mod read;
+pub mod report;
 mod state;
 mod tool;
 pub mod turn;

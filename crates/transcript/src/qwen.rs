@@ -80,7 +80,7 @@ pub(crate) fn line<'a>(assembler: &mut Assembler, line: &'a [u8]) -> Line<'a> {
         "assistant" => assistant(assembler, &record, source),
         "tool_result" => tool_result(assembler, &record, source),
         "system" => system(assembler, &record, source),
-        _ => return Line::Unknown(record.kind.0.unwrap_or(Cow::Borrowed("(none)"))),
+        _ => return Line::unknown(record.kind),
     }
     Line::Known
 }

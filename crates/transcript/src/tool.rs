@@ -124,7 +124,10 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
         Kind::Edit if input.text(&["command"]) == "view" => Action::Read { paths: named_paths(&input) },
         Kind::Edit => edit(&input),
         Kind::Patch => {
-            patch(&[&input.text(&["patch", "patchText", "patch_text"]), &input.text(&["input"]), raw])
+            // Codex's hooks have it as the command.
+            let patches =
+                [input.text(&["patch", "patchText", "patch_text"]), input.text(&["input", "command"])];
+            patch(&[&patches[0], &patches[1], raw])
         }
         Kind::Read => Action::Read { paths: named_paths(&input) },
         Kind::Search => Action::Search {
