@@ -16,6 +16,7 @@ mod link;
 mod live;
 mod remote;
 mod studio;
+mod trial;
 mod viewer;
 
 pub use access::secret;
@@ -25,4 +26,5 @@ pub use error::EngineError;
 pub use futures::future::BoxFuture;
 pub use remote::{Remote, Secret};
 pub use studio::{Endpoint, Visitor};
+pub use trial::Trial;
 pub use viewer::{Answer, Query};

@@ -45,7 +45,7 @@ struct Live {
 
 /// Where the connection is between two attempts.
 #[derive(Default)]
-struct Place {
+struct ConnectionState {
     live: Option<Arc<Live>>,
     failures: u32,
     /// When the next attempt is due, and why the last one failed.
@@ -55,7 +55,7 @@ struct Place {
 /// A server, connected when it can be.
 pub(super) struct Link {
     remote: Remote,
-    place: tokio::sync::Mutex<Place>,
+    state: tokio::sync::Mutex<ConnectionState>,
 }
 
 impl Link {
@@ -64,7 +64,7 @@ impl Link {
     /// # Errors
     /// [`EngineError::Unreachable`]; [`EngineError::Remote`] when connecting again cannot help.
     pub(super) async fn open(remote: Remote) -> Result<Self, EngineError> {
-        let link = Self { remote, place: tokio::sync::Mutex::default() };
+        let link = Self { remote, state: tokio::sync::Mutex::default() };
         let begun = Instant::now();
         loop {
             match link.live().await {
@@ -130,25 +130,25 @@ impl Link {
     /// Gives a connection up, so that the next call makes another one.
     async fn lose(&self, live: &Arc<Live>, reason: String) -> EngineError {
         live.broken.cancel();
-        let mut place = self.place.lock().await;
-        if place.live.as_ref().is_some_and(|present| Arc::ptr_eq(present, live)) {
+        let mut state = self.state.lock().await;
+        if state.live.as_ref().is_some_and(|present| Arc::ptr_eq(present, live)) {
             tracing::warn!(%reason, url = %self.remote.url, "the connection to the database is lost");
-            place.live = None;
+            state.live = None;
         }
         self.unreachable(reason)
     }
 
     /// The connection that stands, or a new one.
     async fn live(&self) -> Result<Arc<Live>, EngineError> {
-        let mut place = self.place.lock().await;
-        if let Some(live) = place.live.take_if(|live| live.broken.is_cancelled()) {
+        let mut state = self.state.lock().await;
+        if let Some(live) = state.live.take_if(|live| live.broken.is_cancelled()) {
             drop(live);
             tracing::warn!(url = %self.remote.url, "the connection to the database is lost");
         }
-        if let Some(live) = &place.live {
+        if let Some(live) = &state.live {
             return Ok(Arc::clone(live));
         }
-        if let Some((until, reason)) = &place.waiting
+        if let Some((until, reason)) = &state.waiting
             && Instant::now() < *until
         {
             return Err(self.unreachable(reason.clone()));
@@ -159,20 +159,20 @@ impl Link {
             Ok(db) => {
                 let live = Arc::new(Live { db, broken: CancellationToken::new() });
                 tokio::spawn(watch(Arc::downgrade(&live)));
-                *place = Place { live: Some(Arc::clone(&live)), ..Place::default() };
+                *state = ConnectionState { live: Some(Arc::clone(&live)), ..ConnectionState::default() };
                 tracing::info!(url = %self.remote.url, "connected to the database");
                 Ok(live)
             }
             Err(error) => {
-                let pause = PAUSE_MIN.saturating_mul(1 << place.failures.min(20)).min(PAUSE_MAX);
-                place.failures = place.failures.saturating_add(1);
+                let pause = PAUSE_MIN.saturating_mul(1 << state.failures.min(20)).min(PAUSE_MAX);
+                state.failures = state.failures.saturating_add(1);
                 let reason = match &error {
                     EngineError::Unreachable { reason, .. } | EngineError::Remote { reason, .. } => {
                         reason.clone()
                     }
                     other => other.to_string(),
                 };
-                place.waiting = Some((Instant::now() + pause, reason));
+                state.waiting = Some((Instant::now() + pause, reason));
                 Err(error)
             }
         }

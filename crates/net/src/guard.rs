@@ -18,7 +18,16 @@ use axum::{
 pub struct Guard {
     hosts: Arc<Vec<String>>,
     origins: Arc<Vec<String>>,
-    paths: &'static [&'static str],
+    paths: Paths,
+}
+
+/// What is served at all.
+#[derive(Debug, Clone, Copy)]
+enum Paths {
+    /// These paths, whatever the port that they were asked at.
+    Named(&'static [&'static str]),
+    /// The pages of this port, to themselves alone.
+    Pages(u16),
 }
 
 /// What was given as an origin and is none.
@@ -29,7 +38,13 @@ pub struct OddOrigin(String);
 impl Guard {
     /// Lets requests to `paths` in, and to nothing else: they are not there.
     pub fn new(paths: &'static [&'static str]) -> Self {
-        Self { hosts: Arc::default(), origins: Arc::default(), paths }
+        Self { hosts: Arc::default(), origins: Arc::default(), paths: Paths::Named(paths) }
+    }
+
+    /// Lets requests to any path in, under loopback's names at this port and from pages of this port alone. Pages of
+    /// other ports of this machine are other programs', although a browser sends them its cookies of this one.
+    pub fn of_pages(port: u16) -> Self {
+        Self { hosts: Arc::default(), origins: Arc::default(), paths: Paths::Pages(port) }
     }
 
     /// Answers to these hosts too, whatever the port.
@@ -53,11 +68,18 @@ impl Guard {
     }
 
     fn answers_to(&self, host: &str) -> bool {
+        if let Paths::Pages(own) = self.paths {
+            return is_loopback(host) && port(host) == Some(own);
+        }
         is_loopback(host) || self.hosts.contains(&name(host).to_ascii_lowercase())
     }
 
     fn lets_in(&self, origin: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
+        if let Paths::Pages(own) = self.paths {
+            let host = origin.strip_prefix("http://");
+            return host.is_some_and(|host| is_loopback(host) && port(host) == Some(own));
+        }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         host.is_some_and(is_loopback) || self.origins.contains(&origin)
     }
@@ -70,7 +92,8 @@ impl Guard {
         if text(header::ORIGIN).is_some_and(|origin| !self.lets_in(origin)) {
             return Some((StatusCode::FORBIDDEN, "this origin is not allowed (--origin)"));
         }
-        (!self.paths.contains(&path)).then_some((StatusCode::NOT_FOUND, "not served here"))
+        let Paths::Named(paths) = self.paths else { return None };
+        (!paths.contains(&path)).then_some((StatusCode::NOT_FOUND, "not served here"))
     }
 }
 
@@ -94,6 +117,14 @@ fn name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty() => name,
         _ => host,
+    }
+}
+
+/// The port of a host; that of HTTP where it names none.
+fn port(host: &str) -> Option<u16> {
+    match host.strip_prefix(name(host))? {
+        "" => Some(80),
+        port => port.strip_prefix(':')?.parse().ok(),
     }
 }
 
@@ -170,6 +201,33 @@ mod tests {
         ] {
             assert_eq!(refusal(Some("localhost:1"), Some(origin), "/rpc"), Some(403), "{origin}");
         }
+    }
+
+    #[test]
+    fn pages_are_served_to_themselves_alone() {
+        let refusal = |host: &str, origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, host.parse().unwrap());
+            origin.map(|origin| headers.insert(header::ORIGIN, origin.parse().unwrap()));
+            Guard::of_pages(4317).refusal("/any/path", &headers).map(|(status, _)| status.as_u16())
+        };
+        for own in ["127.0.0.1:4317", "localhost:4317", "[::1]:4317"] {
+            assert_eq!(refusal(own, None), None, "{own}");
+            assert_eq!(refusal(own, Some(&format!("http://{own}"))), None, "{own}");
+        }
+        for host in ["127.0.0.1", "localhost:4318", "evil.example:4317", "127.0.0.1:4317.evil.example", ""] {
+            assert_eq!(refusal(host, None), Some(403), "{host}");
+        }
+        for origin in [
+            "null",
+            "http://localhost:3000",
+            "http://127.0.0.1",
+            "https://localhost:4317",
+            "http://evil.example:4317",
+        ] {
+            assert_eq!(refusal("127.0.0.1:4317", Some(origin)), Some(403), "{origin}");
+        }
+        assert_eq!(port("localhost"), Some(80));
     }
 
     #[test]

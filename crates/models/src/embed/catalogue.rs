@@ -133,6 +133,76 @@ pub const MODELS: &[Listing] = &[
     },
 ];
 
+/// A model of a hub that is known by name. Its files are pinned when it is installed first ([`super::hub`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HubListing {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is good for, and under which licence.
+    pub about: &'static str,
+    /// Numbers in a vector.
+    pub dimension: usize,
+    /// About how much is fetched.
+    pub bytes: u64,
+    /// Its owner and name.
+    pub repository: &'static str,
+    /// The graph's path in it.
+    pub file: &'static str,
+    /// What it wants before a query; its configuration does not say it.
+    pub query_prefix: &'static str,
+    /// What it wants before a passage.
+    pub passage_prefix: &'static str,
+}
+
+/// Models that people ask for.
+pub const OF_HUBS: &[HubListing] = &[
+    HubListing {
+        name: "bge-small-en-v1.5",
+        about: "English; MIT",
+        dimension: 384,
+        bytes: 134_000_000,
+        repository: "BAAI/bge-small-en-v1.5",
+        file: "onnx/model.onnx",
+        query_prefix: "Represent this sentence for searching relevant passages: ",
+        passage_prefix: "",
+    },
+    HubListing {
+        name: "gte-small",
+        about: "English; MIT",
+        dimension: 384,
+        bytes: 134_000_000,
+        repository: "thenlper/gte-small",
+        file: "onnx/model.onnx",
+        query_prefix: "",
+        passage_prefix: "",
+    },
+    HubListing {
+        name: "nomic-embed-text-v1.5",
+        about: "English, long texts, 8-bit weights; Apache-2.0",
+        dimension: 768,
+        bytes: 138_000_000,
+        repository: "nomic-ai/nomic-embed-text-v1.5",
+        file: "onnx/model_quantized.onnx",
+        query_prefix: "search_query: ",
+        passage_prefix: "search_document: ",
+    },
+    HubListing {
+        name: "jina-embeddings-v2-base-code",
+        about: "English and program code, long texts, 8-bit weights; Apache-2.0",
+        dimension: 768,
+        bytes: 164_000_000,
+        repository: "jinaai/jina-embeddings-v2-base-code",
+        file: "onnx/model_quantized.onnx",
+        query_prefix: "",
+        passage_prefix: "",
+    },
+];
+
+/// The model of a hub of this name.
+pub fn of_hub(name: &str) -> Option<&'static HubListing> {
+    OF_HUBS.iter().find(|listing| listing.name == name)
+}
+
 /// The version of ONNX Runtime that is installed.
 pub const RUNTIME_VERSION: &str = "1.31.1";
 

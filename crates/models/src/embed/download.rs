@@ -9,11 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use regex::Regex;
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response, StatusCode, Url};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::catalogue::{Place, Source};
-use super::manifest::head;
+use super::hub::{HubModel, is_commit};
+use super::manifest::{Fingerprint, head};
 use crate::provider::{ProviderError, causes};
 
 /// The public package index.
@@ -34,6 +36,16 @@ pub struct Addresses {
     pub index: String,
     /// A Hugging Face hub.
     pub hub: String,
+}
+
+/// A file of a model's repository.
+pub struct HubFile<'a> {
+    /// The model, at a commit.
+    pub model: &'a HubModel,
+    /// The path in its repository.
+    pub path: &'a str,
+    /// Most bytes that it may have.
+    pub bytes_max: u64,
 }
 
 /// Fetches files.
@@ -71,24 +83,8 @@ impl Fetcher {
         watch: &mut Watch<'_>,
     ) -> Result<(), ProviderError> {
         let (name, url) = self.locate(&source.place).await?;
-        let mut response = self.get(url, name).await?;
-        let unwritable = |error: io::Error| unwritable(path, &error);
-        let mut file = File::create(path).map_err(unwritable)?;
-        let mut hash = Sha256::new();
-        let mut bytes = 0;
-        let broken =
-            |error| ProviderError::unusable(format!("the download of {name} broke off: {}", causes(error)));
-        while let Some(piece) = response.chunk().await.map_err(broken)? {
-            bytes += piece.len() as u64;
-            if bytes > source.bytes {
-                break;
-            }
-            hash.update(&piece);
-            file.write_all(&piece).map_err(unwritable)?;
-            watch(name, piece.len() as u64);
-        }
-        file.sync_all().map_err(unwritable)?;
-        let sha256 = cerebro_core::text::hex(&hash.finalize());
+        let response = self.get(url, name).await?;
+        let Fingerprint { bytes, sha256 } = take(response, name, source.bytes, path, watch).await?;
         if bytes == source.bytes && sha256 == source.sha256 {
             return Ok(());
         }
@@ -100,6 +96,54 @@ impl Fetcher {
         Err(ProviderError::unusable(format!(
             "what the server has as {name} is not the file that Cerebro knows: {fault}; nothing was installed"
         )))
+    }
+
+    /// The model at the commit that its revision stands for now, so that all its files are of one.
+    ///
+    /// # Errors
+    /// The hub does not know it.
+    pub async fn pinned(&self, wanted: &HubModel) -> Result<HubModel, ProviderError> {
+        if wanted.is_commit() {
+            return Ok(wanted.clone());
+        }
+        let HubModel { repository, revision, .. } = wanted;
+        let url = address(&format!("{}/api/models/{repository}/revision/{revision}", self.hub()))?;
+        let text = read_page(self.get(url, repository).await?, repository).await?;
+        let told: Value = serde_json::from_str(&text).unwrap_or_default();
+        let commit = told["sha"].as_str().filter(|commit| is_commit(commit)).ok_or_else(|| {
+            ProviderError::unusable(format!(
+                "the hub does not say which commit {revision} of {repository} is"
+            ))
+        })?;
+        Ok(HubModel { revision: commit.to_owned(), ..wanted.clone() })
+    }
+
+    /// Puts a file of a model's repository into `path`; says whether there is one.
+    ///
+    /// # Errors
+    /// No server has it, it is longer than its bound, or the disk does not take it.
+    pub async fn fetch_of_hub(
+        &self,
+        file: &HubFile<'_>,
+        path: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, ProviderError> {
+        let (model, name) = (file.model, file.path);
+        let url = format!("{}/{}/resolve/{}/{name}", self.hub(), model.repository, model.revision);
+        let response = self.send(address(&url)?, name).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        let response = sound(response, name)?;
+        let found = take(response, name, file.bytes_max, path, watch).await?;
+        if found.bytes > file.bytes_max {
+            return Err(ProviderError::unusable(format!("{name} is longer than {} bytes", file.bytes_max)));
+        }
+        Ok(true)
+    }
+
+    fn hub(&self) -> &str {
+        self.addresses.hub.trim_end_matches('/')
     }
 
     /// A file's name and where it is.
@@ -117,7 +161,7 @@ impl Fetcher {
                 Ok((file, link.ok_or_else(missing)?))
             }
             Place::Hub { repository, revision, path } => {
-                let hub = self.addresses.hub.trim_end_matches('/');
+                let hub = self.hub();
                 let name = path.rsplit('/').next().unwrap_or(path);
                 Ok((name, address(&format!("{hub}/{repository}/resolve/{revision}/{path}"))?))
             }
@@ -125,15 +169,51 @@ impl Fetcher {
     }
 
     async fn get(&self, url: Url, what: &str) -> Result<Response, ProviderError> {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let got = match self.client.get(url).header("accept", "text/html, */*;q=0.5").send().await {
-            Ok(response) => response.error_for_status(),
-            Err(error) => Err(error),
-        };
-        got.map_err(|error| {
-            ProviderError::unusable(format!("cannot get {what} from {host}: {}", causes(error)))
-        })
+        sound(self.send(url, what).await?, what)
     }
+
+    async fn send(&self, url: Url, what: &str) -> Result<Response, ProviderError> {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let sent = self.client.get(url).header("accept", "text/html, */*;q=0.5").send().await;
+        sent.map_err(|error| unreachable(what, &host, error))
+    }
+}
+
+/// The response, unless it is a refusal.
+fn sound(response: Response, what: &str) -> Result<Response, ProviderError> {
+    let host = response.url().host_str().unwrap_or_default().to_owned();
+    response.error_for_status().map_err(|error| unreachable(what, &host, error))
+}
+
+fn unreachable(what: &str, host: &str, error: reqwest::Error) -> ProviderError {
+    ProviderError::unusable(format!("cannot get {what} from {host}: {}", causes(error)))
+}
+
+/// Writes what comes into `path`, until it ends or is longer than `bytes_max`; what it is by then.
+async fn take(
+    mut response: Response,
+    name: &str,
+    bytes_max: u64,
+    path: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Fingerprint, ProviderError> {
+    let unwritable = |error: io::Error| unwritable(path, &error);
+    let mut file = File::create(path).map_err(unwritable)?;
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let broken =
+        |error| ProviderError::unusable(format!("the download of {name} broke off: {}", causes(error)));
+    while let Some(piece) = response.chunk().await.map_err(broken)? {
+        bytes += piece.len() as u64;
+        if bytes > bytes_max {
+            break;
+        }
+        hash.update(&piece);
+        file.write_all(&piece).map_err(unwritable)?;
+        watch(name, piece.len() as u64);
+    }
+    file.sync_all().map_err(unwritable)?;
+    Ok(Fingerprint { bytes, sha256: cerebro_core::text::hex(&hash.finalize()) })
 }
 
 fn address(text: &str) -> Result<Url, ProviderError> {

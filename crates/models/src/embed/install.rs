@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::catalogue::{self, Listing, Source, Take};
-use super::download::{Addresses, Fetcher, Watch};
+use super::download::{Addresses, Fetcher, HubFile, Watch};
+use super::hub::{self, HubModel, Said, Traits};
 use super::local::Plan;
 use super::manifest::{
-    self, Fingerprint, MANIFEST, MODEL, Manifest, Pooling, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER,
-    fingerprint, verify,
+    self, Fingerprint, MANIFEST, MODEL, Manifest, RUNTIME_MANIFEST, RuntimeManifest, TOKENIZER, fingerprint,
+    verify,
 };
 use super::shelf::Shelf;
 use crate::provider::ProviderError;
@@ -21,21 +22,11 @@ use cerebro_durable as durable;
 const STALE: Duration = Duration::from_secs(60 * 60);
 /// Most bytes of one unpacked file; the largest known model of this kind has half of it.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// Most bytes of a file that describes a model, and of a tokenizer.
+const DESCRIPTION_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const TOKENIZER_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// How the folders of installations under way begin.
 const STAGING: &str = ".staging-";
-
-/// What a model in a folder of the user's is, where no `model.toml` lies beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traits {
-    /// How token vectors become one.
-    pub pooling: Pooling,
-    /// Most tokens that it reads at once.
-    pub max_tokens: usize,
-    /// What it wants before a query.
-    pub query_prefix: String,
-    /// What it wants before a passage.
-    pub passage_prefix: String,
-}
 
 /// A folder beside the models for untested downloads; removed when it is no longer needed.
 struct Staging {
@@ -93,25 +84,12 @@ pub async fn from_network(
     watch: &mut Watch<'_>,
 ) -> Result<Manifest, ProviderError> {
     let present = installed(shelf, listing.name);
-    let has_runtime = has_runtime(shelf);
-    if let (Some(manifest), true, None) = (&present, has_runtime, library) {
+    if let (Some(manifest), true, None) = (&present, has_runtime(shelf), library) {
         return Ok(manifest.clone());
     }
     let fetcher = Fetcher::new(addresses)?;
     let staging = Staging::begin(shelf)?;
-    if let Some(library) = library {
-        take_library(library, &staging)?;
-    } else if !has_runtime {
-        let runtime = catalogue::runtime().ok_or_else(|| {
-            ProviderError::unusable(format!(
-                "no ONNX Runtime for {} on {} is known; name a library of your own with --runtime-from FILE",
-                std::env::consts::OS,
-                std::env::consts::ARCH
-            ))
-        })?;
-        let library = fetch(&fetcher, &runtime.source, &staging, &staging.runtime_dir(), watch).await?;
-        describe_runtime(&library)?;
-    }
+    stage_runtime(shelf, &fetcher, &staging, library, watch).await?;
     match present {
         Some(manifest) => copy_files(&shelf.model_dir(&manifest.name)?, &staging)?,
         None => {
@@ -127,9 +105,98 @@ pub async fn from_network(
         max_tokens: listing.max_tokens,
         query_prefix: listing.query_prefix.to_owned(),
         passage_prefix: listing.passage_prefix.to_owned(),
+        source: String::new(),
         files: BTreeMap::new(),
     };
     finish(shelf, &staging, manifest)
+}
+
+/// Installs a model of a hub under a name. Its own configuration says what it is, but for what somebody `said`. What
+/// is installed is pinned by then: the same name stands for the same files from then on.
+///
+/// # Errors
+/// Nothing is installed; the error says what is missing, not known, or does not work.
+pub async fn from_hub(
+    shelf: &Shelf,
+    name: &str,
+    wanted: &HubModel,
+    said: Said,
+    (addresses, library): (Addresses, Option<&Path>),
+    watch: &mut Watch<'_>,
+) -> Result<Manifest, ProviderError> {
+    shelf.model_dir(name)?;
+    let fetcher = Fetcher::new(addresses)?;
+    let pinned = fetcher.pinned(wanted).await?;
+    let source = pinned.to_string();
+    let present = installed(shelf, name).filter(|present| present.source == source && said.agrees(present));
+    if let (Some(manifest), true, None) = (present, has_runtime(shelf), library) {
+        return Ok(manifest);
+    }
+    let staging = Staging::begin(shelf)?;
+    stage_runtime(shelf, &fetcher, &staging, library, watch).await?;
+    let mut described = BTreeMap::new();
+    for path in hub::DESCRIPTIONS {
+        let to = staging.dir.join("description");
+        let file = HubFile { model: &pinned, path, bytes_max: DESCRIPTION_BYTES_MAX };
+        if fetcher.fetch_of_hub(&file, &to, watch).await? {
+            let text = fs::read(&to).map_err(|error| fault("read", &to, &error))?;
+            described.insert(path, serde_json::from_slice(&text).unwrap_or_default());
+        }
+    }
+    let read = |path: &str| described.get(path).cloned().unwrap_or_default();
+    let traits = hub::describe(read, said)?;
+    let files = [(pinned.file.as_str(), MODEL, FILE_BYTES_MAX), (TOKENIZER, TOKENIZER, TOKENIZER_BYTES_MAX)];
+    for (path, own, bytes_max) in files {
+        let file = HubFile { model: &pinned, path, bytes_max };
+        if !fetcher.fetch_of_hub(&file, &staging.model_dir().join(own), watch).await? {
+            return Err(ProviderError::unusable(format!(
+                "{} has no {path}; --file names the path of its graph",
+                pinned.repository
+            )));
+        }
+    }
+    finish(shelf, &staging, described_by(name, traits, source))
+}
+
+/// Stages ONNX Runtime where it is missing: the user's own library, or the one that is known.
+async fn stage_runtime(
+    shelf: &Shelf,
+    fetcher: &Fetcher,
+    staging: &Staging,
+    library: Option<&Path>,
+    watch: &mut Watch<'_>,
+) -> Result<(), ProviderError> {
+    if let Some(library) = library {
+        take_library(library, staging)?;
+        return Ok(());
+    }
+    if has_runtime(shelf) {
+        return Ok(());
+    }
+    let runtime = catalogue::runtime().ok_or_else(|| {
+        ProviderError::unusable(format!(
+            "no ONNX Runtime for {} on {} is known; name a library of your own with --runtime-from FILE",
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        ))
+    })?;
+    let library = fetch(fetcher, &runtime.source, staging, &staging.runtime_dir(), watch).await?;
+    describe_runtime(&library)?;
+    Ok(())
+}
+
+/// A manifest of a model whose dimension and files are not looked at yet.
+fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
+    Manifest {
+        name: name.to_owned(),
+        dimension: 0,
+        pooling: traits.pooling,
+        max_tokens: traits.max_tokens,
+        query_prefix: traits.query_prefix,
+        passage_prefix: traits.passage_prefix,
+        source,
+        files: BTreeMap::new(),
+    }
 }
 
 /// Installs the model that lies in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder goes
@@ -179,15 +246,7 @@ pub fn from_folder(
         }
         (None, Found::Foreign(_) | Found::Nothing) => {}
     }
-    let own = Manifest {
-        name: name.to_owned(),
-        dimension: 0,
-        pooling: traits.pooling,
-        max_tokens: traits.max_tokens,
-        query_prefix: traits.query_prefix,
-        passage_prefix: traits.passage_prefix,
-        files: BTreeMap::new(),
-    };
+    let own = described_by(name, traits, String::new());
     let manifest = described.map_or(own, |found| Manifest { name: name.to_owned(), ..found });
     finish(shelf, &staging, manifest)
 }

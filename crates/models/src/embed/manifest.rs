@@ -48,6 +48,9 @@ pub struct Manifest {
     /// What it wants before a passage.
     #[serde(default)]
     pub passage_prefix: String,
+    /// Where its files were fetched, where the catalogue does not say it: repository, commit and path.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
     /// Its files.
     pub files: BTreeMap<String, Fingerprint>,
 }

@@ -3,6 +3,7 @@
 pub mod catalogue;
 mod download;
 mod graph;
+pub mod hub;
 pub mod install;
 mod local;
 mod manifest;

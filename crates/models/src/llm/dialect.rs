@@ -6,7 +6,7 @@ use super::{Ask, Told};
 use crate::provider::KeyHeader;
 
 /// Most tokens of an answer.
-const ANSWER_TOKENS_MAX: u32 = 2_000;
+pub const ANSWER_TOKENS_MAX: u32 = 2_000;
 /// The version of Anthropic's interface that is spoken.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// The name of the answer's schema, where one is wanted.

@@ -10,7 +10,7 @@ mod settings;
 use cerebro_core::redact::RedactedText;
 use serde_json::Value;
 
-pub use dialect::Dialect;
+pub use dialect::{ANSWER_TOKENS_MAX, Dialect};
 pub use settings::{Settings, open};
 
 use crate::provider::{Connection, ProviderError};

@@ -8,15 +8,13 @@ use super::{Dialect, Llm};
 use crate::provider::{ProviderError, Server};
 use cerebro_core::text;
 
-/// The table of the configuration that these settings are.
-const TABLE: &str = "relations";
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a model may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The table `[relations]` of the configuration: which chat model is asked how memories relate. By default none.
+/// The table `[relations]` of the configuration, and `[distil.model]`: which chat model is asked. By default none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -56,19 +54,20 @@ impl Default for Settings {
     }
 }
 
-/// The model that the settings name, if any; it is not asked yet.
+/// The model that the settings name, if any; it is not asked yet. `table` is the one of the configuration that they are,
+/// for messages.
 ///
 /// # Errors
 /// The settings lack a name or a key that is wanted, or their key may not be sent there.
-pub fn open(settings: &Settings) -> Result<Option<Llm>, ProviderError> {
+pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, ProviderError> {
     let Some(dialect) = settings.provider else { return Ok(None) };
     if settings.model.is_empty() {
-        return Err(ProviderError::unusable("`[relations]` of config.toml names no `model`"));
+        return Err(ProviderError::unusable(format!("`[{table}]` of config.toml names no `model`")));
     }
     let server = Server {
         provider: dialect.name(),
         model: &settings.model,
-        table: TABLE,
+        table,
         public_url: dialect.public_url(),
         base_url: &settings.base_url,
         key_variable: dialect.key_variable(),

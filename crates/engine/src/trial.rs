@@ -1,0 +1,126 @@
+//! Statements that are run and then undone: in a transaction that is always cancelled.
+//!
+//! What they would change is told by the database itself: within the transaction, and gone with it, every table has
+//! an event that notes each row.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json};
+use surrealdb::types::{SurrealValue, Value, Variables};
+use surrealdb::{engine::local::Db, method::Transaction};
+use surrealdb_core::syn;
+
+use super::{BoxFuture, Engine, EngineError, Query};
+
+/// Most statements that are tried at once.
+const STATEMENTS_MAX: usize = 100;
+/// What begins a statement that is about the connection or the transaction, and so cannot be tried in one.
+const OUTSIDE: [&str; 7] = ["BEGIN", "CANCEL", "COMMIT", "USE", "LIVE", "KILL", "ACCESS"];
+/// Where the events note the rows; no table of ours.
+const NOTES: &str = "trial_note";
+
+/// What statements would change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trial {
+    /// How many rows of each table would be created, changed and deleted: `place`, `deed` and `rows`.
+    pub counts: Vec<Json>,
+    /// Those rows, in the order of the changes: `row` and `deed`. At most as many as were asked for.
+    pub changes: Vec<Json>,
+    /// There are more.
+    pub more: bool,
+}
+
+impl Engine {
+    /// Runs statements of a person, tells what they change, and undoes all of it.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`] when they cannot be parsed or tried, one fails, or they take too long;
+    /// [`EngineError::NotRemote`] for a database on a server.
+    pub fn try_out(&self, query: Query) -> BoxFuture<'_, Result<Trial, EngineError>> {
+        Box::pin(self.run_trial(query))
+    }
+
+    async fn run_trial(&self, query: Query) -> Result<Trial, EngineError> {
+        const WHAT: &str = "a trial";
+        let datastore = self.datastore(WHAT)?;
+        let capabilities = datastore.get_capabilities();
+        let ast = syn::parse_with_capabilities(&query.text, &capabilities, &datastore.parser_config())
+            .map_err(refused)?;
+        if ast.expressions.len() > STATEMENTS_MAX {
+            let words =
+                format!("{} statements; at most {STATEMENTS_MAX} are tried at once", ast.expressions.len());
+            return Err(EngineError::Refused(words));
+        }
+        for statement in &ast.expressions {
+            let words = statement.to_string();
+            if let Some(outside) = OUTSIDE.iter().find(|word| words.split([' ', ';']).next() == Some(**word))
+            {
+                return Err(EngineError::Refused(format!("{outside} cannot be tried in a transaction")));
+            }
+        }
+        let transaction = self.db(WHAT)?.clone().begin().await.map_err(refused)?;
+        // A cut-off statement poisons its transaction, which is what is wanted of this one anyway.
+        let tried = tokio::time::timeout(query.timeout, attempt(&transaction, &query)).await;
+        let cancelled = transaction.cancel().await;
+        let trial = tried.map_err(|_| too_long(query.timeout))??;
+        cancelled.map_err(refused)?;
+        Ok(trial)
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> EngineError {
+    EngineError::Refused(error.to_string())
+}
+
+fn too_long(timeout: Duration) -> EngineError {
+    EngineError::Refused(format!("it took longer than {} s and was ended", timeout.as_secs()))
+}
+
+async fn attempt(transaction: &Transaction<Db>, query: &Query) -> Result<Trial, EngineError> {
+    let facts = run(transaction, "INFO FOR DB".to_owned(), &Map::new()).await?;
+    let tables = facts.first().and_then(|facts| facts["tables"].as_object().cloned()).unwrap_or_default();
+    let events = tables.keys().map(|table| {
+        let table = table.replace('`', "");
+        format!(
+            "DEFINE EVENT {NOTES} ON TABLE `{table}` THEN (CREATE {NOTES}:ulid() SET place = '{table}', \
+             deed = string::lowercase($event), row = <string>($value.id ?? $before.id));"
+        )
+    });
+    let define = [format!("DEFINE TABLE {NOTES} SCHEMALESS;")].into_iter().chain(events).collect::<String>();
+    run(transaction, define, &Map::new()).await?;
+    run(transaction, query.text.clone(), &query.params).await?;
+    let counts =
+        format!("SELECT place, deed, count() AS rows FROM {NOTES} GROUP BY place, deed ORDER BY place, deed");
+    let changes = format!("SELECT row, deed, id FROM {NOTES} ORDER BY id LIMIT {}", query.rows_max + 1);
+    let counts = rows(run(transaction, counts, &Map::new()).await?);
+    let mut changes = rows(run(transaction, changes, &Map::new()).await?);
+    let more = changes.len() > query.rows_max;
+    changes.truncate(query.rows_max);
+    Ok(Trial { counts, changes, more })
+}
+
+/// The answers of all statements; the first that fails is the error.
+async fn run(
+    transaction: &Transaction<Db>,
+    text: String,
+    params: &Map<String, Json>,
+) -> Result<Vec<Json>, EngineError> {
+    let params: Variables =
+        params.iter().map(|(name, value)| (name.clone(), value.clone().into_value())).collect();
+    let mut results = transaction.query(text).bind(params).await.map_err(refused)?;
+    if let Some((at, error)) = results.take_errors().into_iter().min_by_key(|(at, _)| *at) {
+        return Err(EngineError::Refused(format!("statement {}: {error}", at + 1)));
+    }
+    let mut answers = Vec::with_capacity(results.num_statements());
+    for at in 0..results.num_statements() {
+        answers.push(results.take::<Value>(at).map_err(refused)?.into_json_value());
+    }
+    Ok(answers)
+}
+
+fn rows(answers: Vec<Json>) -> Vec<Json> {
+    match answers.into_iter().next() {
+        Some(Json::Array(rows)) => rows,
+        _ => Vec::new(),
+    }
+}
