@@ -1,7 +1,7 @@
 //! Finding words and scoring passages by them.
 //!
 //! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted
-//! fields", 2004) over passages, computed clue by clue into an array, segment after segment. Document
+//! fields", 2004) over passages, computed query_term by query_term into an array, segment after segment. Document
 //! frequencies are counted within what the filters let through: a project's ranking does not depend
 //! on its neighbours.
 
@@ -17,10 +17,10 @@ use super::{
     Query, Result,
     fold::normal_name,
     opening::persons,
-    query::{Clue, Form},
-    roster::Roster,
+    query::{QueryTerm, TermKind},
     scan::{Allowed, mean_length},
     schema::{Fields, Key},
+    segment_table::SegmentTable,
     tokenizer::runs,
     view::{Segment, View, bits},
 };
@@ -44,20 +44,20 @@ const COVERAGE_DOCS_MIN: u64 = 100;
 /// Letters at the start of a word that stemming almost never changes.
 const START_BYTES: usize = 2;
 
-/// Where a clue was found in one segment, each with its frequency, weighed by field and length.
+/// Where a query term was found in one segment, each with its frequency, weighed by field and length.
 type Found = Vec<(DocId, f32)>;
 
-/// What a query finds in a view, clue by clue.
+/// What a query finds in a view, query term by query term.
 pub struct Finder<'a> {
     pub view: &'a View,
     pub fields: &'a Fields,
-    clues: Vec<Clue>,
-    /// The first clue that looks for each term.
-    clue_of: HashMap<Term, usize>,
-    /// The first letters of the clues' words.
+    query_terms: Vec<QueryTerm>,
+    /// The first query term that looks for each term.
+    term_of: HashMap<Term, usize>,
+    /// The first letters of the query terms' words.
     starts: Vec<Vec<u8>>,
     pub allowed: Vec<Allowed>,
-    /// For each segment and clue.
+    /// For each segment and query term.
     found: Vec<Vec<Found>>,
     /// For each segment, a bit set of first passages whose opening names a person of the query.
     opened: Vec<Vec<u64>>,
@@ -73,22 +73,28 @@ fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32;
 
 impl<'a> Finder<'a> {
     pub fn new(view: &'a View, fields: &'a Fields, query: &Query) -> Result<Self> {
-        let clues = query.clues(fields);
+        let query_terms = query.query_terms(fields);
         let heads = occurrence_weights(HEAD_WEIGHT, HEAD_LENGTH, mean_length(view, fields.head)?);
         let bodies = occurrence_weights(1.0, BODY_LENGTH, mean_length(view, fields.body)?);
-        let words = clues.iter().flat_map(|clue| &clue.terms).filter(|term| term.field() == fields.body);
+        let words = query_terms
+            .iter()
+            .flat_map(|query_term| &query_term.terms)
+            .filter(|term| term.field() == fields.body);
         let start = |term: &Term| term.serialized_value_bytes().iter().copied().take(START_BYTES).collect();
         let starts = words.map(start).collect();
-        let mut clue_of = HashMap::new();
-        for (i, term) in clues.iter().enumerate().flat_map(|(i, clue)| clue.terms.iter().map(move |t| (i, t)))
+        let mut term_of = HashMap::new();
+        for (i, term) in query_terms
+            .iter()
+            .enumerate()
+            .flat_map(|(i, query_term)| query_term.terms.iter().map(move |t| (i, t)))
         {
-            clue_of.entry(term.clone()).or_insert(i);
+            term_of.entry(term.clone()).or_insert(i);
         }
         let mut finder = Self {
             view,
             fields,
-            clues,
-            clue_of,
+            query_terms,
+            term_of,
             starts,
             allowed: Vec::new(),
             found: Vec::new(),
@@ -107,7 +113,7 @@ impl<'a> Finder<'a> {
         Ok(finder)
     }
 
-    /// Looks for every clue in one segment. `sums` is scratch space: all zeros before and after.
+    /// Looks for every query term in one segment. `sums` is scratch space: all zeros before and after.
     fn find(
         &mut self,
         ord: usize,
@@ -120,10 +126,10 @@ impl<'a> Finder<'a> {
         let head_lengths = segment.lengths(self.fields.head)?;
         let body_lengths = segment.lengths(self.fields.body)?;
         sums.resize(sums.len().max(segment.max_doc() as usize), 0.0);
-        let mut found = Vec::with_capacity(self.clues.len());
-        for clue in &self.clues {
+        let mut found = Vec::with_capacity(self.query_terms.len());
+        for query_term in &self.query_terms {
             let mut touched = Vec::new();
-            for term in &clue.terms {
+            for term in &query_term.terms {
                 let field = term.field();
                 let by_length = match field {
                     field if field == self.fields.head => Some((heads, &head_lengths)),
@@ -155,47 +161,52 @@ impl<'a> Finder<'a> {
         self.opened[ord][first as usize / 64] >> (first % 64) & 1 == 1
     }
 
-    /// The document frequency of each clue.
+    /// The document frequency of each query term.
     fn counts(&self) -> Vec<usize> {
-        (0..self.clues.len()).map(|clue| self.found.iter().map(|found| found[clue].len()).sum()).collect()
+        (0..self.query_terms.len())
+            .map(|query_term| self.found.iter().map(|found| found[query_term].len()).sum())
+            .collect()
     }
 
-    /// Rarity of a clue that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
+    /// Rarity of a query term that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
     fn rarity(&self, n: usize, docs_min: u64) -> f32 {
         let docs = self.allowed.iter().map(|a| a.count).sum::<u64>().max(docs_min);
         (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln()
     }
 }
 
-/// What the query's meanings weigh.
-pub struct Meanings {
-    /// For each clue: how rare it is.
+/// What the query's concepts weigh.
+pub struct Concepts {
+    /// For each query term: how rare it is.
     pub rarities: Vec<f32>,
-    /// For each clue: what it adds to a score at most.
+    /// For each query term: what it adds to a score at most.
     weights: Vec<f32>,
-    /// For each meaning, its share of the coverage; 0 if it is optional.
+    /// For each concept, its share of the coverage; 0 if it is optional.
     shares: Vec<f32>,
 }
 
-impl Meanings {
+impl Concepts {
     pub fn new(finder: &Finder<'_>) -> Self {
-        let (clues, counts) = (&finder.clues, finder.counts());
-        let count = clues.iter().map(|clue| clue.meaning + 1).max().unwrap_or(0);
+        let (query_terms, counts) = (&finder.query_terms, finder.counts());
+        let count = query_terms.iter().map(|query_term| query_term.concept + 1).max().unwrap_or(0);
         let mut there = vec![false; count];
-        for (clue, count) in clues.iter().zip(&counts) {
-            there[clue.meaning] |= *count > 0;
+        for (query_term, count) in query_terms.iter().zip(&counts) {
+            there[query_term.concept] |= *count > 0;
         }
         let mut shares = vec![0.0f32; count];
-        let mut weights = vec![0.0; clues.len()];
+        let mut weights = vec![0.0; query_terms.len()];
         let rarities: Vec<f32> = counts.iter().map(|n| finder.rarity(*n, 0)).collect();
-        let has_parts: Vec<bool> = (0..count).map(|m| clues.iter().any(|c| c.part_of == Some(m))).collect();
-        for (i, clue) in clues.iter().enumerate() {
-            let part = clue.part_of.is_some_and(|whole| there[whole]);
+        let has_parts: Vec<bool> =
+            (0..count).map(|m| query_terms.iter().any(|c| c.part_of == Some(m))).collect();
+        for (i, query_term) in query_terms.iter().enumerate() {
+            let part = query_term.part_of.is_some_and(|whole| there[whole]);
             // A name that is found nowhere is searched by its parts, if it has any.
-            let absent = clue.form == Form::Name && !there[clue.meaning] && has_parts[clue.meaning];
+            let absent = query_term.kind == TermKind::Name
+                && !there[query_term.concept]
+                && has_parts[query_term.concept];
             if !part && !absent {
                 let share = finder.rarity(counts[i], COVERAGE_DOCS_MIN);
-                shares[clue.meaning] = shares[clue.meaning].max(share);
+                shares[query_term.concept] = shares[query_term.concept].max(share);
             }
             weights[i] = rarities[i] * if part { PART_WEIGHT } else { 1.0 };
         }
@@ -211,7 +222,7 @@ impl Meanings {
         held.sum::<f32>() / total
     }
 
-    /// How many meanings count towards coverage.
+    /// How many concepts count towards coverage.
     pub fn count(&self) -> usize {
         self.shares.iter().filter(|share| **share > 0.0).count()
     }
@@ -221,7 +232,7 @@ impl Meanings {
     }
 }
 
-/// A passage's match with the query: its score, and a bit set of the meanings it contains.
+/// A passage's match with the query: its score, and a bit set of the concepts it contains.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Held {
     score: f32,
@@ -231,37 +242,41 @@ pub struct Held {
 /// A memory that contains a word of the query, or whose title or topic key is the query.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Its index in the roster of its segment.
+    /// Its index in the table of its segment.
     pub entry: usize,
     /// Its best passage.
     pub best: DocAddress,
     pub score: f32,
-    /// A bit set of the meanings that it contains.
+    /// A bit set of the concepts that it contains.
     pub mask: u64,
+    /// The same of its best passage alone.
+    pub passage_mask: u64,
     /// The query is its title or topic key.
     pub exact: bool,
 }
 
 impl Finder<'_> {
-    /// Scores one segment's passages and merges them into memories by its roster. `held` is scratch space for
+    /// Scores one segment's passages and merges them into memories by its table. `held` is scratch space for
     /// the matches of passages. All segments share it, because fresh memory costs a page fault per page.
     pub fn collect(
         &self,
         ord: usize,
-        roster: &Roster,
+        table: &SegmentTable,
         query: &Query,
-        meanings: &Meanings,
+        concepts: &Concepts,
         held: &mut Vec<Held>,
         out: &mut Vec<Candidate>,
     ) -> Result<()> {
         let segment = self.view.segment(ord);
         held.clear();
         held.resize(segment.max_doc() as usize, Held::default());
-        for ((clue, weight), found) in self.clues.iter().zip(&meanings.weights).zip(&self.found[ord]) {
+        for ((query_term, weight), found) in
+            self.query_terms.iter().zip(&concepts.weights).zip(&self.found[ord])
+        {
             for (doc, frequency) in found {
                 let held = &mut held[*doc as usize];
                 held.score += weight * frequency * (SATURATION + 1.0) / (frequency + SATURATION);
-                held.mask |= 1 << clue.meaning;
+                held.mask |= 1 << query_term.concept;
             }
         }
         let exact = self.exact(segment, &self.allowed[ord], query)?;
@@ -269,7 +284,7 @@ impl Finder<'_> {
             let held = &mut held[*doc as usize];
             held.score = held.score.max(f32::MIN_POSITIVE);
         }
-        for (at, entry) in roster.entries().iter().enumerate() {
+        for (at, entry) in table.entries().iter().enumerate() {
             let passages = entry.first..entry.first + entry.passages;
             let (mut best, mut mask) = (entry.first, 0);
             for doc in passages {
@@ -280,10 +295,11 @@ impl Finder<'_> {
             }
             let top = held[best as usize];
             if top.score > 0.0 {
-                let lift = 1.0 + COVERAGE_LIFT * meanings.coverage(top.mask);
+                let lift = 1.0 + COVERAGE_LIFT * concepts.coverage(top.mask);
                 let score = recall::of_best(top.score * lift, entry.passages);
                 let best = DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), best);
-                out.push(Candidate { entry: at, best, score, mask, exact: exact.contains(&entry.first) });
+                let (passage_mask, exact) = (top.mask, exact.contains(&entry.first));
+                out.push(Candidate { entry: at, best, score, mask, passage_mask, exact });
             }
         }
         Ok(())
@@ -304,7 +320,7 @@ impl Finder<'_> {
         Ok(docs)
     }
 
-    /// The occurrences of clues in a passage: position, meaning, rarity.
+    /// The occurrences of query terms in a passage: position, concept, rarity.
     pub fn places(
         &self,
         passage: &str,
@@ -314,8 +330,8 @@ impl Finder<'_> {
         let mut places = Vec::new();
         for run in runs(passage).filter(|run| self.may_hold(run.text)) {
             let mut note = |term: &Term| {
-                if let Some(i) = self.clue_of.get(term) {
-                    places.push((run.start, self.clues[*i].meaning, rarities[*i]));
+                if let Some(i) = self.term_of.get(term) {
+                    places.push((run.start, self.query_terms[*i].concept, rarities[*i]));
                 }
             };
             run.names().iter().for_each(|name| note(&self.fields.term(Key::Name(name))));
@@ -326,7 +342,7 @@ impl Finder<'_> {
         places
     }
 
-    /// Whether a run of letters may begin a clue. Most words of a passage are skipped without analysis.
+    /// Whether a run of letters may begin a query term. Most words of a passage are skipped without analysis.
     fn may_hold(&self, run: &str) -> bool {
         let run = run.as_bytes();
         let begins =

@@ -23,14 +23,14 @@ use super::{
     directory::LazyDirectory,
     mark::{self, State},
     merge::Doubling,
-    roster::Rosters,
     scan,
-    schema::{Fields, Key, register_analyzer, schema},
+    schema::{Fields, Key, register_analyzer, schema, session_hash},
     search,
+    segment_table::SegmentTables,
     view::{Queued, View},
 };
 use crate::vector::Near;
-use cerebro_core::domain::{Project, Scope, SubjectId, Timestamp, limits::INDEX_PENDING_MAX};
+use cerebro_core::domain::{Project, Scope, SessionId, SubjectId, Timestamp, limits::INDEX_PENDING_MAX};
 
 /// Bytes of one block of stored passages: a hit unpacks one.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
@@ -61,7 +61,7 @@ pub struct Index {
     unseen: AtomicBool,
     /// What the last search read. Taken before `queue`, never after it.
     view: Mutex<Option<Arc<View>>>,
-    rosters: Rosters,
+    tables: SegmentTables,
 }
 
 /// Changes that are not in the reader's view yet.
@@ -158,7 +158,7 @@ impl Index {
             writer: Mutex::new(Some(writer)),
             unseen: AtomicBool::new(false),
             view: Mutex::default(),
-            rosters: Rosters::default(),
+            tables: SegmentTables::default(),
         })
     }
 
@@ -276,7 +276,13 @@ impl Index {
                 Change::Put(doc) if known => {
                     writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
                 }
+                Change::Past(_, docs) if known => {
+                    for doc in docs {
+                        writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
+                    }
+                }
                 Change::Put(doc) => new.push(&**doc),
+                Change::Past(_, docs) => new.extend(docs),
                 Change::Remove(_) | Change::Erase(_) => {}
             }
         }
@@ -398,8 +404,8 @@ impl Index {
     pub fn search(&self, query: &Query, near: impl FnOnce() -> Arc<Vec<Near>>) -> Result<Answer> {
         let view = self.view()?;
         guarded(|| {
-            let rosters = self.rosters.of(&view)?;
-            search::search(&view, &rosters, &self.fields, query, near)
+            let tables = self.tables.of(&view)?;
+            search::search(&view, &tables, &self.fields, query, near)
         })
     }
 
@@ -410,8 +416,38 @@ impl Index {
     pub fn outside(&self, query: &Query, beyond: f32) -> Result<BTreeMap<Project, usize>> {
         let view = self.view()?;
         guarded(|| {
-            let rosters = self.rosters.of(&view)?;
-            search::outside(&view, &rosters, &self.fields, query, beyond)
+            let tables = self.tables.of(&view)?;
+            search::outside(&view, &tables, &self.fields, query, beyond)
+        })
+    }
+
+    /// How many archived memories answer a query clearly better, by its words, than all others.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn put_aside(&self, query: &Query) -> Result<usize> {
+        let view = self.view()?;
+        guarded(|| {
+            let tables = self.tables.of(&view)?;
+            search::put_aside(&view, &tables, &self.fields, query)
+        })
+    }
+
+    /// What the index holds of a session; every change pushed before is seen.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn of_session(&self, session: &SessionId) -> Result<Vec<SubjectId>> {
+        let view = self.view()?;
+        let session = session_hash(Some(session));
+        guarded(|| {
+            let tables = self.tables.of(&view)?;
+            let entries = tables.iter().flat_map(|table| table.of_session(session));
+            let mut found: Vec<SubjectId> =
+                entries.filter_map(|entry| SubjectId::from_number(entry.memory)).collect();
+            found.sort_unstable();
+            found.dedup();
+            Ok(found)
         })
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use cerebro_durable as durable;
 
 /// Raised whenever the schema or the tokenizer changes: an older index is rebuilt.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 const FILE: &str = "cerebro-index.json";
 
 /// What the mark says about an index that is about to be opened.

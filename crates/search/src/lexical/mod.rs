@@ -6,6 +6,7 @@
 //! acknowledged before it began.
 
 mod browse;
+mod candidates;
 mod directory;
 mod finder;
 mod fold;
@@ -15,13 +16,12 @@ mod mark;
 mod merge;
 mod opening;
 mod passage;
-mod pool;
 mod preview;
 mod query;
-mod roster;
 mod scan;
 mod schema;
 mod search;
+mod segment_table;
 mod tokenizer;
 mod view;
 
@@ -35,10 +35,10 @@ use tantivy::TantivyError;
 
 pub use browse::Listing;
 pub use index::Index;
-pub use query::{Projects, Query};
+pub use query::{Archived, Projects, Query};
 pub use search::{Answer, Hit};
 
-use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp};
+use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// What the index needs to know of a memory.
@@ -63,6 +63,12 @@ pub struct Doc {
     pub near_keys: Vec<u64>,
     /// A hash of the normalised title.
     pub title_key: u64,
+    /// When it is so.
+    pub valid: Validity,
+    /// It was put aside.
+    pub archived: bool,
+    /// From when up to when, both within, it was what the store held, where that is asked: see [`Change::Past`].
+    pub held: (Timestamp, Timestamp),
 }
 
 /// A step that the index follows.
@@ -70,6 +76,9 @@ pub struct Doc {
 pub enum Change {
     /// The memory is new or has a new revision.
     Put(Box<Doc>),
+    /// What the memory said in turn, each text with the time in which the store held it: for an index of the past, where
+    /// the same memory is found by several texts. They are of this memory and do not overlap in time.
+    Past(SubjectId, Vec<Doc>),
     /// The memory is deleted and may come back.
     Remove(SubjectId),
     /// The memory is purged: once flushed, no file of the index holds a byte of its text.
@@ -81,7 +90,7 @@ impl Change {
     pub fn id(&self) -> &SubjectId {
         match self {
             Self::Put(doc) => &doc.id,
-            Self::Remove(id) | Self::Erase(id) => id,
+            Self::Past(id, _) | Self::Remove(id) | Self::Erase(id) => id,
         }
     }
 }

@@ -8,7 +8,7 @@ const LEAD_BYTES: usize = 40;
 
 /// The stretch of at most [`PREVIEW_CHARS_MAX`] characters, cut at word borders and on one line, in
 /// which the words found weigh most. `found` are places in `passage` in bytes, in order, each with the
-/// number of a meaning (below 64) and its weight; a meaning weighs once within a stretch.
+/// number of a concept (below 64) and its weight; a concept weighs once within a stretch.
 pub fn preview(passage: &str, found: &[(usize, usize, f32)]) -> String {
     let from = best_start(passage, found);
     cut(&passage[from..])
@@ -18,11 +18,11 @@ fn best_start(passage: &str, found: &[(usize, usize, f32)]) -> usize {
     let mut best = (0.0, 0);
     for (i, (start, ..)) in found.iter().enumerate() {
         let (mut held, mut weight) = (0u64, 0.0);
-        for (_, meaning, more) in
+        for (_, concept, more) in
             found[i..].iter().take_while(|f| f.0 < start + PREVIEW_CHARS_MAX - LEAD_BYTES)
         {
-            if held >> meaning & 1 == 0 {
-                held |= 1 << meaning;
+            if held >> concept & 1 == 0 {
+                held |= 1 << concept;
                 weight += more;
             }
         }

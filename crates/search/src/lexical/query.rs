@@ -1,6 +1,9 @@
 //! A query, and the terms that the index looks for because of it. The text is data: it has no operators.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use tantivy::{
     Term,
@@ -16,10 +19,10 @@ use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_
 use cerebro_core::recall::Weights;
 use cerebro_core::redact::RedactedText;
 
-/// Most clues of one query; the first ones count. A query of 2,000 characters rarely has more.
-const CLUES_MAX: usize = 96;
-/// Most distinct meanings: one per bit of a mask.
-pub const MEANINGS_MAX: usize = 64;
+/// Most query terms of one query; the first ones count. A query of 2,000 characters rarely has more.
+const QUERY_TERMS_MAX: usize = 96;
+/// Most distinct concepts: one per bit of a mask.
+pub const CONCEPTS_MAX: usize = 64;
 
 /// A search.
 #[derive(Debug, Clone)]
@@ -37,8 +40,16 @@ pub struct Query {
     pub until: Option<Timestamp>,
     pub limit: usize,
     pub offset: usize,
+    /// What is so at this moment.
+    pub valid_at: Option<Timestamp>,
+    /// What the store held at this moment, in an index of the past.
+    pub held_at: Option<Timestamp>,
+    /// Whether what is archived counts.
+    pub archived: Archived,
     /// What each signal weighs.
     pub weights: Weights,
+    /// Which memory took the place of which, by their numbers: the newer is listed before the older.
+    pub successors: Arc<HashMap<u64, u64>>,
 }
 
 impl Query {
@@ -54,9 +65,25 @@ impl Query {
             until: None,
             limit: 0,
             offset: 0,
+            valid_at: None,
+            held_at: None,
+            archived: Archived::With,
             weights: Weights::default(),
+            successors: Arc::default(),
         }
     }
+}
+
+/// Whether memories that were put aside are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Archived {
+    /// Not they.
+    #[default]
+    Without,
+    /// They too.
+    With,
+    /// They alone.
+    Only,
 }
 
 /// Whose memories are searched.
@@ -70,21 +97,31 @@ pub enum Projects {
     },
 }
 
+impl Projects {
+    /// What belongs to one project alone; everything when `None`.
+    pub fn within(project: Option<&Project>) -> Self {
+        match project {
+            Some(project) => Self::Of { project: project.clone(), with_personal: false },
+            None => Self::All,
+        }
+    }
+}
+
 /// One thing to look for.
 #[derive(Debug, Clone)]
-pub struct Clue {
+pub struct QueryTerm {
     /// One term for each field that may hold it.
     pub terms: Vec<Term>,
-    pub form: Form,
-    /// The meaning that it stands for: a bit number.
-    pub meaning: usize,
-    /// The meaning of the name that it is part of.
+    pub kind: TermKind,
+    /// The concept that it stands for: a bit number.
+    pub concept: usize,
+    /// The concept of the name that it is part of.
     pub part_of: Option<usize>,
 }
 
-/// How a clue is written in the query.
+/// How a query term is written in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum TermKind {
     /// A word, or a part of a name.
     Word,
     /// A name as a whole, among the names or among the words.
@@ -119,40 +156,45 @@ impl Query {
     }
 
     /// The terms to look for. Stop words are left out unless there is nothing else.
-    pub fn clues(&self, fields: &Fields) -> Vec<Clue> {
+    pub fn query_terms(&self, fields: &Fields) -> Vec<QueryTerm> {
         let all: Vec<Run<'_>> = runs(self.bounded_text()).collect();
         let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();
-        let mut clues =
-            Clues { fields, words: words_analyzer(), seen: HashSet::new(), list: Vec::new(), meanings: 0 };
+        let mut query_terms = QueryTerms {
+            fields,
+            words: words_analyzer(),
+            seen: HashSet::new(),
+            list: Vec::new(),
+            concepts: 0,
+        };
         for run in if meant.is_empty() { all } else { meant } {
-            if clues.list.len() >= CLUES_MAX || clues.meanings >= MEANINGS_MAX - 1 {
+            if query_terms.list.len() >= QUERY_TERMS_MAX || query_terms.concepts >= CONCEPTS_MAX - 1 {
                 break;
             }
-            clues.add(&run);
+            query_terms.add(&run);
         }
-        clues.list.truncate(CLUES_MAX);
-        clues.list
+        query_terms.list.truncate(QUERY_TERMS_MAX);
+        query_terms.list
     }
 }
 
-struct Clues<'a> {
+struct QueryTerms<'a> {
     fields: &'a Fields,
     words: TextAnalyzer,
     seen: HashSet<Term>,
-    list: Vec<Clue>,
-    meanings: usize,
+    list: Vec<QueryTerm>,
+    concepts: usize,
 }
 
-impl Clues<'_> {
+impl QueryTerms<'_> {
     fn add(&mut self, run: &Run<'_>) {
         let mut tokens = Vec::new();
         self.words.token_stream(run.text).process(&mut |token| tokens.push(token.clone()));
-        let whole = self.meanings;
+        let whole = self.concepts;
         let name = run.name();
         if let Some(name) = &name {
-            self.meanings += 1;
+            self.concepts += 1;
             for name in [name].into_iter().chain(&short_hash(run.text)) {
-                self.push(vec![self.fields.term(Key::Name(name))], Form::Name, whole, None);
+                self.push(vec![self.fields.term(Key::Name(name))], TermKind::Name, whole, None);
             }
         }
         for (i, token) in tokens.iter().enumerate() {
@@ -163,21 +205,21 @@ impl Clues<'_> {
                 next.offset_from == token.offset_from && next.offset_to < token.offset_to
             });
             if name.is_some() && (joined || tokens.len() == 1) {
-                self.push(terms.to_vec(), Form::Name, whole, None);
-            } else if self.meanings < MEANINGS_MAX {
+                self.push(terms.to_vec(), TermKind::Name, whole, None);
+            } else if self.concepts < CONCEPTS_MAX {
                 let part_of = name.is_some().then_some(whole);
-                if self.push(terms.to_vec(), Form::Word, self.meanings, part_of) {
-                    self.meanings += 1;
+                if self.push(terms.to_vec(), TermKind::Word, self.concepts, part_of) {
+                    self.concepts += 1;
                 }
             }
         }
     }
 
-    /// Whether the clue is new.
-    fn push(&mut self, terms: Vec<Term>, form: Form, meaning: usize, part_of: Option<usize>) -> bool {
+    /// Whether the query term is new.
+    fn push(&mut self, terms: Vec<Term>, kind: TermKind, concept: usize, part_of: Option<usize>) -> bool {
         let new = self.seen.insert(terms[0].clone());
         if new {
-            self.list.push(Clue { terms, form, meaning, part_of });
+            self.list.push(QueryTerm { terms, kind, concept, part_of });
         }
         new
     }

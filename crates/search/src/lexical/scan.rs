@@ -6,7 +6,8 @@ use tantivy::{DocId, Term, schema::Field};
 
 use super::{
     Query, Result,
-    schema::Fields,
+    query::Archived,
+    schema::{Fields, HELD, Key, VALID},
     view::{Segment, View, bits},
 };
 use cerebro_core::domain::{SubjectId, Timestamp};
@@ -19,7 +20,8 @@ pub struct Allowed {
     pub count: u64,
 }
 
-fn has(bits: &[u64], doc: DocId) -> bool {
+/// Whether a passage is in a set of bits.
+pub fn has(bits: &[u64], doc: DocId) -> bool {
     bits[doc as usize / 64] >> (doc % 64) & 1 == 1
 }
 
@@ -76,6 +78,19 @@ impl Allowed {
             let within = (0..).zip(&dates).filter(|(_, date)| since <= **date && **date <= until);
             sets.push(bits(all, within.map(|(doc, _)| doc)));
         }
+        let mut around = |names: [&str; 2], [from, to]: [Field; 2], at: i64| -> Result<()> {
+            let (from, to) = (segment.moments(names[0], from)?, segment.moments(names[1], to)?);
+            let around = (0..).zip(from.iter().zip(&to)).filter(|(_, (from, to))| **from <= at && at <= **to);
+            sets.push(bits(all, around.map(|(doc, _)| doc)));
+            Ok(())
+        };
+        if let Some(at) = query.valid_at {
+            around(VALID, fields.valid, at.as_microsecond())?;
+        }
+        if let Some(at) = query.held_at {
+            around(HELD, fields.held, at.as_microsecond())?;
+        }
+        sets.extend(shelf(segment, fields, query.archived)?);
         sets.extend(segment.alive()?);
         let bits = sets.into_iter().reduce(|a, b| a.iter().zip(b).map(|(a, b)| a & b).collect());
         let ones = |bits: &Vec<u64>| bits.iter().map(|b| u64::from(b.count_ones())).sum();
@@ -87,6 +102,30 @@ impl Allowed {
     pub fn has(&self, doc: DocId) -> bool {
         self.bits.as_ref().is_none_or(|bits| has(bits, doc))
     }
+}
+
+/// What of a segment a query may find by whether it is archived; none where it is all.
+fn shelf(segment: Segment<'_>, fields: &Fields, archived: Archived) -> Result<Option<Vec<u64>>> {
+    let term = fields.term(Key::Archived);
+    let is_all = match archived {
+        Archived::With => true,
+        Archived::Without => segment.doc_freq(&term)? == 0,
+        Archived::Only => false,
+    };
+    if is_all {
+        return Ok(None);
+    }
+    let all = segment.max_doc();
+    let put_aside = put_aside(segment, fields)?;
+    let wanted = |doc: &DocId| has(&put_aside, *doc) == (archived == Archived::Only);
+    Ok(Some(bits(all, (0..all).filter(wanted))))
+}
+
+/// The passages of a segment whose memories are archived, a bit each.
+pub fn put_aside(segment: Segment<'_>, fields: &Fields) -> Result<Vec<u64>> {
+    let mut docs = Vec::new();
+    segment.scan(&fields.term(Key::Archived), |doc, _| docs.push(doc))?;
+    Ok(bits(segment.max_doc(), docs.into_iter()))
 }
 
 /// A field's mean length in tokens, over the whole index.

@@ -14,7 +14,12 @@ use super::{
     passage::passages,
     tokenizer::{WORDS, names, words_analyzer},
 };
-use cerebro_core::domain::{Kind, Project, Scope, SubjectId};
+use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp};
+
+/// The names of the columns of [`Fields::valid`].
+pub const VALID: [&str; 2] = ["valid_from", "valid_until"];
+/// The names of the columns of [`Fields::held`].
+pub const HELD: [&str; 2] = ["held_from", "held_to"];
 
 /// The handles of the schema's fields. One document is one passage of one memory; the passages of a
 /// memory are neighbours within a segment, numbered from 0.
@@ -37,6 +42,10 @@ pub struct Fields {
     pub date: Field,
     /// Column: a hash of the session's id, 0 without one.
     pub session: Field,
+    /// Columns: when it is so, both ends within, in microseconds since 1970.
+    pub valid: [Field; 2],
+    /// Columns: when it was what the store held, likewise.
+    pub held: [Field; 2],
     /// Stored, as are the following.
     pub title: Field,
     pub project: Field,
@@ -61,6 +70,8 @@ pub enum Key<'a> {
     Near(&'a Project, Scope, u64),
     /// A word that opens the content; on the first passage.
     Opening(&'a str),
+    /// On memories that were put aside.
+    Archived,
     /// A name in title, topic key, tags or passage, as the tokenizer cuts it.
     Name(&'a str),
 }
@@ -77,6 +88,7 @@ impl fmt::Display for Key<'_> {
             Self::Called(name) => write!(f, "c{name}"),
             Self::Near(project, scope, key) => write!(f, "n{:016x}", near_hash(project, *scope, *key)),
             Self::Opening(word) => write!(f, "o{word}"),
+            Self::Archived => f.write_str("a"),
             Self::Name(name) => write!(f, "={name}"),
         }
     }
@@ -101,6 +113,8 @@ pub fn schema() -> (Schema, Fields) {
         passage: schema.add_u64_field("passage", FAST),
         date: schema.add_i64_field("date", FAST),
         session: schema.add_u64_field("session", FAST),
+        valid: VALID.map(|name| schema.add_i64_field(name, FAST)),
+        held: HELD.map(|name| schema.add_i64_field(name, FAST)),
         title: schema.add_text_field("title", STORED),
         project: schema.add_text_field("project", STORED),
         scope: schema.add_text_field("scope", STORED),
@@ -131,7 +145,13 @@ impl Fields {
         out.add_u64(self.memory, doc.id.as_number());
         out.add_u64(self.passage, number);
         out.add_i64(self.date, doc.date.as_microsecond());
-        out.add_u64(self.session, doc.session.as_ref().map_or(0, |id| fnv(id.as_str().bytes())));
+        out.add_u64(self.session, session_hash(doc.session.as_ref()));
+        let [from, until] = self.valid;
+        out.add_i64(from, doc.valid.from.map_or(i64::MIN, Timestamp::as_microsecond));
+        out.add_i64(until, doc.valid.until.map_or(i64::MAX, Timestamp::as_microsecond));
+        let [from, to] = self.held;
+        out.add_i64(from, doc.held.0.as_microsecond());
+        out.add_i64(to, doc.held.1.as_microsecond());
         out.add_text(self.title, doc.title.as_str());
         out.add_text(self.project, doc.project.as_str());
         out.add_text(self.scope, doc.scope.as_str());
@@ -142,6 +162,9 @@ impl Fields {
         key(Key::Project(&doc.project));
         key(Key::Scope(doc.scope));
         key(Key::Kind(&doc.kind));
+        if doc.archived {
+            key(Key::Archived);
+        }
         doc.tags.iter().for_each(|tag| key(Key::Tag(tag)));
         for name in names(head).chain(names(passage)) {
             key(Key::Name(&name));
@@ -165,6 +188,11 @@ impl Fields {
     pub fn term(&self, key: Key<'_>) -> Term {
         Term::from_field_text(self.keys, &key.to_string())
     }
+}
+
+/// A hash of a session's id, 0 without one.
+pub fn session_hash(session: Option<&SessionId>) -> u64 {
+    session.map_or(0, |id| fnv(id.as_str().bytes()))
 }
 
 /// A key that only memories of the same project and scope share.

@@ -7,20 +7,25 @@ use tracing::debug_span;
 
 use super::{
     LexicalError, Projects, Query, Result,
-    finder::{Candidate, Finder, Meanings},
-    pool::{Gathering, Place, Pool},
+    candidates::{Candidates, Collector, HitLocation},
+    finder::{Candidate, Concepts, Finder},
     preview::preview,
-    roster::Roster,
-    schema::Fields,
+    query::Archived,
+    scan,
+    schema::{Fields, Key, VALID},
+    segment_table::SegmentTable,
     tokenizer::words_analyzer,
     view::View,
 };
 use crate::vector::Near;
 use cerebro_core::domain::{Kind, Project, Scope, SubjectId, Timestamp};
 use cerebro_core::recall::{self, Match, Parts, Ranked, Signs};
+use cerebro_core::truth;
 
 /// How many matches in other projects are counted.
 const OUTSIDE_MAX: usize = 50;
+/// By how much of its score an archived memory must exceed the others.
+const CLEARLY_BETTER: f32 = 1.1;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,29 +63,33 @@ pub struct Hit {
     pub parts: Parts,
     /// The similarity of its nearest passage, if it was among the nearest.
     pub similarity: Option<f32>,
+    /// When it is no longer so, if somebody said.
+    pub valid_until: Option<Timestamp>,
 }
 
 /// Answers a query from one view of the index. `near` gives the nearest vectors; it is called after the words
 /// were found.
 pub fn search(
     view: &View,
-    rosters: &[Arc<Roster>],
+    tables: &[Arc<SegmentTable>],
     fields: &Fields,
     query: &Query,
     near: impl FnOnce() -> Arc<Vec<Near>>,
 ) -> Result<Answer> {
-    let (finder, meanings, found) = find(view, rosters, fields, query)?;
-    let relaxed = !found.iter().any(|candidate| meanings.is_full(candidate.mask));
-    let gathering = debug_span!("gather").in_scope(|| Gathering::new(&finder, rosters, found));
+    let (finder, concepts, found) = find(view, tables, fields, query)?;
+    let relaxed = !found.iter().any(|candidate| concepts.is_full(candidate.mask));
+    let collector = debug_span!("gather").in_scope(|| Collector::new(&finder, tables, found));
     let near = debug_span!("awaited").in_scope(near);
-    let pool = debug_span!("join").in_scope(|| gathering.join(&near));
+    let candidates = debug_span!("join").in_scope(|| collector.join(&near));
     let ranked = debug_span!("rank")
-        .in_scope(|| recall::rank(&pool.candidates, &pool.links, pool.usual, &query.weights));
-    let matched = signs(ranked.first(), &pool, &meanings).label();
+        .in_scope(|| recall::rank(&candidates.list, &candidates.links, candidates.usual, &query.weights));
+    let matched = signs(ranked.first(), &candidates, &concepts).label();
+    let ranked = truth::newest_first(ranked, |ranked| candidates.list[ranked.at].memory, &query.successors);
     let _shown = debug_span!("show").entered();
     let mut words = words_analyzer();
     let page = ranked.iter().skip(query.offset).take(query.limit);
-    let hits = page.map(|ranked| finder.hit(ranked, &pool, &meanings, &mut words)).collect::<Result<_>>()?;
+    let hits =
+        page.map(|ranked| finder.hit(ranked, &candidates, &concepts, &mut words)).collect::<Result<_>>()?;
     Ok(Answer { hits, total: ranked.len(), relaxed, matched })
 }
 
@@ -88,17 +97,17 @@ pub fn search(
 #[tracing::instrument(name = "words", level = "debug", skip_all)]
 fn find<'a>(
     view: &'a View,
-    rosters: &[Arc<Roster>],
+    tables: &[Arc<SegmentTable>],
     fields: &'a Fields,
     query: &Query,
-) -> Result<(Finder<'a>, Meanings, Vec<Candidate>)> {
+) -> Result<(Finder<'a>, Concepts, Vec<Candidate>)> {
     let finder = Finder::new(view, fields, query)?;
-    let meanings = Meanings::new(&finder);
+    let concepts = Concepts::new(&finder);
     let (mut found, mut held) = (Vec::new(), Vec::new());
-    for (segment, roster) in rosters.iter().enumerate() {
-        finder.collect(segment, roster, query, &meanings, &mut held, &mut found)?;
+    for (segment, table) in tables.iter().enumerate() {
+        finder.collect(segment, table, query, &concepts, &mut held, &mut found)?;
     }
-    Ok((finder, meanings, found))
+    Ok((finder, concepts, found))
 }
 
 /// How many memories of other projects contain more of a query than `beyond`, by project.
@@ -106,7 +115,7 @@ fn find<'a>(
 /// Only the best [`OUTSIDE_MAX`] are counted.
 pub fn outside(
     view: &View,
-    rosters: &[Arc<Roster>],
+    tables: &[Arc<SegmentTable>],
     fields: &Fields,
     query: &Query,
     beyond: f32,
@@ -117,8 +126,8 @@ pub fn outside(
         return Ok(counts);
     }
     let everywhere = Query { projects: Projects::All, ..query.clone() };
-    let (_, meanings, mut found) = find(view, rosters, fields, &everywhere)?;
-    found.retain(|candidate| meanings.coverage(candidate.mask) > beyond);
+    let (_, concepts, mut found) = find(view, tables, fields, &everywhere)?;
+    found.retain(|candidate| concepts.coverage(candidate.mask) > beyond);
     found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.best.cmp(&b.best)));
     for candidate in found.iter().take(OUTSIDE_MAX) {
         let stored = view.doc(candidate.best)?;
@@ -129,6 +138,23 @@ pub fn outside(
         }
     }
     Ok(counts)
+}
+
+/// How many archived memories answer a query better, by its words, than all that are not archived.
+pub fn put_aside(view: &View, tables: &[Arc<SegmentTable>], fields: &Fields, query: &Query) -> Result<usize> {
+    if scan::count(view, &fields.term(Key::Archived))? == 0 {
+        return Ok(0);
+    }
+    let both = Query { archived: Archived::With, ..query.clone() };
+    let (.., found) = find(view, tables, fields, &both)?;
+    let shelves =
+        view.segments().map(|segment| scan::put_aside(segment, fields)).collect::<Result<Vec<_>>>()?;
+    let is_archived = |one: &Candidate| scan::has(&shelves[one.best.segment_ord as usize], one.best.doc_id);
+    let (archived, here): (Vec<Candidate>, Vec<Candidate>) = found.into_iter().partition(is_archived);
+    let best = here.iter().map(|one| one.score).fold(0.0, f32::max);
+    let is_named = here.iter().any(|one| one.exact);
+    let is_better = |one: &&Candidate| one.exact && !is_named || one.score > best * CLEARLY_BETTER;
+    Ok(archived.iter().filter(is_better).count())
 }
 
 /// Whether there are memories outside these places.
@@ -143,14 +169,15 @@ fn has_others(view: &View, places: &[Term]) -> Result<bool> {
     Ok(here < all)
 }
 
-fn signs(first: Option<&Ranked>, pool: &Pool, meanings: &Meanings) -> Signs {
+fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -> Signs {
     let Some(first) = first else { return Signs::default() };
-    let nearest = pool.candidates.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
+    let nearest = candidates.list.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
     Signs {
-        exact: pool.candidates[first.at].exact,
-        coverage: meanings.coverage(pool.places[first.at].mask),
-        words: meanings.count(),
-        meaning: pool.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
+        exact: candidates.list[first.at].exact,
+        // Of the best passage: a long memory holds many words of any question, here and there.
+        coverage: concepts.coverage(candidates.locations[first.at].passage_mask),
+        words: concepts.count(),
+        meaning: candidates.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
     }
 }
 
@@ -159,13 +186,16 @@ impl Finder<'_> {
     fn hit(
         &self,
         ranked: &Ranked,
-        pool: &Pool,
-        meanings: &Meanings,
+        candidates: &Candidates,
+        concepts: &Concepts,
         words: &mut TextAnalyzer,
     ) -> Result<Hit> {
         let damaged = || LexicalError::Damaged("a stored passage lacks a field".to_owned());
-        let (candidate, Place { passage, mask }) = (&pool.candidates[ranked.at], pool.places[ranked.at]);
+        let (candidate, HitLocation { passage, mask, .. }) =
+            (&candidates.list[ranked.at], candidates.locations[ranked.at]);
         let stored = self.view.doc(passage)?;
+        let segment = self.view.segment(passage.segment_ord as usize);
+        let valid_until = segment.moment(VALID[1], self.fields.valid[1], passage.doc_id)?;
         let text = |field| stored.get_first(field).and_then(|value| value.as_str());
         let passage = text(self.fields.body).ok_or_else(damaged)?;
         Ok(Hit {
@@ -176,13 +206,16 @@ impl Finder<'_> {
             scope: text(self.fields.scope).and_then(|s| Scope::parse(s).ok()).ok_or_else(damaged)?,
             agent: text(self.fields.agent).unwrap_or_default().to_owned(),
             date: Timestamp::from_microsecond(candidate.date).map_err(|_| damaged())?,
-            preview: preview(passage, &self.places(passage, &meanings.rarities, words)),
+            preview: preview(passage, &self.places(passage, &concepts.rarities, words)),
             score: ranked.score,
             exact: candidate.exact,
-            coverage: meanings.coverage(mask),
-            full: meanings.is_full(mask),
+            coverage: concepts.coverage(mask),
+            full: concepts.is_full(mask),
             parts: ranked.parts,
             similarity: candidate.meaning,
+            valid_until: Some(valid_until)
+                .filter(|until| *until < i64::MAX)
+                .and_then(|until| Timestamp::from_microsecond(until).ok()),
         })
     }
 }

@@ -25,6 +25,9 @@ pub(super) fn doc(id: &str, title: &str, content: &str) -> Doc {
         session: None,
         near_keys: vec![1, 2],
         title_key: 9,
+        valid: Validity::default(),
+        archived: false,
+        held: (Timestamp::MIN, Timestamp::MAX),
     }
 }
 
@@ -39,7 +42,11 @@ fn query(words: &str) -> Query {
         until: None,
         limit: 10,
         offset: 0,
+        valid_at: None,
+        held_at: None,
+        archived: Archived::Without,
         weights: Weights::default(),
+        successors: Arc::default(),
     }
 }
 
@@ -430,4 +437,33 @@ fn memories_are_browsed_in_order_of_time_at_any_depth() {
     assert_eq!(page(0, 9), (vec![B.to_owned(), C.to_owned()], 2));
     let bugs = Query { kind: Kind::parse("bugfix"), ..query("") };
     assert_eq!(index.browse(&bugs).unwrap().total, 1);
+}
+
+#[test]
+fn what_is_archived_is_found_on_request_and_named_where_nothing_else_is_better() {
+    let dir = tempfile::tempdir().unwrap();
+    let (index, _) = Index::open(dir.path()).unwrap();
+    let put = |doc: &Doc| index.push(Change::Put(Box::new(doc.clone()))).unwrap();
+    let aside = Doc { archived: true, ..doc(A, "walrus", "One walrus lies on the ice.") };
+    put(&aside);
+    put(&doc(B, "penguin", "A penguin stands on the ice."));
+    let ids = |words: &str, archived: Archived| {
+        let query = Query { archived, ..query(words) };
+        let answer = index.search(&query, Arc::default).unwrap();
+        answer.hits.iter().map(|hit| hit.id.to_string()).collect::<Vec<_>>()
+    };
+    // In the queue, and then on disk beside others.
+    for _ in 0..2 {
+        assert_eq!(ids("walrus ice", Archived::Without), [B]);
+        assert_eq!(ids("walrus ice", Archived::With), [A, B]);
+        assert_eq!(ids("walrus ice", Archived::Only), [A]);
+        assert_eq!(index.put_aside(&query("walrus ice")).unwrap(), 1);
+        assert_eq!(index.put_aside(&query("walrus")).unwrap(), 1);
+        assert_eq!(index.put_aside(&query("penguin")).unwrap(), 0);
+        assert_eq!(index.browse(&query("")).unwrap().total, 1);
+        index.flush().unwrap();
+    }
+    put(&Doc { archived: false, ..aside });
+    assert_eq!(ids("walrus ice", Archived::Without), [A, B]);
+    assert_eq!(index.put_aside(&query("walrus ice")).unwrap(), 0);
 }

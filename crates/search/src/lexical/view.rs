@@ -52,6 +52,11 @@ impl Queued {
                 .into_iter()
                 .map(|document| Arc::new(Passage::cut(document, fields)))
                 .collect(),
+            Change::Past(_, docs) => docs
+                .iter()
+                .flat_map(|doc| fields.documents(doc))
+                .map(|document| Arc::new(Passage::cut(document, fields)))
+                .collect(),
             Change::Remove(_) | Change::Erase(_) => Vec::new(),
         })
     }
@@ -311,6 +316,30 @@ impl Segment<'_> {
         self.numbers_of("session", |fields| fields.session)
     }
 
+    /// A column of moments, in microseconds since 1970, by the name under which a segment on disk has it.
+    pub fn moments(&self, name: &str, field: Field) -> Result<Vec<i64>> {
+        match self {
+            Self::Committed(segment) => {
+                let mut moments = vec![0; self.max_doc() as usize];
+                segment.reader.fast_fields().i64(name)?.values.get_range(0, &mut moments);
+                Ok(moments)
+            }
+            Self::Queued(passages, _) => {
+                passages.iter().map(|passage| moment(&passage.document, field)).collect()
+            }
+        }
+    }
+
+    /// One moment of such a column.
+    pub fn moment(&self, name: &str, field: Field, doc: DocId) -> Result<i64> {
+        match self {
+            Self::Committed(segment) => {
+                Ok(segment.reader.fast_fields().i64(name)?.first(doc).unwrap_or_default())
+            }
+            Self::Queued(passages, _) => moment(&passages[doc as usize].document, field),
+        }
+    }
+
     /// The memory of a passage, as a number.
     pub fn memory(&self, doc: DocId) -> Result<u64> {
         match self {
@@ -352,6 +381,10 @@ impl Passage {
 
 fn stored(document: &TantivyDocument, field: Field) -> Result<u64> {
     document.get_first(field).and_then(|value| value.as_u64()).ok_or_else(incomplete)
+}
+
+fn moment(document: &TantivyDocument, field: Field) -> Result<i64> {
+    document.get_first(field).and_then(|value| value.as_i64()).ok_or_else(incomplete)
 }
 
 fn incomplete() -> LexicalError {

@@ -25,7 +25,7 @@ const SPLIT_MIN: usize = 8_192;
 const ONE: f32 = 16_777_216.0;
 
 #[derive(Debug)]
-struct Place {
+struct VectorKey {
     subject: SubjectId,
     passage: u32,
 }
@@ -33,22 +33,22 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Group {
     dimension: usize,
-    /// The vectors, contiguous, in the order of `places`; and the scale of each.
+    /// The vectors, contiguous, in the order of `keys`; and the scale of each.
     numbers: Vec<i8>,
     steps: Vec<f32>,
-    places: Vec<Place>,
+    keys: Vec<VectorKey>,
     /// Where the passages of each subject are.
     rows: HashMap<SubjectId, Vec<usize>>,
 }
 
 impl Group {
     pub(super) fn new(dimension: usize) -> Self {
-        Self { dimension, numbers: Vec::new(), steps: Vec::new(), places: Vec::new(), rows: HashMap::new() }
+        Self { dimension, numbers: Vec::new(), steps: Vec::new(), keys: Vec::new(), rows: HashMap::new() }
     }
 
     pub(super) fn bytes(&self) -> usize {
         let vectors = self.numbers.capacity() + self.steps.capacity() * size_of::<f32>();
-        vectors + self.places.capacity() * size_of::<Place>() * 3
+        vectors + self.keys.capacity() * size_of::<VectorKey>() * 3
     }
 
     /// Bytes of the vectors alone.
@@ -66,8 +66,8 @@ impl Group {
         }
         self.numbers.extend_from_slice(&vector.numbers);
         self.steps.push(vector.step);
-        self.rows.entry(subject).or_default().push(self.places.len());
-        self.places.push(Place { subject, passage });
+        self.rows.entry(subject).or_default().push(self.keys.len());
+        self.keys.push(VectorKey { subject, passage });
     }
 
     pub(super) fn apply(&mut self, change: Change) {
@@ -87,9 +87,9 @@ impl Group {
     ///
     /// Sums of integers do not depend on the order of the memories.
     pub(super) fn likeness(&self, passages: &[Packed], except: &SubjectId, k: usize) -> Likeness {
-        let mut bests = vec![i32::MIN; self.places.len()];
+        let mut bests = vec![i32::MIN; self.keys.len()];
         for passage in passages.iter().filter(|passage| passage.dimension() == self.dimension) {
-            let similarities = self.similarities(0..self.places.len(), passage);
+            let similarities = self.similarities(0..self.keys.len(), passage);
             for (best, similarity) in bests.iter_mut().zip(similarities) {
                 *best = similarity.max(*best);
             }
@@ -127,7 +127,7 @@ impl Group {
 
     /// The similarity of each passage to a vector, in order. Of many, a second thread compares one half.
     fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
-        let count = self.places.len();
+        let count = self.keys.len();
         let Some(helpers) = (count >= SPLIT_MIN).then(helpers).flatten() else {
             return self.similarities(0..count, vector);
         };
@@ -155,13 +155,13 @@ impl Group {
         // From the end, so that the row that fills the gap is never one that is removed too.
         rows.sort_unstable_by(|a, b| b.cmp(a));
         for row in rows {
-            let last = self.places.len() - 1;
-            self.places.swap_remove(row);
+            let last = self.keys.len() - 1;
+            self.keys.swap_remove(row);
             self.steps.swap_remove(row);
             let from = last * self.dimension;
             self.numbers.copy_within(from..from + self.dimension, row * self.dimension);
             self.numbers.truncate(from);
-            let Some(moved) = self.places.get(row) else { continue };
+            let Some(moved) = self.keys.get(row) else { continue };
             for at in self.rows.get_mut(&moved.subject).into_iter().flatten().filter(|at| **at == last) {
                 *at = row;
             }
@@ -204,15 +204,15 @@ fn products(rows: &[i8], dimension: usize, vector: &[i16]) -> Vec<i32> {
 
 struct Scored<'a> {
     similarity: i32,
-    place: &'a Place,
+    key: &'a VectorKey,
 }
 
 /// Best first; a total order, because no passage occurs twice.
 fn better(a: &Scored<'_>, b: &Scored<'_>) -> Ordering {
     b.similarity
         .cmp(&a.similarity)
-        .then_with(|| a.place.subject.cmp(&b.place.subject))
-        .then_with(|| a.place.passage.cmp(&b.place.passage))
+        .then_with(|| a.key.subject.cmp(&b.key.subject))
+        .then_with(|| a.key.passage.cmp(&b.key.passage))
 }
 
 pub(super) fn nearest(
@@ -234,15 +234,15 @@ pub(super) fn nearest(
         let is_here = |similarity: i32| similarity >= floor && ceiling.is_none_or(|above| similarity < above);
         let mut slice: Vec<Scored<'_>> = Vec::with_capacity(at + 1);
         for (group, similarities) in groups.iter().zip(&similarities) {
-            let here = similarities.iter().zip(&group.places).filter(|(similarity, _)| is_here(**similarity));
-            slice.extend(here.map(|(similarity, place)| Scored { similarity: *similarity, place }));
+            let here = similarities.iter().zip(&group.keys).filter(|(similarity, _)| is_here(**similarity));
+            slice.extend(here.map(|(similarity, key)| Scored { similarity: *similarity, key }));
         }
         slice.sort_unstable_by(better);
         for one in slice {
-            if found.len() < k && seen.insert(one.place.subject) && keep(&one.place.subject) {
+            if found.len() < k && seen.insert(one.key.subject) && keep(&one.key.subject) {
                 found.push(Near {
-                    subject: one.place.subject,
-                    passage: one.place.passage,
+                    subject: one.key.subject,
+                    passage: one.key.passage,
                     similarity: share(one.similarity),
                 });
             }

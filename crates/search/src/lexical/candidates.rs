@@ -10,22 +10,22 @@ use tantivy::DocAddress;
 
 use super::{
     finder::{Candidate as Found, Finder},
-    roster::{Entry, Roster, Seat},
+    segment_table::{Entry, SegmentTable, Slot},
 };
 use crate::vector::Near;
 use cerebro_core::domain::limits::SEARCH_DEPTH_MAX;
 use cerebro_core::recall::{self, Candidate, Link, REACH, Usual};
 
 /// How many of each leg's best candidates lend a share of their score to their neighbours.
-const LENDERS_MAX: usize = 100;
+const DONORS_MAX: usize = 100;
 /// Most filtered-out memories of a session that are skipped to reach a neighbour.
 const SKIPPED_MAX: usize = 8;
 
 /// The candidates, and where to read them.
-pub struct Pool {
-    pub candidates: Vec<Candidate>,
-    /// For each candidate, the passage to show and the meanings that it contains.
-    pub places: Vec<Place>,
+pub struct Candidates {
+    pub list: Vec<Candidate>,
+    /// For each candidate, the passage to show and the concepts that it contains.
+    pub locations: Vec<HitLocation>,
     pub links: Vec<Link>,
     /// Mean and deviation of the similarities of the nearest that pass the filters; `None` without any.
     pub usual: Option<Usual>,
@@ -33,17 +33,19 @@ pub struct Pool {
 
 /// Where a candidate is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct HitLocation {
     pub passage: DocAddress,
-    /// A bit set of the query's meanings that it contains.
+    /// A bit set of the query's concepts that it contains.
     pub mask: u64,
+    /// The same of this passage alone.
+    pub passage_mask: u64,
 }
 
 /// The candidates of a search while they are collected.
-pub struct Gathering<'a> {
+pub struct Collector<'a> {
     finder: &'a Finder<'a>,
-    rosters: &'a [Arc<Roster>],
-    pool: Pool,
+    tables: &'a [Arc<SegmentTable>],
+    candidates: Candidates,
     /// How many candidates contain words of the query. They come first, the best at the start.
     found: usize,
     /// The index of each memory among the candidates.
@@ -73,65 +75,66 @@ fn deepest(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
     found
 }
 
-impl<'a> Gathering<'a> {
+impl<'a> Collector<'a> {
     /// Starts with the memories that contain words of the query, at most [`SEARCH_DEPTH_MAX`].
-    pub fn new(finder: &'a Finder<'a>, rosters: &'a [Arc<Roster>], found: Vec<Found>) -> Self {
+    pub fn new(finder: &'a Finder<'a>, tables: &'a [Arc<SegmentTable>], found: Vec<Found>) -> Self {
         let found = deepest(found, SEARCH_DEPTH_MAX);
-        let pool = Pool { candidates: Vec::new(), places: Vec::new(), links: Vec::new(), usual: None };
-        let mut gathering = Self {
+        let candidates =
+            Candidates { list: Vec::new(), locations: Vec::new(), links: Vec::new(), usual: None };
+        let mut collector = Self {
             finder,
-            rosters,
-            pool,
+            tables,
+            candidates,
             found: found.len(),
             known: FxHashMap::default(),
             passages: Vec::new(),
             sizes: FxHashMap::default(),
             sides: Vec::new(),
-            by_size: (0..rosters.len()).collect(),
+            by_size: (0..tables.len()).collect(),
         };
-        gathering.by_size.sort_by_key(|ord| Reverse(rosters[*ord].entries().len()));
-        gathering.reserve(found.len());
+        collector.by_size.sort_by_key(|ord| Reverse(tables[*ord].entries().len()));
+        collector.reserve(found.len());
         for candidate in &found {
-            gathering.add_found(candidate);
+            collector.add_found(candidate);
         }
-        gathering.sides = (0..found.len().min(LENDERS_MAX)).map(|at| gathering.beside(at)).collect();
-        gathering
+        collector.sides = (0..found.len().min(DONORS_MAX)).map(|at| collector.beside(at)).collect();
+        collector
     }
 
     /// Adds the `near`est memories by vector that pass the filters, nearest first, and then links each
     /// candidate to its neighbours.
-    pub fn join(mut self, near: &[Near]) -> Pool {
+    pub fn join(mut self, near: &[Near]) -> Candidates {
         self.reserve(near.len());
-        let mut lenders: Vec<usize> = (0..self.found.min(LENDERS_MAX)).collect();
+        let mut donors: Vec<usize> = (0..self.found.min(DONORS_MAX)).collect();
         for (rank, near) in near.iter().enumerate() {
             let at = self.add_near(near);
-            lenders.extend(at.filter(|_| rank < LENDERS_MAX));
+            donors.extend(at.filter(|_| rank < DONORS_MAX));
         }
-        let similarities: Vec<f32> = self.pool.candidates.iter().filter_map(|c| c.meaning).collect();
-        self.pool.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
-        lenders.sort_unstable();
-        lenders.dedup();
-        for from in lenders {
+        let similarities: Vec<f32> = self.candidates.list.iter().filter_map(|c| c.meaning).collect();
+        self.candidates.usual = (!similarities.is_empty()).then(|| Usual::of(&similarities));
+        donors.sort_unstable();
+        donors.dedup();
+        for from in donors {
             self.link(from);
         }
-        self.pool
+        self.candidates
     }
 
     fn reserve(&mut self, more: usize) {
-        self.pool.candidates.reserve(more);
-        self.pool.places.reserve(more);
+        self.candidates.list.reserve(more);
+        self.candidates.locations.reserve(more);
         self.known.reserve(more);
         self.passages.reserve(more);
     }
 
-    fn push(&mut self, ord: u32, entry: &Entry, place: Place) -> usize {
-        let at = self.pool.candidates.len();
-        let count = || self.rosters.iter().map(|roster| roster.size(entry.session)).sum();
+    fn push(&mut self, ord: u32, entry: &Entry, location: HitLocation) -> usize {
+        let at = self.candidates.list.len();
+        let count = || self.tables.iter().map(|table| table.size(entry.session)).sum();
         let size = *self.sizes.entry(entry.session).or_insert_with(count);
         self.known.insert(entry.memory, at);
-        self.pool.places.push(place);
+        self.candidates.locations.push(location);
         self.passages.push(entry.passages);
-        self.pool.candidates.push(Candidate {
+        self.candidates.list.push(Candidate {
             memory: entry.memory,
             date: entry.date,
             session: entry.session,
@@ -145,10 +148,12 @@ impl<'a> Gathering<'a> {
     }
 
     fn add_found(&mut self, found: &Found) {
-        let rosters = self.rosters;
-        let entry = &rosters[found.best.segment_ord as usize].entries()[found.entry];
-        let at = self.push(found.best.segment_ord, entry, Place { passage: found.best, mask: found.mask });
-        let candidate = &mut self.pool.candidates[at];
+        let tables = self.tables;
+        let entry = &tables[found.best.segment_ord as usize].entries()[found.entry];
+        let location =
+            HitLocation { passage: found.best, mask: found.mask, passage_mask: found.passage_mask };
+        let at = self.push(found.best.segment_ord, entry, location);
+        let candidate = &mut self.candidates.list[at];
         (candidate.words, candidate.exact) = (found.score, found.exact);
     }
 
@@ -160,10 +165,10 @@ impl<'a> Gathering<'a> {
             None => {
                 let (ord, entry) = self.live(memory)?;
                 let passage = DocAddress::new(ord, entry.first);
-                self.push(ord, &entry, Place { passage, mask: 0 })
+                self.push(ord, &entry, HitLocation { passage, mask: 0, passage_mask: 0 })
             }
         };
-        self.pool.candidates[at].meaning = Some(recall::of_best(near.similarity, self.passages[at]));
+        self.candidates.list[at].meaning = Some(recall::of_best(near.similarity, self.passages[at]));
         Some(at)
     }
 
@@ -171,7 +176,7 @@ impl<'a> Gathering<'a> {
     fn live(&self, memory: u64) -> Option<(u32, Entry)> {
         self.by_size.iter().find_map(|ord| {
             let allowed = &self.finder.allowed[*ord];
-            let entry = self.rosters[*ord].find(memory).find(|entry| allowed.has(entry.first))?;
+            let entry = self.tables[*ord].find(memory).find(|entry| allowed.has(entry.first))?;
             Some((u32::try_from(*ord).ok()?, *entry))
         })
     }
@@ -182,7 +187,7 @@ impl<'a> Gathering<'a> {
         for side in known.unwrap_or_else(|| self.beside(from)) {
             for (rank, memory) in side.into_iter().enumerate() {
                 if let Some(to) = self.known.get(&memory) {
-                    self.pool.links.push(Link { from, to: *to, distance: rank + 1 });
+                    self.candidates.links.push(Link { from, to: *to, distance: rank + 1 });
                 }
             }
         }
@@ -190,30 +195,30 @@ impl<'a> Gathering<'a> {
 
     /// The neighbours of a candidate in its session.
     fn beside(&self, of: usize) -> Sides {
-        let candidate = self.pool.candidates[of];
+        let candidate = self.candidates.list[of];
         if candidate.session == 0 {
             return Sides::default();
         }
-        let seat = (candidate.session, candidate.date, candidate.memory);
-        [false, true].map(|after| self.next_to(seat, after))
+        let slot = (candidate.session, candidate.date, candidate.memory);
+        [false, true].map(|after| self.next_to(slot, after))
     }
 
-    /// The neighbours of a seat on one side, the nearest first, over all segments.
-    fn next_to(&self, seat: Seat, after: bool) -> Vec<u64> {
-        let mut seats: Vec<Seat> = Vec::new();
-        for (roster, allowed) in self.rosters.iter().zip(&self.finder.allowed) {
+    /// The neighbours of a slot on one side, the nearest first, over all segments.
+    fn next_to(&self, slot: Slot, after: bool) -> Vec<u64> {
+        let mut slots: Vec<Slot> = Vec::new();
+        for (table, allowed) in self.tables.iter().zip(&self.finder.allowed) {
             let take = |entries: &mut dyn Iterator<Item = &Entry>| {
                 let near = entries.take(REACH + SKIPPED_MAX).filter(|entry| allowed.has(entry.first));
-                near.take(REACH).map(Entry::seat).collect::<Vec<_>>()
+                near.take(REACH).map(Entry::slot).collect::<Vec<_>>()
             };
-            let found = if after { take(&mut roster.after(seat)) } else { take(&mut roster.before(seat)) };
-            seats.extend(found);
+            let found = if after { take(&mut table.after(slot)) } else { take(&mut table.before(slot)) };
+            slots.extend(found);
         }
-        seats.sort_unstable();
+        slots.sort_unstable();
         if !after {
-            seats.reverse();
+            slots.reverse();
         }
-        seats.truncate(REACH);
-        seats.into_iter().map(|(_, _, memory)| memory).collect()
+        slots.truncate(REACH);
+        slots.into_iter().map(|(_, _, memory)| memory).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! A table per segment: for each memory, its passages and its position within its session.
 //!
-//! A committed segment never changes, so its roster is built once, when a search first needs it. Filters and
+//! A committed segment never changes, so its table is built once, when a search first needs it. Filters and
 //! deletions are applied by the caller.
 
 use std::{
@@ -36,28 +36,28 @@ pub struct Entry {
 
 impl Entry {
     /// Its position in time among the memories of its session.
-    pub fn seat(&self) -> Seat {
+    pub fn slot(&self) -> Slot {
         (self.session, self.date, self.memory)
     }
 }
 
 /// Session, time, memory: the order in which a session's memories follow each other.
-pub type Seat = (u64, i64, u64);
+pub type Slot = (u64, i64, u64);
 
 /// The memories of one segment, indexed three ways.
 #[derive(Debug, Default)]
-pub struct Roster {
+pub struct SegmentTable {
     /// In the order of the passages.
     entries: Vec<Entry>,
     /// The index in `entries` of each memory's last entry.
     by_memory: FxHashMap<u64, u32>,
-    /// All seats in order, each with its index in `entries`.
-    by_seat: Vec<(Seat, u32)>,
-    /// The range of each session's seats.
+    /// All slots in order, each with its index in `entries`.
+    by_slot: Vec<(Slot, u32)>,
+    /// The range of each session's slots.
     by_session: FxHashMap<u64, Range<usize>>,
 }
 
-impl Roster {
+impl SegmentTable {
     fn new(segment: Segment<'_>) -> Result<Self> {
         let numbers = segment.numbers()?;
         let (memories, sessions, dates) = (segment.memories()?, segment.sessions()?, segment.dates()?);
@@ -77,15 +77,15 @@ impl Roster {
         for (at, entry) in (0..).zip(&mut entries) {
             entry.earlier = by_memory.insert(entry.memory, at);
         }
-        let mut by_seat: Vec<(Seat, u32)> = entries.iter().map(Entry::seat).zip(0..).collect();
-        by_seat.sort_unstable();
+        let mut by_slot: Vec<(Slot, u32)> = entries.iter().map(Entry::slot).zip(0..).collect();
+        by_slot.sort_unstable();
         let mut by_session = FxHashMap::default();
         let mut first = 0;
-        for seats in by_seat.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
-            by_session.insert(seats[0].0.0, first..first + seats.len());
-            first += seats.len();
+        for slots in by_slot.chunk_by(|(a, _), (b, _)| a.0 == b.0) {
+            by_session.insert(slots[0].0.0, first..first + slots.len());
+            first += slots.len();
         }
-        Ok(Self { entries, by_memory, by_seat, by_session })
+        Ok(Self { entries, by_memory, by_slot, by_session })
     }
 
     /// The memories, in the order of their passages.
@@ -101,53 +101,58 @@ impl Roster {
 
     /// How many memories a session has here, deleted ones included.
     pub fn size(&self, session: u64) -> usize {
-        self.seats(session).len()
+        self.slots(session).len()
     }
 
-    /// The memories of a seat's session before it, the nearest first.
-    pub fn before(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let seats = self.seats(seat.0);
-        let to = seats.partition_point(|(other, _)| *other < seat);
-        seats[..to].iter().rev().map(|(_, at)| &self.entries[*at as usize])
+    /// The memories of a session, deleted ones included.
+    pub fn of_session(&self, session: u64) -> impl Iterator<Item = &Entry> {
+        self.slots(session).iter().map(|(_, at)| &self.entries[*at as usize])
     }
 
-    /// The memories of a seat's session after it, the nearest first.
-    pub fn after(&self, seat: Seat) -> impl Iterator<Item = &Entry> {
-        let seats = self.seats(seat.0);
-        let from = seats.partition_point(|(other, _)| *other <= seat);
-        seats[from..].iter().map(|(_, at)| &self.entries[*at as usize])
+    /// The memories of a slot's session before it, the nearest first.
+    pub fn before(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
+        let slots = self.slots(slot.0);
+        let to = slots.partition_point(|(other, _)| *other < slot);
+        slots[..to].iter().rev().map(|(_, at)| &self.entries[*at as usize])
     }
 
-    /// A session's seats, in order.
-    fn seats(&self, session: u64) -> &[(Seat, u32)] {
-        self.by_session.get(&session).map_or(&[], |range| &self.by_seat[range.clone()])
+    /// The memories of a slot's session after it, the nearest first.
+    pub fn after(&self, slot: Slot) -> impl Iterator<Item = &Entry> {
+        let slots = self.slots(slot.0);
+        let from = slots.partition_point(|(other, _)| *other <= slot);
+        slots[from..].iter().map(|(_, at)| &self.entries[*at as usize])
+    }
+
+    /// A session's slots, in order.
+    fn slots(&self, session: u64) -> &[(Slot, u32)] {
+        self.by_session.get(&session).map_or(&[], |range| &self.by_slot[range.clone()])
     }
 }
 
-/// The rosters of committed segments.
+/// The tables of committed segments.
 #[derive(Debug, Default)]
-pub struct Rosters(Mutex<HashMap<SegmentId, Arc<Roster>>>);
+pub struct SegmentTables(Mutex<HashMap<SegmentId, Arc<SegmentTable>>>);
 
-impl Rosters {
-    /// The rosters of a view's segments, in order. Drops the rosters of all other segments.
-    pub fn of(&self, view: &View) -> Result<Vec<Arc<Roster>>> {
+impl SegmentTables {
+    /// The tables of a view's segments, in order. Drops the tables of all other segments.
+    pub fn of(&self, view: &View) -> Result<Vec<Arc<SegmentTable>>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rosters = Vec::with_capacity(view.len());
+        let mut tables = Vec::with_capacity(view.len());
         let mut present = HashMap::new();
         for segment in view.segments() {
             let Segment::Committed(committed) = segment else {
-                rosters.push(Arc::new(Roster::new(segment)?));
+                tables.push(Arc::new(SegmentTable::new(segment)?));
                 continue;
             };
             let id = committed.id();
-            let roster = match known.remove(&id) {
-                Some(roster) => roster,
-                None => Arc::new(Roster::new(segment)?),
+            let table = match known.remove(&id) {
+                Some(table) => table,
+                None => Arc::new(SegmentTable::new(segment)?),
             };
-            present.insert(id, Arc::clone(&roster));
-            rosters.push(roster);
+            present.insert(id, Arc::clone(&table));
+            tables.push(table);
         }
         *known = present;
-        Ok(rosters)
+        Ok(tables)
     }
 }
