@@ -1,4 +1,4 @@
-//! Reading what a person looks through: the deleted memories, and when texts were written.
+//! Reading what a person looks through: the deleted memories, the types, and when texts were written.
 
 use surrealdb::types::{Datetime, SurrealValue, Value, Variables};
 
@@ -47,6 +47,24 @@ impl Store {
         let counted = results.take::<Vec<Counted>>(1).map_err(broken)?;
         let total = counted.first().map_or(0, |row| usize::try_from(row.count).unwrap_or(0));
         Ok((parse::<MemoryRow, _>("memory", rows)?, total))
+    }
+
+    /// How many live memories there are of each type, in no order.
+    pub async fn types(&self) -> Result<Vec<(Kind, usize)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Counted {
+            #[surreal(rename = "type")]
+            kind: String,
+            memories: i64,
+        }
+        let mut results = self.engine()?.run(statement::MEMORY_TYPES, Variables::new()).await?;
+        let rows = results
+            .take::<Vec<Counted>>(0)
+            .map_err(|error| StoreError::Row { table: "memory", reason: error.to_string() })?;
+        let counted =
+            |row: Counted| Some((Kind::parse(&row.kind)?, usize::try_from(row.memories).unwrap_or(0)));
+        Ok(rows.into_iter().filter_map(counted).collect())
     }
 
     /// When the earlier texts of memories were written, from a moment on, in no order.

@@ -6,15 +6,23 @@
 use surrealdb::types::{SurrealValue, Value, Variables};
 
 use super::{
+    cycle::CycleChanges,
+    distil::DistilChanges,
+    document::DocumentChanges,
     edge::EdgeChanges,
     event::EventRow,
+    history::HistoryChanges,
     job::JobChanges,
     memory::MemoryChanges,
     prompt::PromptChanges,
     revision::RevisionChanges,
+    seal::SealChanges,
     session::SessionChanges,
     statement::{self, Statement},
+    supersession::SupersessionChanges,
+    tombstone::TombstoneChanges,
     vector::VectorChanges,
+    work::WorkChanges,
 };
 use cerebro_core::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp,
@@ -34,16 +42,43 @@ pub(super) struct Tables {
     pub revisions: RevisionChanges,
     pub prompts: PromptChanges,
     pub edges: EdgeChanges,
+    pub supersessions: SupersessionChanges,
+    pub tombstones: TombstoneChanges,
     pub jobs: JobChanges,
     pub vectors: VectorChanges,
+    pub works: WorkChanges,
+    pub seals: SealChanges,
+    pub history: HistoryChanges,
+    pub distil: DistilChanges,
+    pub cycles: CycleChanges,
+    pub documents: DocumentChanges,
 }
 
 impl Tables {
     /// In the order in which a commit goes through them.
-    fn parts(&self) -> [&dyn Part; 7] {
+    fn parts(&self) -> [&dyn Part; 15] {
         // Taken apart, so that the compiler asks here for a table that is new.
-        let Self { sessions, memories, revisions, prompts, edges, jobs, vectors } = self;
-        [sessions, memories, revisions, prompts, edges, jobs, vectors]
+        let Self {
+            sessions,
+            memories,
+            revisions,
+            prompts,
+            edges,
+            supersessions,
+            tombstones,
+            jobs,
+            vectors,
+            works,
+            seals,
+            history,
+            distil,
+            cycles,
+            documents,
+        } = self;
+        [
+            sessions, memories, revisions, prompts, edges, supersessions, tombstones, jobs, vectors, works,
+            seals, history, distil, cycles, documents,
+        ]
     }
 }
 
@@ -58,6 +93,11 @@ impl Changes {
     /// Notes what happened, and gives access to what changes by it.
     pub fn tell(&mut self, happened: Happened) -> &mut Tables {
         self.events.push(happened);
+        &mut self.tables
+    }
+
+    /// What changes beside what is told. Where nothing is told in the end, none of it is committed.
+    pub fn beside(&mut self) -> &mut Tables {
         &mut self.tables
     }
 
@@ -152,7 +192,11 @@ impl CommitScript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{memory, session, text};
+    use crate::{
+        Supersession, Why,
+        tests::{memory, session, text},
+        tombstone::Stonemason,
+    };
     use cerebro_core::domain::{PromptId, Revision};
 
     fn event(happened: &Happened) -> Event {
@@ -180,7 +224,8 @@ mod tests {
 
     /// A change of every kind, made in another order than that of the commit.
     fn everything() -> Changes {
-        let (new, old) = (memory(None), Memory { version: 3, revision: 4, ..memory(None) });
+        let old = Memory { version: 3, revision: 4, title: text("Old"), ..memory(None) };
+        let new = memory(None);
         let (begun, gone_on) = (session("begun"), Session { version: 2, ..session("on") });
         let at = Timestamp::UNIX_EPOCH;
         let mut changes = Changes::default();
@@ -200,6 +245,16 @@ mod tests {
             created_at: at,
             last_seen_at: at,
         });
+        tables.supersessions.put.push(Supersession {
+            newer: new.id,
+            older: old.id,
+            by: "agent".to_owned(),
+            at,
+        });
+        let mason = Stonemason::new(b"secret");
+        tables.bury(&mason, &old, Some(&new), (Why::Corrected, at));
+        tables.bury(&mason, &Memory { title: text("Gone"), ..old.clone() }, None, (Why::Deleted, at));
+        tables.unbury(&mason, &new);
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
         tables.memories.purged.push(old.id);
@@ -222,6 +277,10 @@ mod tests {
             statement::COMMIT_PROMPTS,
             statement::COMMIT_CREATED_IN,
             statement::COMMIT_FOLLOWS,
+            statement::COMMIT_SUPERSEDES,
+            statement::COMMIT_LIFTED,
+            statement::COMMIT_WEAK_TOMBSTONES,
+            statement::COMMIT_TOMBSTONES,
             statement::COMMIT_JOBS,
             statement::COMMIT_VOID_JOBS,
             statement::COMMIT_GONE_VECTORS,

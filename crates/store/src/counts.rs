@@ -7,7 +7,7 @@ use surrealdb::types::{SurrealValue, Variables};
 use super::{
     Store, StoreError,
     read::{Vars, take},
-    row::timestamp,
+    row::{timestamp, unsigned},
     statement,
 };
 use cerebro_core::domain::{Project, Timestamp};
@@ -34,6 +34,19 @@ pub struct Counts {
     pub jobs: i64,
     /// Work that was given up, in all projects.
     pub dead_jobs: i64,
+}
+
+/// What health counts beside memories, in all projects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HealthCounts {
+    /// Names that a model read in memories.
+    pub names: u64,
+    /// Relations between memories, and memories that took another's place, once for each.
+    pub edges: u64,
+    /// Documents whose files are there.
+    pub documents: u64,
+    /// When memories were consolidated last, as far as that still holds.
+    pub consolidated_at: Option<Timestamp>,
 }
 
 /// What a project holds.
@@ -63,6 +76,33 @@ impl Store {
             .take(0)
             .map_err(|error| StoreError::Row { table: "counts", reason: error.to_string() })?;
         Ok(counts.unwrap_or_default())
+    }
+
+    /// Counts what health tells beside memories, in all projects. It walks the names.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn health_counts(&self) -> Result<HealthCounts, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            names: i64,
+            relates_to: i64,
+            supersedes: i64,
+            documents: i64,
+            consolidated_at: Option<surrealdb::types::Datetime>,
+        }
+        let mut results = self.engine()?.run(statement::HEALTH_COUNTS, Variables::new()).await?;
+        let row: Option<Row> = results
+            .take(0)
+            .map_err(|error| StoreError::Row { table: "health", reason: error.to_string() })?;
+        let counts = |row: Row| HealthCounts {
+            names: unsigned(row.names),
+            edges: unsigned(row.relates_to + row.supersedes),
+            documents: unsigned(row.documents),
+            consolidated_at: row.consolidated_at.map(timestamp),
+        };
+        Ok(row.map(counts).unwrap_or_default())
     }
 
     /// Every project that holds anything.

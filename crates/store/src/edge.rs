@@ -1,5 +1,5 @@
-//! Edges that have nothing but a time: from a memory to the sessions that wrote it, and from a session to the one
-//! it continues.
+//! Edges that have nothing but a time: from a memory to the sessions that wrote it and to the pieces of work that it was
+//! found out in, and from a session to the one it continues.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -7,10 +7,11 @@ use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, take},
-    row::{datetime, key, memory_record, session_record, timestamp},
+    row::{datetime, key, memory_id, memory_record, session_record, timestamp},
     statement,
+    work::{work_id, work_record},
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp, WorkId};
 
 /// An edge that has nothing but a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub(super) struct EdgeChanges {
     pub created_in: Vec<(MemoryId, SessionId, Timestamp)>,
     /// Sessions, those that they continue, and since when.
     pub follows: Vec<(SessionId, SessionId, Timestamp)>,
+    /// Memories, the pieces of work that they were found out in, and when they were taken over.
+    pub worked_in: Vec<(MemoryId, WorkId, Timestamp)>,
 }
 
 impl Part for EdgeChanges {
@@ -82,6 +85,12 @@ impl Part for EdgeChanges {
             id: edge_id("FOLLOWS", later.as_str(), earlier.as_str()),
             from: session_record(later),
             to: session_record(earlier),
+            at: datetime(*at),
+        });
+        commit.add(statement::COMMIT_WORKED_IN, "worked_in", &self.worked_in, |(memory, work, at)| EdgeRow {
+            id: edge_id("WORKED_IN", memory.as_str(), work.as_str()),
+            from: memory_record(memory),
+            to: work_record(work),
             at: datetime(*at),
         });
     }
@@ -103,6 +112,22 @@ impl Write<'_> {
             project: None,
         };
         self.tell(happened).edges.follows.push((later, earlier, at));
+    }
+
+    /// A memory was found out in a piece of work. One that comes from an export has a moment of its own.
+    pub fn tie_to_work(&mut self, kind: EventKind, memory: &Memory, work: WorkId, at: Option<Timestamp>) {
+        let at = at.unwrap_or_else(|| self.at());
+        self.tell(Happened::to_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
+    }
+
+    /// Whether it will be known that a memory was found out in a piece of work when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn is_worked_in(&self, memory: &MemoryId, work: &WorkId) -> Result<bool, StoreError> {
+        let here = self.tables().edges.worked_in.iter().any(|edge| (&edge.0, &edge.1) == (memory, work));
+        let edge = edge_id("WORKED_IN", memory.as_str(), work.as_str());
+        Ok(here || self.store().edge_time(edge).await?.is_some())
     }
 
     /// Whether it will be known that a session wrote a memory when this is committed.
@@ -138,6 +163,22 @@ impl Store {
         session: &SessionId,
     ) -> Result<Option<Timestamp>, StoreError> {
         self.edge_time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
+    }
+
+    /// The pieces of work that a memory was found out in, the latest first.
+    pub async fn works_of_memory(&self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
+        let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
+        let mut results = self.engine()?.run(statement::WORKED_IN_OF_MEMORY, vars.0).await?;
+        let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
+        edges.into_iter().map(|edge| work_id("WORKED_IN", edge.to)).collect()
+    }
+
+    /// The live memories that were found out in a piece of work, in the order in which they were taken over.
+    pub async fn memories_of_work(&self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
+        let vars = Vars::new().with("work", work_record(work)).limit(limit);
+        let mut results = self.engine()?.run(statement::WORKED_IN_OF_WORK, vars.0).await?;
+        let edges: Vec<EdgeRow> = take("WORKED_IN", &mut results, 0)?;
+        edges.into_iter().map(|edge| memory_id("WORKED_IN", edge.from)).collect()
     }
 
     async fn edge_time(&self, edge: RecordId) -> Result<Option<Timestamp>, StoreError> {

@@ -14,7 +14,7 @@ use super::{
     },
     statement,
 };
-use cerebro_core::domain::{Event, EventKind, Timestamp};
+use cerebro_core::domain::{Event, EventKind, MemoryId, Timestamp};
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
@@ -71,6 +71,22 @@ impl Store {
     ) -> Result<Vec<Event>, StoreError> {
         let vars = Vars::new().with("writer", writer).with("after", signed(after)).limit(limit);
         parse::<EventRow, _>("event", self.rows("event", statement::EVENT_AFTER, vars).await?)
+    }
+
+    /// When memories were deleted (`true`) and restored (`false`). Reads through the whole log.
+    pub async fn deletions(&self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Told {
+            memory: RecordId,
+            kind: String,
+            at: Datetime,
+        }
+        let mut results = self.engine()?.run(statement::EVENT_GAPS, Vars::new().0).await?;
+        let deleted = EventKind::MemoryDeleted.as_str();
+        let read =
+            |told: Told| Ok((memory_id("event", told.memory)?, timestamp(told.at), told.kind == deleted));
+        take::<Told>("event", &mut results, 0)?.into_iter().map(read).collect()
     }
 
     /// The number and moment of the last event that this process's writer told; 0 before the first.

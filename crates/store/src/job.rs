@@ -9,10 +9,10 @@ use std::fmt;
 mod changes;
 
 pub(super) use changes::JobChanges;
-use surrealdb::types::{RecordId, SurrealValue};
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, StoredModel,
+    Store, StoreError, StoredModel, packed,
     read::{Vars, one, take},
     row::{JobRow, datetime, key, memory_id, memory_record, timestamp},
     statement,
@@ -29,17 +29,20 @@ pub enum JobKind {
     Embed,
     /// What a language model says of how a memory stands to others.
     InferRelations,
+    /// What a language model says is worth keeping of a past session.
+    Distil,
 }
 
 impl JobKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Embed, Self::InferRelations];
+    pub const ALL: [Self; 3] = [Self::Embed, Self::InferRelations, Self::Distil];
 
     /// The stored name, which is also the beginning of the job's id. Stored names never change.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Embed => "embed",
             Self::InferRelations => "claim",
+            Self::Distil => "distil",
         }
     }
 
@@ -215,9 +218,11 @@ struct Held {
 #[surreal(crate = "surrealdb::types")]
 struct PutVector {
     id: RecordId,
+    packed: RecordId,
     passage: i64,
     place: String,
     embedding: Vec<f64>,
+    numbers: Bytes,
 }
 
 impl JobRow {
@@ -318,9 +323,11 @@ impl Store {
                 let place = format!("{memory}-{passage:04}");
                 PutVector {
                     id: RecordId::new(model.table.as_str(), place.as_str()),
+                    packed: packed::record(model, &place),
                     passage: i64::from(passage),
                     place,
                     embedding: vector.iter().map(|x| f64::from(*x)).collect(),
+                    numbers: packed::numbers(vector),
                 }
             })
             .collect();
@@ -475,6 +482,17 @@ impl Store {
         let mut row = JobRow::queued(kind, subject, revision, self.now());
         row.payload = payload.map(serde_json::Value::Object);
         self.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
+    }
+
+    /// Queues jobs about subjects. One of this kind and subject that is there already stays as it is, given up or not.
+    pub async fn owe_jobs(&self, kind: JobKind, subjects: &[Subject]) -> Result<(), StoreError> {
+        if subjects.is_empty() {
+            return Ok(());
+        }
+        let due = self.now();
+        let jobs: Vec<JobRow> =
+            subjects.iter().map(|subject| JobRow::queued(kind, subject, 0, due)).collect();
+        self.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
     }
 
     /// Looks at a page of memories after an id and queues the live ones that have no vectors of their

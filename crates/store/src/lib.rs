@@ -7,17 +7,24 @@
 mod browse;
 mod changes;
 mod counts;
+mod cycle;
+mod distil;
+mod document;
 mod dump;
 mod edge;
 mod error;
 mod event;
+mod feedback;
+mod footing;
 mod foreign;
+mod history;
 mod identity;
 mod integrity;
 mod job;
 mod memory;
 mod migrate;
 mod overview;
+mod packed;
 mod peers;
 mod prompt;
 mod read;
@@ -25,27 +32,37 @@ mod relation;
 mod retry;
 mod revision;
 mod row;
+mod seal;
 mod session;
 mod space;
 mod statement;
 mod summary;
+mod supersession;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod topic;
 mod transaction;
 mod vector;
+mod work;
 
 use std::path::Path;
 
 pub use browse::DeletedFilter;
 use cerebro_engine::Engine;
 pub use cerebro_engine::{
-    Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Visitor, script, secret,
+    Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Trial, Visitor, script,
+    secret,
 };
-pub use counts::{Counts, ProjectCount};
+pub use counts::{Counts, HealthCounts, ProjectCount};
+pub use cycle::{Alone, CycleState, StepOutcome, StoredCycle, StoredStep};
+pub use distil::DistilCounts;
 pub use dump::RowCounts;
 pub use edge::Edge;
 pub use error::StoreError;
+pub use feedback::FeedbackCounts;
+pub use footing::Footing;
+pub use history::{HistoryCounts, SourceCounts};
 pub use integrity::{Counted, Faulty, FaultyJobs, Span, Vectors};
 pub use job::{Job, JobCounts, JobKind, JobState, ListedJob, Payload, Subject};
 pub use memory::Near;
@@ -53,10 +70,13 @@ pub use overview::{Overview, OverviewLimits, Side};
 pub use peers::{Hearing, News, Places};
 pub use read::Table;
 pub use relation::{Provenance, StoredRelation};
+pub use supersession::{SUPERSESSIONS_MAX, Supersession};
 use surrealdb::types::Variables;
+pub use tombstone::{Saying, Tombstone, Why};
 pub use topic::Topic;
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{ModelState, StoredModel, StoredVector};
+pub use work::{Artifact, StoredEvent, StoredWork};
 
 use cerebro_core::domain::Timestamp;
 
@@ -84,6 +104,8 @@ pub struct Store {
     vectors: tokio::sync::Mutex<()>,
     follower: Follower,
     clock: Clock,
+    /// Knows texts again that no longer hold.
+    mason: tombstone::Stonemason,
 }
 
 impl Store {
@@ -130,6 +152,7 @@ impl Store {
             dir: dir.map(Path::to_path_buf),
             engine,
             closing: false.into(),
+            mason: tombstone::Stonemason::new(id.as_bytes()),
             id,
             writer,
             lease: secret(),
@@ -196,6 +219,14 @@ impl Store {
     /// statement that fails says so in its own answer.
     pub async fn read(&self, query: Query) -> Result<Vec<Answer>, StoreError> {
         Ok(self.engine()?.read(query).await?)
+    }
+
+    /// Runs statements of a person, tells what they would change, and undoes all of it.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`] when they cannot be tried or one fails; [`EngineError::NotRemote`] on a server.
+    pub async fn try_out(&self, query: Query) -> Result<Trial, StoreError> {
+        Ok(self.engine()?.try_out(query).await?)
     }
 
     /// Makes a live endpoint over the store: what to serve, and what its visitors need.

@@ -1,21 +1,26 @@
 //! Memories: what is asked about them, what may happen to one, and what changes with it.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+};
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
-    Store, StoreError, Write,
+    Store, StoreError, Why, Write,
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one, take},
     row::{
         Guarded, datetime, held, kind, malformed, memory_id, memory_record, parse, project, scope,
-        session_id, session_record, signed, small, timestamp, unsigned,
+        session_id, session_record, signed, small, taint, timestamp, unsigned, validity,
     },
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Project, Revision, Scope, SessionId, Timestamp};
-use cerebro_core::hygiene;
+use cerebro_core::domain::{
+    EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp,
+};
+use cerebro_core::{hygiene, truth};
 
 /// Most pages that are read to find live memories of a session among deleted ones.
 const DELETED_PAGES_MAX: usize = 20;
@@ -46,6 +51,9 @@ pub(super) struct MemoryRow {
     content: String,
     topic_key: Option<String>,
     tags: Vec<String>,
+    /// None in rows of earlier versions, as are the flags.
+    origin: Option<String>,
+    flags: Option<Vec<String>>,
     agent: String,
     session: Option<RecordId>,
     revision: i64,
@@ -61,6 +69,12 @@ pub(super) struct MemoryRow {
     topic: Option<String>,
     pin: Option<String>,
     version: i64,
+    valid_from: Option<Datetime>,
+    valid_until: Option<Datetime>,
+    nature: Option<String>,
+    done_at: Option<Datetime>,
+    due: Option<String>,
+    archived_at: Option<Datetime>,
 }
 
 impl MemoryRow {
@@ -77,6 +91,8 @@ impl MemoryRow {
             content: memory.content.to_string(),
             topic_key: memory.topic_key.clone().map(String::from),
             tags: memory.tags.iter().map(ToString::to_string).collect(),
+            origin: Some(memory.taint.origin.as_str().to_owned()),
+            flags: Some(memory.taint.flags.iter().map(|flag| flag.as_str().to_owned()).collect()),
             agent: memory.agent.to_string(),
             session: memory.session.as_ref().map(session_record),
             revision: i64::from(memory.revision),
@@ -92,6 +108,12 @@ impl MemoryRow {
             topic: topic.map(|key| topic_slot(&memory.project, memory.scope, key)),
             pin: (memory.pinned && live).then(|| pin_slot(&memory.project)),
             version: signed(memory.version) + 1,
+            valid_from: memory.valid.from.map(datetime),
+            valid_until: memory.valid.until.map(datetime),
+            nature: memory.nature.map(|nature| nature.as_str().to_owned()),
+            done_at: memory.done_at.map(datetime),
+            due: truth::is_open(memory).then(|| due_slot(&memory.project)),
+            archived_at: memory.archived_at.map(datetime),
         }
     }
 
@@ -116,6 +138,7 @@ impl TryFrom<MemoryRow> for Memory {
             content: held(row.content),
             topic_key: row.topic_key.map(held),
             tags: row.tags.into_iter().map(held).collect(),
+            taint: taint(row.origin.as_deref(), row.flags.as_deref()),
             agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             revision: small(row.revision),
@@ -127,6 +150,10 @@ impl TryFrom<MemoryRow> for Memory {
             deleted_at: row.deleted_at.map(timestamp),
             purged: row.purged,
             version: unsigned(row.version),
+            valid: validity(row.valid_from, row.valid_until),
+            nature: row.nature.as_deref().and_then(Nature::parse),
+            done_at: row.done_at.map(timestamp),
+            archived_at: row.archived_at.map(timestamp),
         })
     }
 }
@@ -140,6 +167,11 @@ pub(super) fn topic_slot(project: &Project, scope: Scope, topic_key: &str) -> St
 /// The value of `memory.pin`, by which the pinned memories of a project are found.
 pub(super) fn pin_slot(project: &Project) -> String {
     format!("pinned:{project}")
+}
+
+/// The value of `memory.due`, by which a project's things to be done are found.
+fn due_slot(project: &Project) -> String {
+    format!("due:{project}")
 }
 
 /// What changes in the table of memories.
@@ -186,9 +218,12 @@ impl Write<'_> {
     /// It gets the next revision, and what it was is kept; of its earlier revisions the last `keep`, or all. The worker
     /// owes it new vectors, and the present ones go with it to another project.
     pub fn revise_memory(&mut self, before: Memory, memory: &Memory, keep: Option<NonZeroU32>) {
-        let at = self.at();
+        let (at, store) = (self.at(), self.store());
         let is_moved = memory.project != before.project;
         let tables = self.put_memory(EventKind::MemoryUpdated, memory, memory.session.as_ref());
+        if !is_moved {
+            tables.bury(&store.mason, &before, Some(memory), (Why::Corrected, at));
+        }
         if let Some(upto) =
             keep.and_then(|keep| before.revision.checked_sub(keep.get())).filter(|upto| *upto > 0)
         {
@@ -213,20 +248,39 @@ impl Write<'_> {
         self.put_memory(kind, memory, Some(session));
     }
 
-    /// It is hidden, and its jobs and vectors go.
-    pub fn delete_memory(&mut self, memory: &Memory, session: &SessionId) {
-        self.put_memory(EventKind::MemoryDeleted, memory, Some(session)).forget_vectors(memory.id);
+    /// It is put aside, or back in its place, as it says itself; its vectors stay.
+    pub fn archive_memory(&mut self, memory: &Memory, session: Option<&SessionId>) {
+        let is_archived = memory.is_archived();
+        let kind = if is_archived { EventKind::MemoryArchived } else { EventKind::MemoryUnarchived };
+        self.put_memory(kind, memory, session);
     }
 
-    /// It is live again. The worker owes it vectors.
+    /// It has the tags and counts of memories that say nothing else, or no longer.
+    pub fn unite_memory(&mut self, memory: &Memory) {
+        self.put_memory(EventKind::MemoryUnited, memory, None);
+    }
+
+    /// It is hidden, and its jobs and vectors go.
+    pub fn delete_memory(&mut self, memory: &Memory, session: &SessionId) {
+        let (at, store) = (self.at(), self.store());
+        let tables = self.put_memory(EventKind::MemoryDeleted, memory, Some(session));
+        tables.forget_vectors(memory.id);
+        tables.bury(&store.mason, memory, None, (Why::Deleted, at));
+    }
+
+    /// It is live again, and what is noted of its text goes. The worker owes it vectors.
     pub fn restore_memory(&mut self, memory: &Memory, session: &SessionId) {
+        let store = self.store();
         let tables = self.put_memory(EventKind::MemoryRestored, memory, Some(session));
+        tables.unbury(&store.mason, memory);
         tables.jobs.due.push((memory.id, memory.revision));
     }
 
-    /// Its text is gone, and all that was made of it goes.
-    pub fn purge_memory(&mut self, memory: &Memory, session: &SessionId) {
+    /// The text that it had before is gone, and all that was made of it goes.
+    pub fn purge_memory(&mut self, before: &Memory, memory: &Memory, session: &SessionId) {
+        let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryPurged, memory, Some(session));
+        tables.bury(&store.mason, before, None, (Why::Purged, at));
         tables.memories.purged.push(memory.id);
         tables.forget_vectors(memory.id);
     }
@@ -245,6 +299,11 @@ impl Write<'_> {
         if memory.is_live() {
             tables.jobs.due.push((memory.id, memory.revision));
         }
+    }
+
+    /// Something happened to it that changes no row of it.
+    pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
+        self.tell(Happened::to_memory(kind, memory, Some(session)));
     }
 
     /// What every one of these does: the event, and the row.
@@ -362,15 +421,10 @@ impl Store {
         }
     }
 
-    /// Deleted memories of a project that can be restored, newest first.
-    pub async fn deleted(
-        &self,
-        project: &Project,
-        before: Timestamp,
-        limit: usize,
-    ) -> Result<Vec<Memory>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
-        self.memories(statement::MEMORY_DELETED, vars).await
+    /// Things to be done in a project and by the person, due or not, those first that have waited longest.
+    pub async fn to_be_done(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
+        let due = vec![due_slot(project), due_slot(&Project::none())];
+        self.memories(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
     /// Memories of a project that are not live, tombstones too.
@@ -448,7 +502,7 @@ impl Store {
     }
 
     /// A memory, deleted or not, with its live neighbours from either end of an edge; at most `limit` of
-    /// them, the strongest first.
+    /// them, the strongest first. A relation that is drawn both ways is one neighbour, by the stronger edge.
     pub async fn observation(
         &self,
         id: &MemoryId,
@@ -485,6 +539,8 @@ impl Store {
             .map(|(id, kind, weight)| Ok((memory_id("RELATES_TO", id)?, kind, weight)))
             .collect::<Result<Vec<_>, StoreError>>()?;
         found.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        let mut met = BTreeSet::new();
+        found.retain(|(id, kind, _)| met.insert((*id, kind.clone())));
         found.truncate(limit);
         if found.is_empty() {
             return Ok(Some((memory, Vec::new())));
@@ -505,6 +561,20 @@ impl Store {
         limit: usize,
     ) -> Result<Page<Memory>, StoreError> {
         self.page::<MemoryRow, _>(Table::Memory, after, limit).await
+    }
+
+    /// A page of all memories without title and content, in order of id, deleted ones too. Ends when it is empty.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn page_of_bare_memories(
+        &self,
+        after: Option<&MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Memory>, StoreError> {
+        // No id is empty: all come after it.
+        let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
+        self.memories(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
     }
 
     pub(super) async fn memories(&self, statement: Statement, vars: Vars) -> Result<Vec<Memory>, StoreError> {

@@ -113,15 +113,20 @@ impl Store {
         Ok(one(self.prompts(statement::PROMPT_GET, vars).await?))
     }
 
-    /// The prompts of a project given last before a moment, newest first.
+    /// The prompts of a project (of all, when `None`) given last before a moment, newest first.
     pub async fn latest_prompts(
         &self,
-        project: &Project,
+        project: Option<&Project>,
         before: Timestamp,
         limit: usize,
     ) -> Result<Vec<Prompt>, StoreError> {
-        let vars = Vars::new().with("project", project.as_str()).at("before", before).limit(limit);
-        self.prompts(statement::PROMPT_LATEST, vars).await
+        let vars = Vars::new().at("before", before).limit(limit);
+        match project {
+            Some(project) => {
+                self.prompts(statement::PROMPT_LATEST, vars.with("project", project.as_str())).await
+            }
+            None => self.prompts(statement::PROMPT_LATEST_EVERYWHERE, vars).await,
+        }
     }
 
     /// The prompts of a session given before (`forward` false) or after a moment, nearest first.

@@ -27,6 +27,24 @@ pub enum Table {
     CreatedIn,
     /// Edges from a session to the one it continues.
     Follows,
+    /// Edges from a memory to the one whose place it took.
+    Supersedes,
+    /// Past sessions.
+    PastSession,
+    /// Exchanges of past sessions.
+    Exchange,
+    /// What stays of what was forgotten.
+    HistoryTombstone,
+    /// What distilling proposed.
+    Candidate,
+    /// Pieces of work.
+    Work,
+    /// Their events.
+    WorkEvent,
+    /// What is too long for an event's row.
+    Artifact,
+    /// Edges from a memory to the pieces of work that it was found out in.
+    WorkedIn,
 }
 
 impl Table {
@@ -39,6 +57,15 @@ impl Table {
             Self::Prompt => "prompt",
             Self::CreatedIn => "CREATED_IN",
             Self::Follows => "FOLLOWS",
+            Self::Supersedes => "SUPERSEDES",
+            Self::PastSession => "past_session",
+            Self::Exchange => "exchange",
+            Self::HistoryTombstone => "history_tombstone",
+            Self::Candidate => "candidate",
+            Self::Work => "work",
+            Self::WorkEvent => "work_event",
+            Self::Artifact => "artifact",
+            Self::WorkedIn => "WORKED_IN",
         }
     }
 }
@@ -98,7 +125,7 @@ impl Store {
         rows(table, &mut results, 0)
     }
 
-    /// A page of a table in order of id.
+    /// A page of a table of the export in order of id.
     pub(super) async fn page<R, D>(
         &self,
         table: Table,
@@ -109,12 +136,26 @@ impl Store {
         R: SurrealValue,
         D: TryFrom<R, Error = StoreError>,
     {
+        self.page_of::<R, D>(table.name(), after, limit).await
+    }
+
+    /// A page of any table in order of id.
+    pub(super) async fn page_of<R, D>(
+        &self,
+        table: &'static str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<D>, StoreError>
+    where
+        R: SurrealValue,
+        D: TryFrom<R, Error = StoreError>,
+    {
         // No id is empty: all come after it.
-        let after = RecordId::new(table.name(), after.unwrap_or_default());
-        let vars = Vars::new().with("table", table.name()).with("after", after).limit(limit);
-        let rows = self.rows(table.name(), statement::TABLE_PAGE, vars).await?;
+        let after = RecordId::new(table, after.unwrap_or_default());
+        let vars = Vars::new().with("table", table).with("after", after).limit(limit);
+        let rows = self.rows(table, statement::TABLE_PAGE, vars).await?;
         let keys: Vec<String> = rows.iter().map(|row| row_key(row).unwrap_or_default()).collect();
-        Ok(keys.into_iter().zip(parse::<R, D>(table.name(), rows)?).collect())
+        Ok(keys.into_iter().zip(parse::<R, D>(table, rows)?).collect())
     }
 }
 

@@ -145,6 +145,33 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
+    /// The relations of some kinds between live memories that weigh at least so much, the strongest first. It walks
+    /// all relations.
+    ///
+    /// # Errors
+    /// A failing engine.
+    pub async fn relations_of(
+        &self,
+        kinds: &[RelationKind],
+        least: f64,
+        limit: usize,
+    ) -> Result<Vec<StoredRelation>, StoreError> {
+        let kinds: Vec<String> = kinds.iter().map(|kind| kind.as_str().to_owned()).collect();
+        let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
+        let mut results = self.engine()?.run(statement::RELATION_PAIRS, vars.0).await?;
+        take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+    }
+
+    /// The live memories that a model read a name in, as it is written or in small letters.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn named(&self, name: &str, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
+        let vars = Vars::new().with("names", vec![name.to_owned(), name.to_lowercase()]).limit(limit);
+        let mut results = self.engine()?.run(statement::ENTITY_NAMED, vars.0).await?;
+        take::<RecordId>("entity", &mut results, 0)?.into_iter().map(|id| memory_id("entity", id)).collect()
+    }
+
     /// Puts what a memory is about in the place of what a model said before.
     ///
     /// # Errors

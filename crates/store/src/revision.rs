@@ -3,12 +3,12 @@
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, Write,
+    Store, StoreError, Why, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
     row::{
         datetime, held, kind, memory_id, memory_record, parse, project, scope, session_id, session_record,
-        small, timestamp,
+        small, timestamp, validity,
     },
     statement,
 };
@@ -31,6 +31,8 @@ pub(super) struct RevisionRow {
     agent: String,
     session: Option<RecordId>,
     at: Datetime,
+    valid_from: Option<Datetime>,
+    valid_until: Option<Datetime>,
 }
 
 impl From<&Revision> for RevisionRow {
@@ -49,6 +51,8 @@ impl From<&Revision> for RevisionRow {
             agent: old.agent.to_string(),
             session: old.session.as_ref().map(session_record),
             at: datetime(old.at),
+            valid_from: old.valid.from.map(datetime),
+            valid_until: old.valid.until.map(datetime),
         }
     }
 }
@@ -71,6 +75,7 @@ impl TryFrom<RevisionRow> for Revision {
             agent: held(row.agent),
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             at: timestamp(row.at),
+            valid: validity(row.valid_from, row.valid_until),
         })
     }
 }
@@ -104,7 +109,17 @@ impl Part for RevisionChanges {
 impl Write<'_> {
     /// A revision of `owner` comes from an export.
     pub fn import_revision(&mut self, owner: &Memory, revision: Revision) {
+        let store = self.store();
         let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, owner, None));
+        let was = Memory {
+            project: revision.project.clone(),
+            scope: revision.scope,
+            kind: revision.kind.clone(),
+            title: revision.title.clone(),
+            content: revision.content.clone(),
+            ..owner.clone()
+        };
+        tables.bury(&store.mason, &was, Some(owner), (Why::Corrected, owner.updated_at));
         tables.revisions.put.push(revision);
     }
 

@@ -4,7 +4,9 @@
 use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
 
 use super::StoreError;
-use cerebro_core::domain::{Kind, MemoryId, Project, PromptId, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{
+    Flag, Kind, MemoryId, Origin, Project, PromptId, Scope, SessionId, Taint, Timestamp, Validity,
+};
 use cerebro_core::redact::RedactedText;
 
 /// The last second that an index can hold as nanoseconds in 64 bits, less a century.
@@ -24,6 +26,10 @@ pub(super) fn datetime(at: Timestamp) -> Datetime {
 
 pub(super) fn timestamp(at: Datetime) -> Timestamp {
     Timestamp::from_microsecond(at.timestamp_micros()).unwrap_or(Timestamp::MIN)
+}
+
+pub(super) fn validity(from: Option<Datetime>, until: Option<Datetime>) -> Validity {
+    Validity { from: from.map(timestamp), until: until.map(timestamp) }
 }
 
 pub(super) fn memory_record(id: &MemoryId) -> RecordId {
@@ -89,6 +95,16 @@ pub(super) fn kind(table: &'static str, name: &str) -> Result<Kind, StoreError> 
 
 pub(super) fn scope(table: &'static str, name: &str) -> Result<Scope, StoreError> {
     Scope::parse(name).map_err(|_| malformed(table, "scope", name))
+}
+
+/// What a row says of where its text comes from; names of a newer program are left out.
+pub(super) fn taint(origin: Option<&str>, flags: Option<&[String]>) -> Taint {
+    Taint { origin: origin.and_then(Origin::parse).unwrap_or_default(), flags: named_flags(flags) }
+}
+
+/// The flags of a row.
+pub(super) fn named_flags(names: Option<&[String]>) -> Vec<Flag> {
+    names.unwrap_or_default().iter().filter_map(|name| Flag::parse(name)).collect()
 }
 
 /// A row as it is put: its id beside its fields.

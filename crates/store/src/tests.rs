@@ -5,7 +5,7 @@ use std::{future::Future, path::Path, time::Duration};
 use surrealdb::types::Variables;
 
 use super::{Answer, Decision, Engine, EngineError, Query, Store, StoreError, Write, migrate};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// SurrealDB needs deeper stacks than a test's thread has.
@@ -45,6 +45,7 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
         content: text("Some content."),
         topic_key: topic_key.map(text),
         tags: vec![text("tag")],
+        taint: cerebro_core::domain::Taint::default(),
         agent: text("test"),
         session: None,
         revision: 1,
@@ -55,6 +56,10 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
         last_seen_at: moment(3_000_000),
         deleted_at: None,
         purged: false,
+        valid: Validity::default(),
+        nature: None,
+        done_at: None,
+        archived_at: None,
         version: 0,
     }
 }
@@ -504,7 +509,17 @@ fn relations_are_put_as_a_whole_and_never_to_or_from_what_is_gone() {
         assert!(!store.put_relations(&one.id, 2, by, &[]).await.unwrap(), "another revision");
         assert!(!store.put_relations(&gone.id, 1, by, &[to(&two, 1.0)]).await.unwrap(), "not live");
         assert_eq!(edges().await, [(one.id, two.id, 0.25)]);
-        assert!(store.put_relations(&one.id, 1, by, &[]).await.unwrap());
+
+        // Drawn both ways, it is one neighbour, by the stronger edge.
+        assert!(store.put_relations(&two.id, 1, by, &[to(&one, 0.75)]).await.unwrap());
+        for (middle, other) in [(&one, &two), (&two, &one)] {
+            let (_, near) = store.observation(&middle.id, 10).await.unwrap().unwrap();
+            let near: Vec<_> = near.into_iter().map(|one| (one.id, one.weight)).collect();
+            assert_eq!(near, [(other.id, 0.75)]);
+        }
+        for id in [&one.id, &two.id] {
+            assert!(store.put_relations(id, 1, by, &[]).await.unwrap());
+        }
         assert_eq!(edges().await, []);
         store.close().await.unwrap();
     });

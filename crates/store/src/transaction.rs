@@ -115,12 +115,14 @@ fn after(last: Timestamp, now: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(last)
 }
 
-impl Write<'_> {
+impl<'a> Write<'a> {
     /// The store, for the reads of the decision.
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &'a Store {
         self.store
     }
+}
 
+impl Write<'_> {
     /// The number of the last event before this write; none comes in between.
     pub fn last_seq(&self) -> u64 {
         self.seq
@@ -135,6 +137,11 @@ impl Write<'_> {
     /// use cases call.
     pub(super) fn tell(&mut self, happened: Happened) -> &mut Tables {
         self.changes.tell(happened)
+    }
+
+    /// What changes beside what is told: see [`Changes::beside`].
+    pub(super) fn beside(&mut self) -> &mut Tables {
+        self.changes.beside()
     }
 
     /// What changes so far.

@@ -49,6 +49,8 @@ pub struct StoredVector {
     pub place: String,
     /// Whose passage it is.
     pub memory: MemoryId,
+    /// The revision of the memory that the passage is of.
+    pub revision: u32,
     /// Which one, from 0.
     pub passage: u32,
     /// The vector.
@@ -219,6 +221,7 @@ impl Store {
         struct Row {
             place: String,
             memory: RecordId,
+            revision: i64,
             passage: i64,
             embedding: Vec<f64>,
         }
@@ -231,6 +234,7 @@ impl Store {
                 Ok(StoredVector {
                     place: row.place,
                     memory: memory_id("vector", row.memory)?,
+                    revision: u32::try_from(row.revision).unwrap_or(0),
                     passage: u32::try_from(row.passage).unwrap_or(0),
                     embedding: row.embedding.into_iter().map(|x| x as f32).collect(),
                 })
@@ -281,8 +285,11 @@ impl Store {
             .collect()
     }
 
-    /// The revisions of which the memories have vectors.
-    pub(super) async fn vectors_of(
+    /// The revisions of which the memories have vectors of a model.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn vectors_of(
         &self,
         model: &StoredModel,
         ids: &[MemoryId],

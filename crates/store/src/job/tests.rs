@@ -25,6 +25,7 @@ async fn model(store: &Store) -> StoredModel {
 
 async fn places(store: &Store, model: &StoredModel, project: &Project) -> Vec<(MemoryId, u32)> {
     let page = store.page_of_vectors(model, project, "", 100).await.unwrap();
+    assert_eq!(store.page_of_packed(model, project, "", 100).await.unwrap(), page, "packed as they are");
     page.into_iter().map(|vector| (vector.memory, vector.passage)).collect()
 }
 
@@ -69,6 +70,35 @@ fn a_job_is_leased_once_and_its_vectors_are_put_once() {
             assert_eq!(near.len(), 2, "{near:?}");
             assert_eq!(near[0].1, 1);
         }
+        store.close().await.unwrap();
+    });
+}
+
+#[test]
+fn vectors_are_packed_again_except_those_that_changed_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    run(async {
+        let store = open(dir.path()).await;
+        let model = model(&store).await;
+        let (kept, gone) = (memory(None), memory(None));
+        for (saved, first) in [(&kept, 1.0), (&gone, 2.0)] {
+            save(&store, saved).await;
+            let jobs = store.lease_jobs("a/1", JobKind::Embed, 5, later(60)).await.unwrap();
+            let vector = [vec![first, 0.25, -0.5]];
+            assert!(store.finish_job("a/1", &jobs[0], &model, 1, &vector, |_| ()).await.unwrap());
+        }
+        let read = store.page_of_vectors(&model, &kept.project, "", 100).await.unwrap();
+        assert_eq!(read.len(), 2);
+        // As in a store of an older program; then one goes, after its vector was read.
+        let clear = "DELETE packed;";
+        store.engine().unwrap().script("test", clear, surrealdb::types::Variables::new()).await.unwrap();
+        let session = SessionId::parse("test").unwrap();
+        let deleted = Memory { version: 1, deleted_at: Some(Timestamp::now()), ..gone.clone() };
+        change(&store, |write| write.delete_memory(&deleted, &session)).await.unwrap();
+        store.pack_vectors(&model, &kept.project, &read).await.unwrap();
+        assert_eq!(places(&store, &model, &kept.project).await, [(kept.id, 0)]);
+        store.drop_model(&model).await.unwrap();
+        assert!(store.page_of_packed(&model, &kept.project, "", 100).await.unwrap().is_empty());
         store.close().await.unwrap();
     });
 }

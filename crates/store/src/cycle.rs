@@ -1,0 +1,311 @@
+//! Consolidations: what was planned, what was done, and what undoing it needs. The rows hold no text of a memory.
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    read::{Vars, one, take},
+    row::{
+        Guarded, datetime, key, malformed, memory_id, memory_record, parse, signed, small, timestamp,
+        unsigned,
+    },
+    statement,
+};
+use cerebro_core::domain::{CycleId, EventKind, Timestamp};
+use cerebro_core::truth::{Action, Step};
+
+const CYCLE: &str = "cycle";
+/// How many consolidations are kept; older ones cannot be undone any more.
+const KEPT: usize = 400;
+/// Most of older ones that go with a new plan.
+const OLD_MAX: usize = 50;
+
+/// How far a consolidation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CycleState {
+    /// Nothing of it was done.
+    Planned,
+    /// It was carried out.
+    Applied,
+    /// It was carried out and taken back.
+    Undone,
+}
+
+impl CycleState {
+    /// The stored and published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Applied => "applied",
+            Self::Undone => "undone",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Planned, Self::Applied, Self::Undone].into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepOutcome {
+    /// It was carried out.
+    Done,
+    /// It was not: the memory, or what stays for it, was another one by then, or not found by its meaning yet.
+    Skipped,
+    /// It was taken back.
+    Undone,
+    /// It was not taken back: the memory was changed since.
+    Left,
+}
+
+impl StepOutcome {
+    /// The stored and published name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Skipped => "skipped",
+            Self::Undone => "undone",
+            Self::Left => "left",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Done, Self::Skipped, Self::Undone, Self::Left].into_iter().find(|one| one.as_str() == name)
+    }
+}
+
+/// What a memory was before others were united with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alone {
+    /// How many tags it had; those that it took in stand behind them.
+    pub tags: usize,
+    /// How often it had been repeated.
+    pub duplicate_count: u32,
+    /// When it had last been said.
+    pub last_seen_at: Timestamp,
+}
+
+/// A step, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredStep {
+    /// What was planned.
+    pub step: Step,
+    /// What became of it; none while it is only planned.
+    pub outcome: Option<StepOutcome>,
+    /// The version of the memory that it left.
+    pub after: Option<u64>,
+    /// What a memory was that took others in.
+    pub alone: Option<Alone>,
+}
+
+/// A consolidation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredCycle {
+    /// Its id.
+    pub id: CycleId,
+    /// How far it is.
+    pub state: CycleState,
+    /// Who had it planned: `person` or `clock`.
+    pub by: String,
+    /// When it was planned.
+    pub at: Timestamp,
+    /// When it was carried out.
+    pub applied_at: Option<Timestamp>,
+    /// When it was taken back.
+    pub undone_at: Option<Timestamp>,
+    /// What it changes, in order.
+    pub steps: Vec<StoredStep>,
+    /// How often the row was written; 0 before the first time.
+    pub version: u64,
+}
+
+impl StoredCycle {
+    /// How many steps came to an outcome.
+    pub fn count(&self, outcome: StepOutcome) -> usize {
+        self.steps.iter().filter(|step| step.outcome == Some(outcome)).count()
+    }
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct StepRow {
+    action: String,
+    memory: RecordId,
+    version: i64,
+    into: Option<RecordId>,
+    why: String,
+    outcome: Option<String>,
+    after: Option<i64>,
+    tags: Option<i64>,
+    repeated: Option<i64>,
+    seen_at: Option<Datetime>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Row {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    state: String,
+    by: String,
+    at: Datetime,
+    applied_at: Option<Datetime>,
+    undone_at: Option<Datetime>,
+    version: i64,
+    size: i64,
+    done: i64,
+    steps: Vec<StepRow>,
+}
+
+fn counted(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn cycle_record(id: &CycleId) -> RecordId {
+    RecordId::new(CYCLE, id.as_str())
+}
+
+fn cycle_id(id: RecordId) -> Result<CycleId, StoreError> {
+    let key = key(CYCLE, id)?;
+    CycleId::parse(&key).map_err(|_| malformed(CYCLE, "id", &key))
+}
+
+impl From<&StoredStep> for StepRow {
+    fn from(stored: &StoredStep) -> Self {
+        let StoredStep { step, outcome, after, alone } = stored;
+        Self {
+            action: step.action.as_str().to_owned(),
+            memory: memory_record(&step.memory),
+            version: signed(step.version),
+            into: step.into.as_ref().map(memory_record),
+            why: step.why.clone(),
+            outcome: outcome.map(|outcome| outcome.as_str().to_owned()),
+            after: after.map(signed),
+            tags: alone.map(|alone| counted(alone.tags)),
+            repeated: alone.map(|alone| i64::from(alone.duplicate_count)),
+            seen_at: alone.map(|alone| datetime(alone.last_seen_at)),
+        }
+    }
+}
+
+impl TryFrom<StepRow> for StoredStep {
+    type Error = StoreError;
+
+    fn try_from(row: StepRow) -> Result<Self, StoreError> {
+        let alone = match (row.tags, row.repeated, row.seen_at) {
+            (Some(tags), Some(repeated), Some(seen_at)) => Some(Alone {
+                tags: usize::try_from(tags).unwrap_or_default(),
+                duplicate_count: small(repeated),
+                last_seen_at: timestamp(seen_at),
+            }),
+            _ => None,
+        };
+        Ok(Self {
+            step: Step {
+                action: Action::parse(&row.action).ok_or_else(|| malformed(CYCLE, "action", &row.action))?,
+                memory: memory_id(CYCLE, row.memory)?,
+                version: unsigned(row.version),
+                into: row.into.map(|id| memory_id(CYCLE, id)).transpose()?,
+                why: row.why,
+            },
+            outcome: row.outcome.as_deref().and_then(StepOutcome::parse),
+            after: row.after.map(unsigned),
+            alone,
+        })
+    }
+}
+
+impl Row {
+    /// The row as the next write leaves it: one version on.
+    fn next(cycle: &StoredCycle) -> Self {
+        Self {
+            id: None,
+            state: cycle.state.as_str().to_owned(),
+            by: cycle.by.clone(),
+            at: datetime(cycle.at),
+            applied_at: cycle.applied_at.map(datetime),
+            undone_at: cycle.undone_at.map(datetime),
+            version: signed(cycle.version) + 1,
+            size: counted(cycle.steps.len()),
+            done: counted(cycle.count(StepOutcome::Done)),
+            steps: cycle.steps.iter().map(StepRow::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<Row> for StoredCycle {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let id = row.id.ok_or_else(|| malformed(CYCLE, "missing", "id"))?;
+        Ok(Self {
+            id: cycle_id(id)?,
+            state: CycleState::parse(&row.state).ok_or_else(|| malformed(CYCLE, "state", &row.state))?,
+            by: row.by,
+            at: timestamp(row.at),
+            applied_at: row.applied_at.map(timestamp),
+            undone_at: row.undone_at.map(timestamp),
+            steps: row.steps.into_iter().map(StoredStep::try_from).collect::<Result<_, _>>()?,
+            version: unsigned(row.version),
+        })
+    }
+}
+
+/// What changes in the table of consolidations.
+#[derive(Default)]
+pub(super) struct CycleChanges {
+    put: Vec<StoredCycle>,
+    gone: Vec<CycleId>,
+}
+
+impl Part for CycleChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_CYCLES, "cycles", &self.put, |cycle| Guarded {
+            id: cycle_record(&cycle.id),
+            expect: signed(cycle.version),
+            row: Row::next(cycle),
+        });
+        commit.add(statement::COMMIT_GONE_CYCLES, "gone_cycles", &self.gone, cycle_record);
+    }
+}
+
+impl Write<'_> {
+    /// A consolidation is planned, carried out or taken back, as it says itself. A new plan takes the place of `replaced`.
+    pub fn put_cycle(&mut self, cycle: &StoredCycle, replaced: Vec<CycleId>) {
+        let kind = match cycle.state {
+            CycleState::Planned => EventKind::CyclePlanned,
+            CycleState::Applied => EventKind::CycleApplied,
+            CycleState::Undone => EventKind::CycleUndone,
+        };
+        let cycles = &mut self.tell(Happened { kind, memory: None, session: None, project: None }).cycles;
+        cycles.put.push(cycle.clone());
+        cycles.gone.extend(replaced);
+    }
+}
+
+impl Store {
+    /// A consolidation.
+    pub async fn cycle(&self, id: &CycleId) -> Result<Option<StoredCycle>, StoreError> {
+        let vars = Vars::new().with("ids", vec![cycle_record(id)]);
+        Ok(one(parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
+    }
+
+    /// Consolidations, planned or done, the latest first.
+    pub async fn latest_cycles(&self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
+        parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
+    }
+
+    /// Consolidations of which nobody needs to know any more.
+    pub async fn old_cycles(&self) -> Result<Vec<CycleId>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Old {
+            id: RecordId,
+        }
+        let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
+        let mut results = self.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
+        take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
+    }
+}

@@ -1,0 +1,332 @@
+//! Candidates that distilling proposes, and which past sessions were distilled.
+
+use std::collections::BTreeMap;
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    history,
+    read::{Page, Table, Vars, one, take},
+    row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, small, timestamp, unsigned},
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{
+    Candidate, CandidateId, CandidateState, Citation, ClaimKind, DistilRun, DistilState, EventKind,
+    ExchangeId, MemoryId, PastSession, SessionId, SessionOutcome,
+};
+
+const TABLE: &str = "candidate";
+const RUNS: &str = "distil_run";
+
+/// What changes in these tables.
+#[derive(Default)]
+pub(super) struct DistilChanges {
+    put: Vec<Candidate>,
+    gone: Vec<CandidateId>,
+    runs: Vec<DistilRun>,
+    /// Sessions of which something was forgotten.
+    untitled: Vec<SessionId>,
+    gone_runs: Vec<SessionId>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct EvidenceRow {
+    exchange: String,
+    digest: String,
+    quote: String,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct CandidateRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    session: String,
+    kind: String,
+    title: String,
+    text: String,
+    evidence: Vec<EvidenceRow>,
+    state: String,
+    memory: Option<RecordId>,
+    revision: Option<i64>,
+    generation: String,
+    model: String,
+    at: Datetime,
+    decided_at: Option<Datetime>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct DroppedRow {
+    reason: String,
+    count: i64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct RunRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    state: String,
+    outcome: Option<String>,
+    title: Option<String>,
+    claims: i64,
+    dropped: Vec<DroppedRow>,
+    generation: String,
+    ended_at: Datetime,
+    at: Datetime,
+}
+
+fn record(id: &CandidateId) -> RecordId {
+    RecordId::new(TABLE, id.key())
+}
+
+fn run_record(session: &SessionId) -> RecordId {
+    RecordId::new(RUNS, session.as_str())
+}
+
+fn put(candidate: &Candidate) -> Put<CandidateRow> {
+    let evidence = |evidence: &Citation| EvidenceRow {
+        exchange: evidence.exchange.key().to_owned(),
+        digest: evidence.digest.clone(),
+        quote: evidence.quote.to_string(),
+    };
+    let row = CandidateRow {
+        id: None,
+        session: candidate.session.as_str().to_owned(),
+        kind: candidate.kind.as_str().to_owned(),
+        title: candidate.title.to_string(),
+        text: candidate.text.to_string(),
+        evidence: candidate.evidence.iter().map(evidence).collect(),
+        state: candidate.state.as_str().to_owned(),
+        memory: candidate.memory.as_ref().map(|(memory, _)| memory_record(memory)),
+        revision: candidate.memory.map(|(_, revision)| i64::from(revision)),
+        generation: candidate.generation.clone(),
+        model: candidate.model.to_string(),
+        at: datetime(candidate.at),
+        decided_at: candidate.decided_at.map(datetime),
+    };
+    Put { id: record(&candidate.id), row }
+}
+
+fn put_run(run: &DistilRun) -> Put<RunRow> {
+    let dropped =
+        |(reason, count): &(String, u32)| DroppedRow { reason: reason.clone(), count: i64::from(*count) };
+    let row = RunRow {
+        id: None,
+        state: run.state.as_str().to_owned(),
+        outcome: run.outcome.map(|outcome| outcome.as_str().to_owned()),
+        title: run.title.clone().map(String::from),
+        claims: i64::from(run.claims),
+        dropped: run.dropped.iter().map(dropped).collect(),
+        generation: run.generation.clone(),
+        ended_at: datetime(run.ended_at),
+        at: datetime(run.at),
+    };
+    Put { id: run_record(&run.session), row }
+}
+
+impl TryFrom<EvidenceRow> for Citation {
+    type Error = StoreError;
+
+    fn try_from(row: EvidenceRow) -> Result<Self, StoreError> {
+        let exchange = ExchangeId::of_key(&row.exchange)
+            .map_err(|_| malformed(TABLE, "id of an exchange", &row.exchange))?;
+        Ok(Self { exchange, digest: row.digest, quote: held(row.quote) })
+    }
+}
+
+impl TryFrom<CandidateRow> for Candidate {
+    type Error = StoreError;
+
+    fn try_from(row: CandidateRow) -> Result<Self, StoreError> {
+        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let revision = row.revision.map_or(0, small);
+        let memory = row.memory.map(|memory| Ok::<_, StoreError>((memory_id(TABLE, memory)?, revision)));
+        Ok(Self {
+            id: CandidateId::of_key(&id).map_err(|_| malformed(TABLE, "id", &id))?,
+            session: session_key(&row.session)?,
+            kind: ClaimKind::parse(&row.kind).ok_or_else(|| malformed(TABLE, "kind", &row.kind))?,
+            title: held(row.title),
+            text: held(row.text),
+            evidence: row.evidence.into_iter().map(Citation::try_from).collect::<Result<_, _>>()?,
+            state: CandidateState::parse(&row.state).ok_or_else(|| malformed(TABLE, "state", &row.state))?,
+            memory: memory.transpose()?,
+            generation: row.generation,
+            model: held(row.model),
+            at: timestamp(row.at),
+            decided_at: row.decided_at.map(timestamp),
+        })
+    }
+}
+
+impl TryFrom<RunRow> for DistilRun {
+    type Error = StoreError;
+
+    fn try_from(row: RunRow) -> Result<Self, StoreError> {
+        let id = key(RUNS, row.id.ok_or_else(|| malformed(RUNS, "missing", "id"))?)?;
+        Ok(Self {
+            session: session_key(&id)?,
+            state: DistilState::parse(&row.state).ok_or_else(|| malformed(RUNS, "state", &row.state))?,
+            outcome: row.outcome.as_deref().and_then(SessionOutcome::parse),
+            title: row.title.map(held),
+            claims: small(row.claims),
+            dropped: row.dropped.into_iter().map(|dropped| (dropped.reason, small(dropped.count))).collect(),
+            generation: row.generation,
+            ended_at: timestamp(row.ended_at),
+            at: timestamp(row.at),
+        })
+    }
+}
+
+fn session_key(text: &str) -> Result<SessionId, StoreError> {
+    SessionId::parse(text).map_err(|_| malformed(TABLE, "session id", text))
+}
+
+impl DistilChanges {
+    /// Something of a session is forgotten, or all of it.
+    pub(super) fn forget(&mut self, session: &PastSession) {
+        let which = if session.exchanges == 0 { &mut self.gone_runs } else { &mut self.untitled };
+        which.push(session.id.clone());
+    }
+}
+
+impl Part for DistilChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_CANDIDATES, "candidates", &self.put, put);
+        commit.add(statement::COMMIT_GONE_CANDIDATES, "gone_candidates", &self.gone, record);
+        commit.add(statement::COMMIT_DISTIL_RUNS, "distil_runs", &self.runs, put_run);
+        commit.add(statement::COMMIT_UNTITLED_RUNS, "untitled_runs", &self.untitled, run_record);
+        commit.add(statement::COMMIT_GONE_RUNS, "gone_runs", &self.gone_runs, run_record);
+    }
+}
+
+/// What may happen to candidates.
+impl Write<'_> {
+    /// A session was distilled, and these candidates are new.
+    pub fn keep_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
+        let distil = &mut self.tell(history::happened(EventKind::HistoryDistilled, session)).distil;
+        distil.runs.push(run);
+        distil.put.extend(candidates);
+    }
+
+    /// A person decided on a candidate, which is put as it is now.
+    pub fn decide_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
+        let kind = match candidate.state {
+            CandidateState::Accepted => EventKind::CandidateAccepted,
+            CandidateState::Rejected | CandidateState::Waiting => EventKind::CandidateRejected,
+        };
+        let memory = candidate.memory.map(|(memory, _)| memory);
+        let told = Happened { memory, ..history::happened(kind, session) };
+        self.tell(told).distil.put.push(candidate.clone());
+    }
+
+    /// Something that a candidate rests on is forgotten: it is put as it is now, or goes where nothing is left of it.
+    pub fn retract_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
+        let distil = &mut self.tell(history::happened(EventKind::CandidateRetracted, session)).distil;
+        if candidate.evidence.is_empty() {
+            distil.gone.push(candidate.id);
+        } else {
+            distil.put.push(candidate.clone());
+        }
+    }
+
+    /// A candidate comes from an export.
+    pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
+        let told = history::happened(EventKind::CandidateImported, session);
+        self.tell(told).distil.put.push(candidate);
+    }
+}
+
+/// How much was distilled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DistilCounts {
+    /// Candidates by state.
+    pub candidates: BTreeMap<String, u64>,
+    /// Sessions by what became of them.
+    pub sessions: BTreeMap<String, u64>,
+    /// Claims that did not pass the check, by reason.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+impl Store {
+    /// A candidate.
+    pub async fn candidate(&self, id: &CandidateId) -> Result<Option<Candidate>, StoreError> {
+        Ok(one(self.candidates_by_id(std::slice::from_ref(id)).await?))
+    }
+
+    /// Candidates by their ids; those that are not there are left out.
+    pub async fn candidates_by_id(&self, ids: &[CandidateId]) -> Result<Vec<Candidate>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RecordId> = ids.iter().map(record).collect();
+        self.read_candidates(statement::CANDIDATE_GET, Vars::new().with("ids", ids)).await
+    }
+
+    /// All candidates of a past session.
+    pub async fn candidates_of(&self, session: &SessionId) -> Result<Vec<Candidate>, StoreError> {
+        let vars = Vars::new().with("sid", session.as_str());
+        self.read_candidates(statement::CANDIDATE_OF_SESSION, vars).await
+    }
+
+    /// The candidates that became a memory: one, or several that say the same.
+    pub async fn candidates_of_memory(&self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
+        let vars = Vars::new().with("memory", memory_record(memory));
+        self.read_candidates(statement::CANDIDATE_OF_MEMORY, vars).await
+    }
+
+    /// The candidates of a state, the latest first.
+    pub async fn candidates(
+        &self,
+        state: CandidateState,
+        limit: usize,
+    ) -> Result<Vec<Candidate>, StoreError> {
+        let vars = Vars::new().with("state", state.as_str()).limit(limit);
+        self.read_candidates(statement::CANDIDATE_LIST, vars).await
+    }
+
+    async fn read_candidates(&self, statement: Statement, vars: Vars) -> Result<Vec<Candidate>, StoreError> {
+        parse::<CandidateRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
+    }
+
+    /// A page of all candidates in order of id.
+    pub async fn page_of_candidates(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Candidate>, StoreError> {
+        self.page::<CandidateRow, _>(Table::Candidate, after, limit).await
+    }
+
+    /// What became of distilling some sessions; those that never were are left out.
+    pub async fn distil_runs(&self, sessions: &[SessionId]) -> Result<Vec<DistilRun>, StoreError> {
+        if sessions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("ids", sessions.iter().map(run_record).collect::<Vec<_>>());
+        parse::<RunRow, _>(RUNS, self.rows(RUNS, statement::DISTIL_RUN_GET, vars).await?)
+    }
+
+    /// How much was distilled.
+    pub async fn distil_counts(&self) -> Result<DistilCounts, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Counted {
+            state: String,
+            count: i64,
+        }
+        let mut results = self.engine()?.run(statement::CANDIDATE_COUNTS, Variables::new()).await?;
+        let mut of_state = |table, index| {
+            let rows = take::<Counted>(table, &mut results, index)?;
+            Ok::<_, StoreError>(rows.into_iter().map(|row| (row.state, unsigned(row.count))).collect())
+        };
+        let (candidates, sessions) = (of_state(TABLE, 0)?, of_state(RUNS, 1)?);
+        let dropped = take::<DroppedRow>(RUNS, &mut results, 2)?;
+        let dropped = dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
+        Ok(DistilCounts { candidates, sessions, dropped })
+    }
+}

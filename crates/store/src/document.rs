@@ -1,0 +1,291 @@
+//! Documents and their chunks.
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    read::{Page, Vars, one, take},
+    row::{
+        Put, datetime, held, key, malformed, named_flags, parse, project as project_of, signed, small,
+        timestamp, unsigned,
+    },
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, EventKind, Project};
+
+const TABLE: &str = "document";
+const CHUNKS: &str = "chunk";
+
+/// What changes in the tables of documents.
+#[derive(Default)]
+pub(super) struct DocumentChanges {
+    put: Vec<Document>,
+    gone: Vec<DocumentId>,
+    chunks: Vec<DocumentChunk>,
+    gone_chunks: Vec<ChunkId>,
+}
+
+impl Part for DocumentChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        let at = datetime(commit.at);
+        commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, |document| put(document, at));
+        commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, put_chunk);
+        commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
+        commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
+            id: record(id),
+            document: id.key().to_owned(),
+        });
+    }
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct GoneDocument {
+    id: RecordId,
+    document: String,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct DocumentRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    project: String,
+    path: String,
+    format: String,
+    title: String,
+    hash: String,
+    bytes: i64,
+    chunks: Vec<String>,
+    cut: bool,
+    removed: bool,
+    at: Datetime,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ChunkRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    document: String,
+    heading: String,
+    page: Option<i64>,
+    digest: String,
+    flags: Vec<String>,
+    text: String,
+}
+
+fn record(id: &DocumentId) -> RecordId {
+    RecordId::new(TABLE, id.key())
+}
+
+fn chunk_record(id: &ChunkId) -> RecordId {
+    RecordId::new(CHUNKS, id.key())
+}
+
+fn put(document: &Document, at: Datetime) -> Put<DocumentRow> {
+    let row = DocumentRow {
+        id: None,
+        project: document.project.as_str().to_owned(),
+        path: document.path.to_string(),
+        format: document.format.clone(),
+        title: document.title.to_string(),
+        hash: document.hash.clone(),
+        bytes: signed(document.bytes),
+        chunks: document.chunks.iter().map(|id| id.key().to_owned()).collect(),
+        cut: document.cut,
+        removed: document.removed,
+        at,
+    };
+    Put { id: record(&document.id), row }
+}
+
+fn put_chunk(chunk: &DocumentChunk) -> Put<ChunkRow> {
+    let row = ChunkRow {
+        id: None,
+        document: chunk.document.key().to_owned(),
+        heading: chunk.heading.to_string(),
+        page: chunk.page.map(i64::from),
+        digest: chunk.digest.clone(),
+        flags: chunk.flags.iter().map(|flag| flag.as_str().to_owned()).collect(),
+        text: chunk.text.to_string(),
+    };
+    Put { id: chunk_record(&chunk.id), row }
+}
+
+fn document_id(key: &str) -> Result<DocumentId, StoreError> {
+    DocumentId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
+}
+
+fn chunk_id(key: &str) -> Result<ChunkId, StoreError> {
+    ChunkId::of_key(key).map_err(|_| malformed(CHUNKS, "id", key))
+}
+
+impl TryFrom<DocumentRow> for Document {
+    type Error = StoreError;
+
+    fn try_from(row: DocumentRow) -> Result<Self, StoreError> {
+        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        Ok(Self {
+            id: document_id(&id)?,
+            project: project_of(TABLE, &row.project)?,
+            path: held(row.path),
+            format: row.format,
+            title: held(row.title),
+            hash: row.hash,
+            bytes: unsigned(row.bytes),
+            chunks: row.chunks.iter().map(|key| chunk_id(key)).collect::<Result<_, _>>()?,
+            cut: row.cut,
+            removed: row.removed,
+            at: timestamp(row.at),
+        })
+    }
+}
+
+impl TryFrom<ChunkRow> for DocumentChunk {
+    type Error = StoreError;
+
+    fn try_from(row: ChunkRow) -> Result<Self, StoreError> {
+        let id = key(CHUNKS, row.id.ok_or_else(|| malformed(CHUNKS, "missing", "id"))?)?;
+        Ok(Self {
+            id: chunk_id(&id)?,
+            document: document_id(&row.document)?,
+            heading: held(row.heading),
+            page: row.page.map(small),
+            digest: row.digest,
+            flags: named_flags(Some(&row.flags)),
+            text: held(row.text),
+        })
+    }
+}
+
+fn happened(kind: EventKind, document: &Document) -> Happened {
+    Happened {
+        kind,
+        memory: None,
+        session: Some(document.id.into()),
+        project: (!document.project.is_none()).then(|| document.project.clone()),
+    }
+}
+
+/// What may happen to documents.
+impl Write<'_> {
+    /// A document was read: it is put as it is now, with the chunks that are new, and without those that it no longer
+    /// has.
+    pub fn ingest_document(&mut self, document: &Document, new: Vec<DocumentChunk>, gone: Vec<ChunkId>) {
+        let documents = &mut self.tell(happened(EventKind::DocumentIngested, document)).documents;
+        documents.put.push(document.clone());
+        documents.chunks.extend(new);
+        documents.gone_chunks.extend(gone);
+    }
+
+    /// The file of a document is gone: it keeps its text and is not found.
+    pub fn remove_document(&mut self, document: &Document) {
+        let removed = Document { removed: true, ..document.clone() };
+        self.tell(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
+    }
+
+    /// A document and all its chunks go for good.
+    pub fn forget_document(&mut self, document: &Document) {
+        self.tell(happened(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
+    }
+
+    /// A document belongs to another project, since its own was merged into that.
+    pub fn merge_document(&mut self, document: &Document) {
+        self.tell(happened(EventKind::ProjectMerged, document)).documents.put.push(document.clone());
+    }
+}
+
+impl Store {
+    /// Whether any document was ever read and not forgotten.
+    pub async fn has_documents(&self) -> Result<bool, StoreError> {
+        Ok(!self.rows(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?.is_empty())
+    }
+
+    /// Documents by their ids; those that are not there are left out.
+    pub async fn documents_by_id(&self, ids: &[DocumentId]) -> Result<Vec<Document>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
+        self.documents_of(statement::DOCUMENT_GET, vars).await
+    }
+
+    /// The document that was read from a path.
+    pub async fn document_at(&self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).with("path", path);
+        Ok(one(self.documents_of(statement::DOCUMENT_AT, vars).await?))
+    }
+
+    /// A document of the same bytes whose file is gone.
+    pub async fn removed_document(
+        &self,
+        project: &Project,
+        hash: &str,
+    ) -> Result<Option<Document>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).with("hash", hash);
+        Ok(one(self.documents_of(statement::DOCUMENT_REMOVED, vars).await?))
+    }
+
+    /// A page of the documents of a project (of all, when `None`), by their paths.
+    pub async fn documents(
+        &self,
+        project: Option<&Project>,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Vec<Document>, StoreError> {
+        let vars = Vars::new().count("offset", offset).limit(limit);
+        match project {
+            Some(project) => {
+                self.documents_of(statement::DOCUMENT_LIST, vars.with("project", project.as_str())).await
+            }
+            None => self.documents_of(statement::DOCUMENT_LIST_EVERYWHERE, vars).await,
+        }
+    }
+
+    /// A page of all documents in order of id.
+    pub async fn page_of_documents(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Document>, StoreError> {
+        self.page_of::<DocumentRow, _>(TABLE, after, limit).await
+    }
+
+    /// A page of all chunks in order of id.
+    pub async fn page_of_chunks(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<DocumentChunk>, StoreError> {
+        self.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
+    }
+
+    /// Chunks by their ids, in no order; those that are not there are left out.
+    pub async fn chunks_by_id(&self, ids: &[ChunkId]) -> Result<Vec<DocumentChunk>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("ids", ids.iter().map(chunk_record).collect::<Vec<_>>());
+        parse::<ChunkRow, _>(CHUNKS, self.rows(CHUNKS, statement::CHUNK_GET, vars).await?)
+    }
+
+    /// The digest of each chunk of a document.
+    pub async fn chunk_digests(&self, document: &DocumentId) -> Result<Vec<(ChunkId, String)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Told {
+            id: RecordId,
+            digest: String,
+        }
+        let vars = Vars::new().with("document", document.key());
+        let mut results = self.engine()?.run(statement::CHUNK_DIGESTS, vars.0).await?;
+        let told = take::<Told>(CHUNKS, &mut results, 0)?;
+        told.into_iter().map(|told| Ok((chunk_id(&key(CHUNKS, told.id)?)?, told.digest))).collect()
+    }
+
+    async fn documents_of(&self, statement: Statement, vars: Vars) -> Result<Vec<Document>, StoreError> {
+        parse::<DocumentRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
+    }
+}

@@ -1,0 +1,184 @@
+//! What memories stand on: what makes their texts suspect, and the code that they speak of.
+//!
+//! Anchors are derived, as relations are: no event tells of them, and a purge takes them along.
+
+use std::collections::HashMap;
+
+use surrealdb::types::{RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, take},
+    row::{datetime, memory_id, memory_record, named_flags, project, signed, small},
+    statement,
+};
+use cerebro_anchors::{Anchor, Digest, Pinned};
+use cerebro_core::domain::{Flag, MemoryId, Project};
+
+/// What a memory stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footing {
+    /// Its project.
+    pub project: Project,
+    /// It was put aside.
+    pub archived: bool,
+    /// What its text seems to try.
+    pub flags: Vec<Flag>,
+    /// The code that its present revision speaks of.
+    pub anchors: Vec<Anchor>,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct AnchorRow {
+    path: String,
+    file: String,
+    name: Option<String>,
+    bytes: Option<i64>,
+    digest: Option<String>,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Row {
+    memory: RecordId,
+    revision: i64,
+    at: surrealdb::types::Datetime,
+    anchors: Vec<AnchorRow>,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Anchored {
+    memory: RecordId,
+    revision: i64,
+    anchors: Vec<AnchorRow>,
+}
+
+impl Anchored {
+    fn read(self) -> Result<(MemoryId, Vec<Anchor>), StoreError> {
+        let anchors = self.anchors.into_iter().map(Anchor::try_from).collect::<Result<_, _>>()?;
+        Ok((memory_id("anchor", self.memory)?, anchors))
+    }
+}
+
+impl From<&Anchor> for AnchorRow {
+    fn from(anchor: &Anchor) -> Self {
+        let symbol = anchor.symbol.as_ref();
+        Self {
+            path: anchor.path.clone(),
+            file: anchor.file.as_str().to_owned(),
+            name: symbol.map(|symbol| symbol.name.clone()),
+            bytes: symbol.map(|symbol| signed(symbol.bytes as u64)),
+            digest: symbol.map(|symbol| symbol.digest.as_str().to_owned()),
+        }
+    }
+}
+
+impl TryFrom<AnchorRow> for Anchor {
+    type Error = StoreError;
+
+    fn try_from(row: AnchorRow) -> Result<Self, StoreError> {
+        let digest = |text: &str| {
+            let malformed = || StoreError::Row { table: "anchor", reason: format!("digest `{text}`") };
+            Digest::parse(text).ok_or_else(malformed)
+        };
+        let symbol = match (row.name, row.digest) {
+            (Some(name), Some(bytes)) => {
+                let length = usize::try_from(row.bytes.unwrap_or_default()).unwrap_or_default();
+                Some(Pinned { name, bytes: length, digest: digest(&bytes)? })
+            }
+            _ => None,
+        };
+        Ok(Self { path: row.path, file: digest(&row.file)?, symbol })
+    }
+}
+
+fn anchor_record(memory: &MemoryId) -> RecordId {
+    RecordId::new("anchor", memory.as_str())
+}
+
+impl Store {
+    /// Puts what a memory speaks of in the place of what was there before. `false` when the memory has another
+    /// revision by now or is gone: then nothing was put.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    pub async fn put_anchors(
+        &self,
+        memory: &MemoryId,
+        revision: u32,
+        anchors: &[Anchor],
+    ) -> Result<bool, StoreError> {
+        let row = Row {
+            memory: memory_record(memory),
+            revision: i64::from(revision),
+            at: datetime(self.now()),
+            anchors: anchors.iter().map(AnchorRow::from).collect(),
+        };
+        let vars = Vars::new()
+            .with("id", anchor_record(memory))
+            .with("memory", memory_record(memory))
+            .with("revision", i64::from(revision))
+            .with("row", row);
+        let mut results = self.retry_on_conflict(statement::ANCHOR_PUT, vars).await?;
+        let put: Option<bool> = results
+            .take(0)
+            .map_err(|error| StoreError::Row { table: "anchor", reason: error.to_string() })?;
+        // A purge that committed since the look at the memory did not see the row.
+        let vars = Vars::new().with("memory", memory_record(memory));
+        self.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
+        Ok(put.unwrap_or(false))
+    }
+
+    /// What the live memories of a project are tied to, at most `limit` of them. It walks all that are tied to code.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
+    pub async fn anchored(
+        &self,
+        project: &Project,
+        limit: usize,
+    ) -> Result<Vec<(MemoryId, Vec<Anchor>)>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).limit(limit);
+        let mut results = self.engine()?.run(statement::ANCHOR_LIST, vars.0).await?;
+        take::<Anchored>("anchor", &mut results, 0)?.into_iter().map(Anchored::read).collect()
+    }
+
+    /// What each of the live ones among some memories stands on.
+    ///
+    /// # Errors
+    /// A failing store, or a malformed row.
+    pub async fn footings(&self, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Footing)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Standing {
+            id: RecordId,
+            project: String,
+            revision: i64,
+            flags: Option<Vec<String>>,
+            archived_at: Option<surrealdb::types::Datetime>,
+        }
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new()
+            .with("memories", ids.iter().map(memory_record).collect::<Vec<_>>())
+            .with("anchors", ids.iter().map(anchor_record).collect::<Vec<_>>());
+        let mut results = self.engine()?.run(statement::FOOTING, vars.0).await?;
+        let mut anchored = HashMap::new();
+        for row in take::<Anchored>("anchor", &mut results, 1)? {
+            let revision = small(row.revision);
+            let (memory, anchors) = row.read()?;
+            anchored.insert((memory, revision), anchors);
+        }
+        let footing = |row: Standing| {
+            let id = memory_id("memory", row.id)?;
+            let anchors = anchored.remove(&(id, small(row.revision))).unwrap_or_default();
+            let flags = named_flags(row.flags.as_deref());
+            let archived = row.archived_at.is_some();
+            Ok((id, Footing { project: project("memory", &row.project)?, archived, flags, anchors }))
+        };
+        take::<Standing>("memory", &mut results, 0)?.into_iter().map(footing).collect()
+    }
+}

@@ -1,0 +1,283 @@
+//! Exchanges and their texts.
+
+use std::collections::HashMap;
+
+use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+
+use super::session::session_key;
+use crate::{
+    Store, StoreError,
+    read::{Page, Table, Vars, one, take},
+    row::{datetime, held, key, malformed, parse, small, timestamp},
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{
+    Exchange, ExchangeId, PastCommand, SessionId, Timestamp, ToldExchange, limits::EXCHANGE_BYTES_MAX,
+};
+
+const TABLE: &str = "exchange";
+const TEXTS: &str = "exchange_text";
+/// How hard texts are pressed: the default of zstd.
+const LEVEL: i32 = 3;
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct ExchangeRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    session: String,
+    seq: i64,
+    part: i64,
+    at: Datetime,
+    title: String,
+    files: Vec<String>,
+    commands: Vec<String>,
+    outcomes: Vec<String>,
+    errors: Vec<String>,
+    withdrawn: bool,
+    first: Option<String>,
+    last: Option<String>,
+    digest: String,
+    stored_at: Datetime,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct PutExchange {
+    id: RecordId,
+    row: ExchangeRow,
+    text_id: RecordId,
+    text: Bytes,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct GoneExchange {
+    id: RecordId,
+    text_id: RecordId,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct TextRow {
+    id: RecordId,
+    text: Bytes,
+}
+
+pub(super) fn record(id: &ExchangeId) -> RecordId {
+    RecordId::new(TABLE, id.key())
+}
+
+fn text_record(id: &ExchangeId) -> RecordId {
+    RecordId::new(TEXTS, id.key())
+}
+
+fn strings<T: ToString>(texts: &[T]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+fn outcome(command: &PastCommand) -> &'static str {
+    match command.ok {
+        Some(true) => "done",
+        Some(false) => "failed",
+        None => "unknown",
+    }
+}
+
+pub(super) fn put(told: &ToldExchange, at: Timestamp) -> PutExchange {
+    let exchange = &told.exchange;
+    let row = ExchangeRow {
+        id: None,
+        session: exchange.session.as_str().to_owned(),
+        seq: i64::from(exchange.seq),
+        part: i64::from(exchange.part),
+        at: datetime(exchange.at),
+        title: exchange.title.to_string(),
+        files: strings(&exchange.files),
+        commands: exchange.commands.iter().map(|command| command.line.to_string()).collect(),
+        outcomes: exchange.commands.iter().map(|command| outcome(command).to_owned()).collect(),
+        errors: strings(&exchange.errors),
+        withdrawn: exchange.withdrawn,
+        first: exchange.first.clone(),
+        last: exchange.last.clone(),
+        digest: exchange.digest.clone(),
+        stored_at: datetime(at),
+    };
+    PutExchange {
+        id: record(&exchange.id),
+        row,
+        text_id: text_record(&exchange.id),
+        text: Bytes::from(pressed(&told.text)),
+    }
+}
+
+pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
+    GoneExchange { id: record(id), text_id: text_record(id) }
+}
+
+/// zstd of a text. It works in memory, so the only error is a lack of that.
+fn pressed(text: &str) -> Vec<u8> {
+    zstd::bulk::compress(text.as_bytes(), LEVEL).expect("a text of 32 KiB is compressed in memory")
+}
+
+fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
+    let failed = |reason: String| StoreError::Row { table: TEXTS, reason };
+    // One that claims to be longer than any that was ever put is malformed.
+    let text =
+        zstd::bulk::decompress(bytes, 4 * EXCHANGE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(text).map_err(|error| failed(error.to_string()))
+}
+
+impl TryFrom<ExchangeRow> for Exchange {
+    type Error = StoreError;
+
+    fn try_from(row: ExchangeRow) -> Result<Self, StoreError> {
+        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let command = |(line, outcome): (String, String)| PastCommand {
+            line: held(line),
+            ok: match outcome.as_str() {
+                "done" => Some(true),
+                "failed" => Some(false),
+                _ => None,
+            },
+        };
+        Ok(Self {
+            id: exchange_id(&id)?,
+            session: session_key(&row.session)?,
+            seq: small(row.seq),
+            part: small(row.part),
+            at: timestamp(row.at),
+            title: held(row.title),
+            files: row.files.into_iter().map(held).collect(),
+            commands: row.commands.into_iter().zip(row.outcomes).map(command).collect(),
+            errors: row.errors.into_iter().map(held).collect(),
+            withdrawn: row.withdrawn,
+            first: row.first,
+            last: row.last,
+            digest: row.digest,
+        })
+    }
+}
+
+fn exchange_id(key: &str) -> Result<ExchangeId, StoreError> {
+    ExchangeId::of_key(key).map_err(|_| malformed(TABLE, "id", key))
+}
+
+impl Store {
+    /// An exchange with its text.
+    pub async fn told_exchange(&self, id: &ExchangeId) -> Result<Option<ToldExchange>, StoreError> {
+        Ok(one(self.told_exchanges(std::slice::from_ref(id)).await?))
+    }
+
+    /// Exchanges by their ids, with their texts; those that are not there are left out.
+    pub async fn told_exchanges(&self, ids: &[ExchangeId]) -> Result<Vec<ToldExchange>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
+        self.with_texts(self.exchanges(statement::EXCHANGE_GET, vars).await?).await
+    }
+
+    /// The exchanges of a session from a place on, in order.
+    pub async fn exchanges_since(
+        &self,
+        session: &SessionId,
+        seq: u32,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, StoreError> {
+        self.exchanges(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
+    }
+
+    /// The exchanges of a session before a place, nearest first.
+    pub async fn exchanges_before(
+        &self,
+        session: &SessionId,
+        seq: u32,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, StoreError> {
+        self.exchanges(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
+    }
+
+    /// The exchanges of a session from a place on that were written at or after a moment, in order.
+    pub async fn exchanges_stored(
+        &self,
+        session: &SessionId,
+        seq: u32,
+        at: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, StoreError> {
+        self.exchanges(statement::EXCHANGE_STORED, at_place(session, seq).at("at", at).limit(limit)).await
+    }
+
+    /// All exchanges of some sessions, in no order.
+    pub async fn exchanges_of(&self, sessions: &[SessionId]) -> Result<Vec<Exchange>, StoreError> {
+        if sessions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<String> = sessions.iter().map(|id| id.as_str().to_owned()).collect();
+        self.exchanges(statement::EXCHANGE_OF, Vars::new().with("sessions", ids)).await
+    }
+
+    /// The ids of all exchanges of a session.
+    pub async fn exchange_ids(&self, session: &SessionId) -> Result<Vec<ExchangeId>, StoreError> {
+        let vars = Vars::new().with("sid", session.as_str());
+        let mut results = self.engine()?.run(statement::EXCHANGE_IDS, vars.0).await?;
+        take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
+    }
+
+    /// The sessions that have an exchange which begins or ends with one of these turns, by the digests of their native
+    /// ids.
+    pub async fn owners_of_turns(&self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Owner {
+            turn: String,
+            session: String,
+        }
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("turns", turns.to_vec());
+        let mut results = self.engine()?.run(statement::EXCHANGE_OWNERS, vars.0).await?;
+        let mut owners = take::<Owner>(TABLE, &mut results, 0)?;
+        owners.extend(take::<Owner>(TABLE, &mut results, 1)?);
+        owners.into_iter().map(|owner| Ok((owner.turn, session_key(&owner.session)?))).collect()
+    }
+
+    /// A page of all exchanges in order of id, without their texts.
+    pub async fn page_of_exchanges(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Exchange>, StoreError> {
+        self.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
+    }
+
+    /// Adds their texts to exchanges; an empty one where somebody forgets it at this moment.
+    pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<ToldExchange>, StoreError> {
+        if exchanges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
+        let vars = Vars::new().with("ids", ids);
+        let mut results = self.engine()?.run(statement::EXCHANGE_TEXTS, vars.0).await?;
+        let mut texts = HashMap::new();
+        for row in take::<TextRow>(TEXTS, &mut results, 0)? {
+            let text = unpressed(&row.text.into_inner())?;
+            texts.insert(exchange_id(&key(TEXTS, row.id)?)?, held(text));
+        }
+        let told = |exchange: Exchange| {
+            let text = texts.remove(&exchange.id).unwrap_or_default();
+            ToldExchange { exchange, text }
+        };
+        Ok(exchanges.into_iter().map(told).collect())
+    }
+
+    async fn exchanges(&self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {
+        parse::<ExchangeRow, _>(TABLE, self.rows(TABLE, statement, vars).await?)
+    }
+}
+
+fn at_place(session: &SessionId, seq: u32) -> Vars {
+    Vars::new().with("sid", session.as_str()).with("seq", i64::from(seq))
+}

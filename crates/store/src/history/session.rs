@@ -1,0 +1,143 @@
+//! Past sessions.
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::project_of;
+use crate::{
+    Store, StoreError,
+    read::{Page, Table, Vars, one},
+    row::{Put, datetime, held, key, malformed, parse, small, timestamp},
+    statement,
+};
+use cerebro_core::domain::{Ancestor, AncestorKind, PastSession, Project, SessionId};
+
+const TABLE: &str = "past_session";
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct PastSessionRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    agent: String,
+    project: String,
+    title: Option<String>,
+    directory: Option<String>,
+    branch: Option<String>,
+    model: Option<String>,
+    parent: Option<String>,
+    parent_kind: Option<String>,
+    automated: bool,
+    started_at: Datetime,
+    ended_at: Datetime,
+    exchanges: i64,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct GoneSession {
+    id: RecordId,
+    session: String,
+}
+
+fn record(id: &SessionId) -> RecordId {
+    RecordId::new(TABLE, id.as_str())
+}
+
+pub(super) fn put(session: &PastSession) -> Put<PastSessionRow> {
+    let parent = session.parent.as_ref();
+    let text = |text: &Option<_>| text.clone().map(String::from);
+    let row = PastSessionRow {
+        id: None,
+        agent: session.agent.to_string(),
+        project: session.project.as_str().to_owned(),
+        title: text(&session.title),
+        directory: text(&session.directory),
+        branch: text(&session.branch),
+        model: text(&session.model),
+        parent: parent.and_then(|parent| parent.session.as_ref()).map(|id| id.as_str().to_owned()),
+        parent_kind: parent.map(|parent| parent.kind.as_str().to_owned()),
+        automated: session.automated,
+        started_at: datetime(session.started_at),
+        ended_at: datetime(session.ended_at),
+        exchanges: i64::from(session.exchanges),
+    };
+    Put { id: record(&session.id), row }
+}
+
+pub(super) fn gone(id: &SessionId) -> GoneSession {
+    GoneSession { id: record(id), session: id.as_str().to_owned() }
+}
+
+pub(super) fn session_key(text: &str) -> Result<SessionId, StoreError> {
+    SessionId::parse(text).map_err(|_| malformed(TABLE, "session id", text))
+}
+
+impl TryFrom<PastSessionRow> for PastSession {
+    type Error = StoreError;
+
+    fn try_from(row: PastSessionRow) -> Result<Self, StoreError> {
+        let id = key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?;
+        let ancestor = |name: String| {
+            let kind = AncestorKind::parse(&name).ok_or_else(|| malformed(TABLE, "parent_kind", &name))?;
+            let session = row.parent.as_deref().map(session_key).transpose()?;
+            Ok::<_, StoreError>(Ancestor { kind, session })
+        };
+        Ok(Self {
+            id: session_key(&id)?,
+            agent: held(row.agent),
+            project: project_of(&row.project)?,
+            title: row.title.map(held),
+            directory: row.directory.map(held),
+            branch: row.branch.map(held),
+            model: row.model.map(held),
+            parent: row.parent_kind.map(ancestor).transpose()?,
+            automated: row.automated,
+            started_at: timestamp(row.started_at),
+            ended_at: timestamp(row.ended_at),
+            exchanges: small(row.exchanges),
+        })
+    }
+}
+
+impl Store {
+    /// A past session.
+    pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
+        Ok(one(self.past_sessions_by_id(std::slice::from_ref(id)).await?))
+    }
+
+    /// Past sessions by their ids; those that are not there are left out.
+    pub async fn past_sessions_by_id(&self, ids: &[SessionId]) -> Result<Vec<PastSession>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vars = Vars::new().with("ids", ids.iter().map(record).collect::<Vec<_>>());
+        parse::<PastSessionRow, _>(TABLE, self.rows(TABLE, statement::PAST_SESSION_GET, vars).await?)
+    }
+
+    /// The past sessions of a project (of all, when `None`) that began last, newest first.
+    pub async fn past_sessions(
+        &self,
+        project: Option<&Project>,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Vec<PastSession>, StoreError> {
+        let vars = Vars::new().count("offset", offset).limit(limit);
+        let rows = match project {
+            Some(project) => {
+                let vars = vars.with("project", project.as_str());
+                self.rows(TABLE, statement::PAST_SESSION_LATEST, vars).await?
+            }
+            None => self.rows(TABLE, statement::PAST_SESSION_LATEST_EVERYWHERE, vars).await?,
+        };
+        parse::<PastSessionRow, _>(TABLE, rows)
+    }
+
+    /// A page of all past sessions in order of id.
+    pub async fn page_of_past_sessions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<PastSession>, StoreError> {
+        self.page::<PastSessionRow, _>(Table::PastSession, after, limit).await
+    }
+}

@@ -1,0 +1,112 @@
+//! The sources of past sessions.
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+
+use super::session::session_key;
+use crate::{
+    Store, StoreError,
+    read::{Vars, one},
+    row::{Put, held, key, malformed, parse, signed, small, unsigned},
+    statement,
+};
+use cerebro_core::domain::{Source, SourceState};
+
+const TABLE: &str = "source";
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct SourceRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    agent: String,
+    key: String,
+    session: Option<String>,
+    size: i64,
+    mtime: i64,
+    inode: i64,
+    read_to: i64,
+    cursor: Option<Bytes>,
+    head: Option<String>,
+    edge: Option<String>,
+    reader: i64,
+    state: String,
+    unknown: i64,
+    malformed: i64,
+    error: Option<String>,
+}
+
+pub(super) fn put(source: &Source) -> Put<SourceRow> {
+    let row = SourceRow {
+        id: None,
+        agent: source.agent.to_string(),
+        key: source.key.to_string(),
+        session: source.session.as_ref().map(|id| id.as_str().to_owned()),
+        size: signed(source.size),
+        mtime: source.mtime,
+        // Some file systems number files with all 64 bits; only equality counts.
+        inode: source.inode.cast_signed(),
+        read_to: signed(source.offset),
+        cursor: source.cursor.clone().map(Bytes::from),
+        head: source.head.clone(),
+        edge: source.edge.clone(),
+        reader: i64::from(source.reader),
+        state: source.state.as_str().to_owned(),
+        unknown: signed(source.unknown),
+        malformed: signed(source.malformed),
+        error: source.error.clone().map(String::from),
+    };
+    Put { id: RecordId::new(TABLE, source.id.as_str()), row }
+}
+
+pub(super) fn state(name: &str) -> Result<SourceState, StoreError> {
+    SourceState::parse(name).ok_or_else(|| malformed(TABLE, "state", name))
+}
+
+impl TryFrom<SourceRow> for Source {
+    type Error = StoreError;
+
+    fn try_from(row: SourceRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: key(TABLE, row.id.ok_or_else(|| malformed(TABLE, "missing", "id"))?)?,
+            agent: held(row.agent),
+            key: held(row.key),
+            session: row.session.as_deref().map(session_key).transpose()?,
+            size: unsigned(row.size),
+            mtime: row.mtime,
+            inode: row.inode.cast_unsigned(),
+            offset: unsigned(row.read_to),
+            cursor: row.cursor.map(|bytes| bytes.into_inner().to_vec()),
+            head: row.head,
+            edge: row.edge,
+            reader: small(row.reader),
+            state: state(&row.state)?,
+            unknown: unsigned(row.unknown),
+            malformed: unsigned(row.malformed),
+            error: row.error.map(held),
+        })
+    }
+}
+
+impl Store {
+    /// Every source of an agent.
+    pub async fn sources_of(&self, agent: &str) -> Result<Vec<Source>, StoreError> {
+        let vars = Vars::new().with("agent", agent);
+        parse::<SourceRow, _>(TABLE, self.rows(TABLE, statement::SOURCE_OF_AGENT, vars).await?)
+    }
+
+    /// A source.
+    pub async fn source(&self, id: &str) -> Result<Option<Source>, StoreError> {
+        let vars = Vars::new().with("ids", vec![RecordId::new(TABLE, id)]);
+        Ok(one(parse::<SourceRow, _>(TABLE, self.rows(TABLE, statement::SOURCE_GET, vars).await?)?))
+    }
+
+    /// Puts how a source stands, where no exchange changes with it: bookkeeping, which takes no writer and tells no
+    /// event.
+    pub async fn put_source(&self, source: &Source) -> Result<(), StoreError> {
+        self.check_space()?;
+        let Put { id, row } = put(source);
+        let vars = Vars::new().with("id", id).with("row", row);
+        self.engine()?.run(statement::SOURCE_PUT, vars.0).await?;
+        Ok(())
+    }
+}

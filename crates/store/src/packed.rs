@@ -1,0 +1,128 @@
+//! Vectors as one value each, beside the arrays that the graph index needs: the engine decodes an array number by
+//! number, which took seconds for a project.
+//!
+//! The rows are derived. They change in the transactions that change the vectors, and whoever reads those of a
+//! project compares their number with [`Store::count_vectors`]: a store of an older program has none yet.
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError,
+    read::{Vars, take},
+    row::{memory_id, memory_record},
+    statement,
+    vector::{StoredModel, StoredVector},
+};
+use cerebro_core::domain::Project;
+
+/// Bytes of one number.
+const WIDTH: usize = size_of::<f32>();
+/// How many vectors are packed again in one transaction.
+const PUT_MAX: usize = 200;
+
+/// The row of a vector, by its place.
+pub(super) fn record(model: &StoredModel, place: &str) -> RecordId {
+    RecordId::new("packed", format!("{}-{place}", model.table))
+}
+
+/// The numbers of a vector as one value.
+pub(super) fn numbers(vector: &[f32]) -> Bytes {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()
+}
+
+fn vector(numbers: &[u8]) -> Vec<f32> {
+    let (numbers, _) = numbers.as_chunks::<WIDTH>();
+    numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
+}
+
+impl Store {
+    /// A page of the packed vectors of a project (the empty one holds the personal ones) in order of place.
+    pub async fn page_of_packed(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        after: &str,
+        limit: usize,
+    ) -> Result<Vec<StoredVector>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            place: String,
+            memory: RecordId,
+            revision: i64,
+            passage: i64,
+            numbers: Bytes,
+        }
+        let vars = Vars::new()
+            .with("table", model.table.as_str())
+            .with("project", project.as_str())
+            .with("after", after)
+            .limit(limit);
+        let mut results = self.engine()?.run(statement::PACKED_PAGE, vars.0).await?;
+        let rows: Vec<Row> = take("packed", &mut results, 0)?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(StoredVector {
+                    place: row.place,
+                    memory: memory_id("packed", row.memory)?,
+                    revision: u32::try_from(row.revision).unwrap_or(0),
+                    passage: u32::try_from(row.passage).unwrap_or(0),
+                    embedding: vector(&row.numbers),
+                })
+            })
+            .collect()
+    }
+
+    /// Makes the packed vectors of a project anew from these, which are all that it has. A vector that was changed or
+    /// removed meanwhile is left out, so that its project is packed again when it is next read.
+    pub async fn pack_vectors(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        vectors: &[StoredVector],
+    ) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Row {
+            id: RecordId,
+            vector: RecordId,
+            place: String,
+            memory: RecordId,
+            revision: i64,
+            passage: i64,
+            numbers: Bytes,
+        }
+        self.check_space()?;
+        let of = || Vars::new().with("table", model.table.as_str()).with("project", project.as_str());
+        self.retry_on_conflict(statement::PACKED_CLEAR, of()).await?;
+        for part in vectors.chunks(PUT_MAX) {
+            let row = |one: &StoredVector| Row {
+                id: record(model, &one.place),
+                vector: RecordId::new(model.table.as_str(), one.place.as_str()),
+                place: one.place.clone(),
+                memory: memory_record(&one.memory),
+                revision: i64::from(one.revision),
+                passage: i64::from(one.passage),
+                numbers: numbers(&one.embedding),
+            };
+            let rows: Vec<Row> = part.iter().map(row).collect();
+            // For one part only: a delete waits for it.
+            let _order = self.vectors.lock().await;
+            self.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_to_the_bit() {
+        let bits = |all: &[f32]| all.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+        let all = [0.0, -0.0, 1.5, f32::MIN_POSITIVE, f32::MAX, -0.123_456_79];
+        assert_eq!(bits(&vector(&numbers(&all))), bits(&all));
+        assert!(vector(&[0, 0, 0]).is_empty(), "a torn number");
+    }
+}

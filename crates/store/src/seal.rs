@@ -1,0 +1,92 @@
+//! Seals of the journal: what is asked about them, and how one is added.
+
+use cerebro_ledger::seal::Seal;
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    read::Vars,
+    row::{datetime, malformed, parse, signed, unsigned},
+    statement,
+    work::{StoredWork, unhex},
+};
+use cerebro_core::domain::EventKind;
+use cerebro_core::text;
+
+const SEAL: &str = "seal";
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct SealRow {
+    origin: String,
+    number: i64,
+    leaves: Vec<String>,
+    size: i64,
+    root: String,
+    epoch: i64,
+    next: Option<String>,
+    signature: String,
+    at: Datetime,
+    id: RecordId,
+}
+
+impl TryFrom<SealRow> for Seal {
+    type Error = StoreError;
+
+    fn try_from(row: SealRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            origin: row.origin,
+            number: unsigned(row.number),
+            leaves: row.leaves,
+            size: unsigned(row.size),
+            root: unhex(SEAL, &row.root)?,
+            epoch: unsigned(row.epoch),
+            next: row.next.map(|key| unhex(SEAL, &key)).transpose()?,
+            signature: cerebro_ledger::seal::unhex_signature(&row.signature)
+                .ok_or_else(|| malformed(SEAL, "signature", &row.signature))?,
+        })
+    }
+}
+
+/// What changes in the table of seals.
+#[derive(Default)]
+pub(super) struct SealChanges {
+    pub added: Vec<Seal>,
+}
+
+impl Part for SealChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        let at = datetime(commit.at);
+        commit.add(statement::COMMIT_SEALS, "seals", &self.added, |seal| SealRow {
+            id: RecordId::new(SEAL, format!("{}-{:08}", seal.origin.replace('/', "-"), seal.number)),
+            origin: seal.origin.clone(),
+            number: signed(seal.number),
+            leaves: seal.leaves.clone(),
+            size: signed(seal.size),
+            root: text::hex(&seal.root),
+            epoch: signed(seal.epoch),
+            next: seal.next.map(|key| text::hex(&key)),
+            signature: text::hex(&seal.signature),
+            at,
+        });
+    }
+}
+
+impl Write<'_> {
+    /// The journal is sealed; the rows of what is under the seal now say so.
+    pub fn seal_works(&mut self, seal: &Seal, sealed: Vec<StoredWork>) {
+        let happened = Happened { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
+        let tables = self.tell(happened);
+        tables.seals.added.push(seal.clone());
+        tables.works.put.extend(sealed);
+    }
+}
+
+impl Store {
+    /// The seals of a journal from a number on, in order.
+    pub async fn seals(&self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
+        let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
+        parse::<SealRow, _>(SEAL, self.rows(SEAL, statement::SEAL_AFTER, vars).await?)
+    }
+}

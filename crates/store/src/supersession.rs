@@ -1,0 +1,169 @@
+//! Which memory took the place of which, by the word of an agent or a person, or since consolidation found that it says the
+//! same.
+//!
+//! A model only claims such a thing, and that is a relation: see `relation`.
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Why, Write,
+    changes::{CommitScript, Happened, Part},
+    edge::edge_id,
+    read::{Page, Table, Vars, take},
+    row::{datetime, memory_id, memory_record, timestamp},
+    statement,
+};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
+
+/// That a memory took an older one's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Supersession {
+    /// The memory that holds now.
+    pub newer: MemoryId,
+    /// The one that held before.
+    pub older: MemoryId,
+    /// Whose word it is: `agent`, `person` or [`Self::CYCLE`].
+    pub by: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+impl Supersession {
+    /// Consolidation, by which nothing is corrected: both say the same.
+    pub const CYCLE: &'static str = "cycle";
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Row {
+    id: RecordId,
+    #[surreal(rename = "in")]
+    newer: RecordId,
+    #[surreal(rename = "out")]
+    older: RecordId,
+    by: String,
+    at: Datetime,
+}
+
+impl From<&Supersession> for Row {
+    fn from(edge: &Supersession) -> Self {
+        Self {
+            id: edge_id("SUPERSEDES", edge.newer.as_str(), edge.older.as_str()),
+            newer: memory_record(&edge.newer),
+            older: memory_record(&edge.older),
+            by: edge.by.clone(),
+            at: datetime(edge.at),
+        }
+    }
+}
+
+impl TryFrom<Row> for Supersession {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        const TABLE: &str = "SUPERSEDES";
+        Ok(Self {
+            newer: memory_id(TABLE, row.newer)?,
+            older: memory_id(TABLE, row.older)?,
+            by: row.by,
+            at: timestamp(row.at),
+        })
+    }
+}
+
+/// What changes in the table of these edges. One that is there already stays as it is.
+#[derive(Default)]
+pub(super) struct SupersessionChanges {
+    /// The edges that are drawn.
+    pub put: Vec<Supersession>,
+    /// The edges that go, from newer to older.
+    pub gone: Vec<(MemoryId, MemoryId)>,
+}
+
+impl Part for SupersessionChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_SUPERSEDES, "supersedes", &self.put, |edge| Row::from(edge));
+        commit.add(statement::COMMIT_REINSTATED, "reinstated", &self.gone, |(newer, older)| {
+            edge_id("SUPERSEDES", newer.as_str(), older.as_str())
+        });
+    }
+}
+
+impl Write<'_> {
+    /// A memory takes an older one's place from now on.
+    pub fn supersede_memory(&mut self, newer: &Memory, older: &Memory, by: &str, session: &SessionId) {
+        let (at, store) = (self.at(), self.store());
+        let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, Some(session)));
+        tables.bury(&store.mason, older, Some(newer), (Why::Superseded, at));
+        let (newer, older, by) = (newer.id, older.id, by.to_owned());
+        tables.supersessions.put.push(Supersession { newer, older, by, at });
+    }
+
+    /// A memory says all that an older one says and takes its place; the text of that one holds as before.
+    pub fn replace_memory(&mut self, newer: MemoryId, older: &Memory) {
+        let at = self.at();
+        let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, None));
+        let by = Supersession::CYCLE.to_owned();
+        tables.supersessions.put.push(Supersession { newer, older: older.id, by, at });
+    }
+
+    /// The inverse of [`Self::replace_memory`].
+    pub fn reinstate_memory(&mut self, newer: MemoryId, older: &Memory) {
+        let tables = self.tell(Happened::to_memory(EventKind::MemoryReinstated, older, None));
+        tables.supersessions.gone.push((newer, older.id));
+    }
+
+    /// That a memory took the place of `older` comes from an export.
+    pub fn import_supersession(&mut self, newer: &Memory, older: &Memory, edge: Supersession) {
+        let store = self.store();
+        let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, None));
+        if edge.by != Supersession::CYCLE {
+            tables.bury(&store.mason, older, Some(newer), (Why::Superseded, edge.at));
+        }
+        tables.supersessions.put.push(edge);
+    }
+
+    /// What will be known of these memories' places when this is committed, both ways.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
+        let mut edges = self.store().supersessions(ids).await?;
+        let put = self.tables().supersessions.put.iter();
+        let here = put.filter(|edge| ids.contains(&edge.newer) || ids.contains(&edge.older));
+        edges.extend(here.cloned());
+        Ok(edges)
+    }
+}
+
+/// Most edges that are read at once.
+pub const SUPERSESSIONS_MAX: usize = 100_000;
+
+impl Store {
+    /// Which memories took the place of some, and whose place those took, the latest first.
+    pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
+        let vars = Vars::new().with("ids", ids).limit(SUPERSESSIONS_MAX);
+        let mut results = self.engine()?.run(statement::SUPERSESSION_OF, vars.0).await?;
+        take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
+    }
+
+    /// Everything that took another's place: the latest [`SUPERSESSIONS_MAX`].
+    pub async fn all_supersessions(&self) -> Result<Vec<Supersession>, StoreError> {
+        let vars = Vars::new().limit(SUPERSESSIONS_MAX);
+        let mut results = self.engine()?.run(statement::SUPERSESSION_ALL, vars.0).await?;
+        take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
+    }
+
+    /// A page of all these edges in order of id.
+    pub async fn page_of_supersessions(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Supersession>, StoreError> {
+        self.page::<Row, _>(Table::Supersedes, after, limit).await
+    }
+}

@@ -1,0 +1,544 @@
+//! The journal of work: what is asked about it, and what may happen to it. Its chain is the business of `cerebro_ledger`.
+
+use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work};
+use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    read::{Page, Table, Vars, one, take},
+    row::{
+        Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
+        timestamp, unsigned,
+    },
+    statement::{self, Statement},
+};
+use cerebro_core::domain::{EventKind, Project, Timestamp, WorkId};
+use cerebro_core::text;
+
+const WORK: &str = "work";
+const EVENT: &str = "work_event";
+
+pub(super) fn work_record(id: &WorkId) -> RecordId {
+    RecordId::new(WORK, id.as_str())
+}
+
+fn event_record(id: &WorkId, seq: u64) -> RecordId {
+    RecordId::new(EVENT, format!("{id}-{seq:08}"))
+}
+
+fn artifact_record(id: &str) -> RecordId {
+    RecordId::new("artifact", id)
+}
+
+pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, StoreError> {
+    let key = key(table, id)?;
+    WorkId::parse(&key).map_err(|_| malformed(table, "id", &key))
+}
+
+pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreError> {
+    cerebro_ledger::seal::unhex(text).ok_or_else(|| malformed(table, "digest", text))
+}
+
+/// A piece of work, with what the store keeps beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredWork {
+    pub work: Work,
+    /// Owner and key, or owner and session: there is one piece of work of a name.
+    pub name: Option<String>,
+    /// Effects of which nobody knows whether they took place.
+    pub unknown: u64,
+    /// The number of the last event that is under a seal.
+    pub sealed: u64,
+}
+
+/// Bytes that have their SHA-256 for a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// The SHA-256 of what is in the frame, in hex.
+    pub id: String,
+    /// A frame of zstd.
+    pub data: Vec<u8>,
+    /// How many bytes are in the frame.
+    pub len: u64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct WorkRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    owner: String,
+    project: String,
+    kind: String,
+    title: String,
+    key: Option<String>,
+    name: Option<String>,
+    session: Option<RecordId>,
+    agent: String,
+    parent: Option<RecordId>,
+    forked_from: Option<RecordId>,
+    forked_at: Option<i64>,
+    status: String,
+    outcome: Option<String>,
+    live: bool,
+    lost: bool,
+    unknown: i64,
+    created_at: Datetime,
+    active_at: Datetime,
+    seq: i64,
+    head: String,
+    holder: Option<String>,
+    until: Option<Datetime>,
+    fence: i64,
+    key_id: String,
+    mac: String,
+    sealed: i64,
+    version: i64,
+}
+
+impl WorkRow {
+    /// The row with its id, as `INSERT` takes it.
+    fn first(stored: &StoredWork) -> Self {
+        Self { id: Some(work_record(&stored.work.id)), ..Self::next(stored) }
+    }
+
+    /// The row as the next write leaves it: one version on.
+    fn next(stored: &StoredWork) -> Self {
+        let StoredWork { work, name, unknown, sealed } = stored;
+        Self {
+            id: None,
+            owner: work.owner.clone(),
+            project: work.project.as_str().to_owned(),
+            kind: work.kind.clone(),
+            title: work.title.to_string(),
+            key: work.key.clone(),
+            name: name.clone(),
+            session: work.session.as_ref().map(session_record),
+            agent: work.agent.to_string(),
+            parent: work.parent.as_ref().map(work_record),
+            forked_from: work.forked_from.as_ref().map(|(id, _)| work_record(id)),
+            forked_at: work.forked_from.map(|(_, at)| signed(at)),
+            status: work.status.as_str().to_owned(),
+            outcome: work.outcome.map(|outcome| outcome.as_str().to_owned()),
+            live: work.status != Status::Closed,
+            lost: work.lost,
+            unknown: signed(*unknown),
+            created_at: datetime(work.created_at),
+            active_at: datetime(work.active_at),
+            seq: signed(work.seq),
+            head: work.head.hex(),
+            holder: work.lease.as_ref().map(|lease| lease.holder.clone()),
+            until: work.lease.as_ref().map(|lease| datetime(lease.until)),
+            fence: signed(work.fence),
+            key_id: work.key_id.clone(),
+            mac: work.row_mac.hex(),
+            sealed: signed(*sealed),
+            version: signed(work.version) + 1,
+        }
+    }
+}
+
+impl TryFrom<WorkRow> for StoredWork {
+    type Error = StoreError;
+
+    fn try_from(row: WorkRow) -> Result<Self, StoreError> {
+        let id = row.id.ok_or_else(|| malformed(WORK, "missing", "id"))?;
+        let forked = row.forked_from.map(|id| work_id(WORK, id)).transpose()?;
+        let work = Work {
+            id: work_id(WORK, id)?,
+            owner: row.owner,
+            project: project(WORK, &row.project)?,
+            kind: row.kind,
+            title: held(row.title),
+            key: row.key,
+            session: row.session.map(|id| session_id(WORK, id)).transpose()?,
+            agent: held(row.agent),
+            parent: row.parent.map(|id| work_id(WORK, id)).transpose()?,
+            forked_from: forked.map(|id| (id, unsigned(row.forked_at.unwrap_or(0)))),
+            status: Status::parse(&row.status).ok_or_else(|| malformed(WORK, "status", &row.status))?,
+            outcome: row.outcome.as_deref().and_then(Outcome::parse),
+            lost: row.lost,
+            created_at: timestamp(row.created_at),
+            active_at: timestamp(row.active_at),
+            seq: unsigned(row.seq),
+            head: Mac(unhex(WORK, &row.head)?),
+            lease: row.holder.zip(row.until).map(|(holder, until)| Lease { holder, until: timestamp(until) }),
+            fence: unsigned(row.fence),
+            key_id: row.key_id,
+            row_mac: Mac(unhex(WORK, &row.mac)?),
+            version: unsigned(row.version),
+        };
+        Ok(Self { work, name: row.name, unknown: unsigned(row.unknown), sealed: unsigned(row.sealed) })
+    }
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct WorkEventRow {
+    id: RecordId,
+    work: RecordId,
+    seq: i64,
+    at: Datetime,
+    kind: String,
+    once: Option<String>,
+    late: bool,
+    full: i64,
+    artifact: Option<RecordId>,
+    body: Option<String>,
+    salt: Option<String>,
+    commitment: String,
+    mac: String,
+}
+
+impl WorkEventRow {
+    fn of(work: &WorkId, kept: &Kept) -> Self {
+        Self {
+            id: event_record(work, kept.seq),
+            work: work_record(work),
+            seq: signed(kept.seq),
+            at: datetime(kept.at),
+            kind: kept.kind.clone(),
+            once: kept.once.clone(),
+            late: kept.late,
+            full: signed(kept.full),
+            artifact: kept.artifact.as_deref().map(artifact_record),
+            body: kept.body.as_ref().map(ToString::to_string),
+            salt: kept.salt.as_ref().map(|salt| text::hex(salt)),
+            commitment: kept.commitment.hex(),
+            mac: kept.mac.hex(),
+        }
+    }
+}
+
+/// An event with the piece of work that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub work: WorkId,
+    pub kept: Kept,
+}
+
+impl TryFrom<WorkEventRow> for StoredEvent {
+    type Error = StoreError;
+
+    fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
+        Ok(Self { work: work_id(EVENT, row.work.clone())?, kept: Kept::try_from(row)? })
+    }
+}
+
+impl TryFrom<WorkEventRow> for Kept {
+    type Error = StoreError;
+
+    fn try_from(row: WorkEventRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            seq: unsigned(row.seq),
+            at: timestamp(row.at),
+            kind: row.kind,
+            once: row.once,
+            late: row.late,
+            full: unsigned(row.full),
+            artifact: row.artifact.map(|id| key("artifact", id)).transpose()?,
+            body: row.body.map(held),
+            // One that is no hex is none that was written: the commitment does not hold.
+            salt: row.salt.map(|salt| cerebro_ledger::chain::salt_of(&salt)),
+            commitment: Mac(unhex(EVENT, &row.commitment)?),
+            mac: Mac(unhex(EVENT, &row.mac)?),
+        })
+    }
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ArtifactRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    data: Bytes,
+    len: i64,
+    at: Datetime,
+}
+
+impl TryFrom<ArtifactRow> for Artifact {
+    type Error = StoreError;
+
+    fn try_from(row: ArtifactRow) -> Result<Self, StoreError> {
+        let id = row.id.ok_or_else(|| malformed("artifact", "missing", "id"))?;
+        Ok(Self { id: key("artifact", id)?, data: row.data.into_inner().into(), len: unsigned(row.len) })
+    }
+}
+
+/// What changes in the journal.
+#[derive(Default)]
+pub(super) struct WorkChanges {
+    /// Whole rows; the version is the one that was read, 0 for one that is new. Of one that is here twice, the last
+    /// counts.
+    pub put: Vec<StoredWork>,
+    pub events: Vec<(WorkId, Kept)>,
+    pub artifacts: Vec<Artifact>,
+    pub purged: Vec<(WorkId, u64)>,
+    pub gone: Vec<WorkId>,
+    pub gone_artifacts: Vec<String>,
+}
+
+impl Part for WorkChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        let is_last = |(at, stored): &(usize, &StoredWork)| {
+            !self.put[at + 1..].iter().any(|later| later.work.id == stored.work.id)
+        };
+        let last = self.put.iter().enumerate().filter(is_last).map(|(_, stored)| stored);
+        let (begun, gone_on): (Vec<&StoredWork>, Vec<&StoredWork>) =
+            last.partition(|stored| stored.work.version == 0);
+        let at = datetime(commit.at);
+        commit.add(statement::COMMIT_NEW_WORKS, "new_works", &begun, |stored| WorkRow::first(stored));
+        commit.add(statement::COMMIT_WORKS, "works", &gone_on, |stored| Guarded {
+            id: work_record(&stored.work.id),
+            expect: signed(stored.work.version),
+            row: WorkRow::next(stored),
+        });
+        commit.add(statement::COMMIT_ARTIFACTS, "artifacts", &self.artifacts, |artifact| Put {
+            id: artifact_record(&artifact.id),
+            row: ArtifactRow { id: None, data: artifact.data.clone().into(), len: signed(artifact.len), at },
+        });
+        commit.add(statement::COMMIT_WORK_EVENTS, "work_events", &self.events, |(work, kept)| {
+            WorkEventRow::of(work, kept)
+        });
+        commit.add(statement::COMMIT_PURGED_TEXTS, "purged_texts", &self.purged, |(work, seq)| {
+            event_record(work, *seq)
+        });
+        commit.add(statement::COMMIT_GONE_WORKS, "gone_works", &self.gone, work_record);
+        commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
+            artifact_record(id)
+        });
+    }
+}
+
+/// What may happen to the journal.
+impl Write<'_> {
+    /// Something happened in a piece of work: its row as it is then, and the events that make it so, with what is too
+    /// long for their rows. It may be new.
+    pub fn note_work(&mut self, stored: &StoredWork, events: Vec<Kept>, artifacts: Vec<Artifact>) {
+        let kind = match (stored.work.version, stored.work.status) {
+            (0, _) => EventKind::WorkBegun,
+            (_, Status::Closed) => EventKind::WorkClosed,
+            _ => EventKind::WorkNoted,
+        };
+        let id = stored.work.id;
+        let works = self.tell_work(kind, Some(stored));
+        works.put.push(stored.clone());
+        works.events.extend(events.into_iter().map(|kept| (id, kept)));
+        works.artifacts.extend(artifacts);
+    }
+
+    /// It belongs to another project, since its own was merged into that.
+    pub fn merge_work(&mut self, stored: &StoredWork) {
+        self.tell_work(EventKind::ProjectMerged, Some(stored)).put.push(stored.clone());
+    }
+
+    /// Texts of its events are taken away for good, and its own title where `stored` says so.
+    pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64]) {
+        let id = stored.work.id;
+        let works = self.tell_work(EventKind::WorkPurged, Some(stored));
+        works.put.push(stored.clone());
+        works.purged.extend(numbers.iter().map(|seq| (id, *seq)));
+    }
+
+    /// It is taken away for good.
+    pub fn prune_work(&mut self, stored: &StoredWork) {
+        self.tell_work(EventKind::WorkPruned, Some(stored)).gone.push(stored.work.id);
+    }
+
+    /// A piece of work comes from an export, without its events.
+    pub fn import_work(&mut self, stored: &StoredWork) {
+        self.tell_work(EventKind::WorkImported, Some(stored)).put.push(stored.clone());
+    }
+
+    /// An event comes from an export, as it was written there.
+    pub fn import_work_event(&mut self, owner: &StoredWork, kept: Kept) {
+        self.tell_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
+    }
+
+    /// What was too long for an event's row comes from an export.
+    pub fn import_artifact(&mut self, artifact: Artifact) {
+        self.tell_work(EventKind::WorkImported, None).artifacts.push(artifact);
+    }
+
+    /// The piece of work as it will be when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
+        match self.tables().works.put.iter().rfind(|stored| stored.work.id == *id) {
+            Some(stored) => Ok(Some(stored.clone())),
+            None => self.store().work(id).await,
+        }
+    }
+
+    /// An event of a piece of work as it will be when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn work_event(&self, id: &WorkId, seq: u64) -> Result<Option<Kept>, StoreError> {
+        let mut here = self.tables().works.events.iter();
+        if let Some((_, kept)) = here.find(|(work, kept)| (work, kept.seq) == (id, seq)) {
+            return Ok(Some(kept.clone()));
+        }
+        let found = self.store().work_events(id, seq.saturating_sub(1), 1).await?;
+        Ok(one(found).filter(|kept| kept.seq == seq))
+    }
+
+    /// Whether an artifact will be there when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn has_artifact(&self, id: &str) -> Result<bool, StoreError> {
+        let here = self.tables().works.artifacts.iter().any(|artifact| artifact.id == id);
+        Ok(here || self.store().artifact(id).await?.is_some())
+    }
+
+    /// Whether something that makes an event the same as another one is known when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn has_work_once(&self, once: &str) -> Result<bool, StoreError> {
+        let here = self.tables().works.events.iter().any(|(_, kept)| kept.once.as_deref() == Some(once));
+        Ok(here || !self.store().work_onces(&[once.to_owned()]).await?.is_empty())
+    }
+
+    /// Whether a name of a piece of work is free.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn is_free_work_name(&self, name: &str) -> Result<bool, StoreError> {
+        let here = self.tables().works.put.iter().any(|stored| stored.name.as_deref() == Some(name));
+        Ok(!here && self.store().work_named(name).await?.is_none())
+    }
+
+    /// Artifacts that nothing names are taken away.
+    pub fn drop_artifacts(&mut self, ids: Vec<String>) {
+        if !ids.is_empty() {
+            self.tell_work(EventKind::WorkPruned, None).gone_artifacts.extend(ids);
+        }
+    }
+
+    fn tell_work(&mut self, kind: EventKind, stored: Option<&StoredWork>) -> &mut WorkChanges {
+        let work = stored.map(|stored| &stored.work);
+        let happened = Happened {
+            kind,
+            memory: None,
+            session: work.and_then(|work| work.session.clone()),
+            project: work.map(|work| work.project.clone()).filter(|project| !project.is_none()),
+        };
+        &mut self.tell(happened).works
+    }
+}
+
+impl Store {
+    /// Pieces of work by id, as far as they are there.
+    pub async fn works_by_id(&self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
+        let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
+        self.works(statement::WORK_GET, Vars::new().with("ids", ids)).await
+    }
+
+    /// A piece of work.
+    pub async fn work(&self, id: &WorkId) -> Result<Option<StoredWork>, StoreError> {
+        Ok(one(self.works_by_id(&[*id]).await?))
+    }
+
+    /// The piece of work of a name.
+    pub async fn work_named(&self, name: &str) -> Result<Option<StoredWork>, StoreError> {
+        Ok(one(self.works(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
+    }
+
+    /// The pieces of work of a project (of all, when `None`) that were active last before a moment, newest first;
+    /// those that are closed, or those that are not.
+    pub async fn latest_works(
+        &self,
+        live: bool,
+        project: Option<&Project>,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<StoredWork>, StoreError> {
+        let vars = Vars::new().with("live", live).at("before", before).limit(limit);
+        match project {
+            Some(project) => self.works(statement::WORK_LATEST, vars.with("project", project.as_str())).await,
+            None => self.works(statement::WORK_LATEST_EVERYWHERE, vars).await,
+        }
+    }
+
+    /// Pieces of work of a project, whatever they are.
+    pub async fn works_of_project(
+        &self,
+        project: &Project,
+        limit: usize,
+    ) -> Result<Vec<StoredWork>, StoreError> {
+        let vars = Vars::new().with("project", project.as_str()).limit(limit);
+        self.works(statement::WORK_OF_PROJECT, vars).await
+    }
+
+    /// Pieces of work that went on since they were sealed.
+    pub async fn unsealed_works(&self, limit: usize) -> Result<Vec<StoredWork>, StoreError> {
+        self.works(statement::WORK_UNSEALED, Vars::new().limit(limit)).await
+    }
+
+    /// A page of all pieces of work in order of id.
+    pub async fn page_of_works(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<StoredWork>, StoreError> {
+        self.page::<WorkRow, _>(Table::Work, after, limit).await
+    }
+
+    /// A page of all events in order of their piece of work and number.
+    pub async fn page_of_work_events(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<StoredEvent>, StoreError> {
+        self.page::<WorkEventRow, _>(Table::WorkEvent, after, limit).await
+    }
+
+    /// A page of all artifacts in order of id.
+    pub async fn page_of_artifacts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Artifact>, StoreError> {
+        self.page::<ArtifactRow, _>(Table::Artifact, after, limit).await
+    }
+
+    /// Events of a piece of work after a number, in order.
+    pub async fn work_events(
+        &self,
+        work: &WorkId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError> {
+        let vars = Vars::new().with("work", work_record(work)).with("after", signed(after)).limit(limit);
+        parse::<WorkEventRow, _>(EVENT, self.rows(EVENT, statement::WORK_EVENTS, vars).await?)
+    }
+
+    /// Which of some events, by what makes them the same, are there.
+    pub async fn work_onces(&self, onces: &[String]) -> Result<Vec<String>, StoreError> {
+        let vars = Vars::new().with("onces", onces.to_vec());
+        let mut results = self.engine()?.run(statement::WORK_ONCE, vars.0).await?;
+        take::<String>(EVENT, &mut results, 0)
+    }
+
+    /// An artifact.
+    pub async fn artifact(&self, id: &str) -> Result<Option<Artifact>, StoreError> {
+        let vars = Vars::new().with("ids", vec![artifact_record(id)]);
+        let rows = self.rows("artifact", statement::ARTIFACT_GET, vars).await?;
+        Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
+    }
+
+    /// Artifacts that nothing names.
+    pub async fn unnamed_artifacts(&self, limit: usize) -> Result<Vec<String>, StoreError> {
+        let vars = Vars::new().limit(limit);
+        let mut results = self.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;
+        take::<String>("artifact", &mut results, 0)
+    }
+
+    async fn works(&self, statement: Statement, vars: Vars) -> Result<Vec<StoredWork>, StoreError> {
+        parse::<WorkRow, _>(WORK, self.rows(WORK, statement, vars).await?)
+    }
+}
