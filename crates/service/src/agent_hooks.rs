@@ -1,10 +1,10 @@
 //! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
-use super::{Caller, Service, ServiceError, fields::Fields};
+use super::{Caller, Door, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{Scope, SessionId};
-use cerebro_core::hygiene::summary_key;
+use cerebro_core::hygiene::{summary_key, summary_title};
 use cerebro_core::redact::{RedactedText, redact_text};
-use cerebro_store::{Decision, Write};
+use cerebro_store::{Decision, Saying, Write};
 
 /// The tag of a summary that a compaction left. An agent's own summary has none.
 const COMPACTION: &str = "compaction";
@@ -62,6 +62,12 @@ impl Decision for NoteLastMessage<'_> {
         if better.is_some() || session.summary.as_ref() == Some(message) {
             return Ok(false);
         }
+        let title = summary_title(message);
+        let saying =
+            Saying { project: &session.project, scope: Scope::Project, title: &title, content: message };
+        if !write.tombstones(saying, None).await?.is_empty() {
+            return Ok(false);
+        }
         session.summary = Some(message.clone());
         session.seen_at = write.at();
         write.summarise_session(&session);
@@ -90,7 +96,11 @@ impl Decision for NoteCompaction<'_> {
         if standing.is_some_and(|memory| !memory.tags.iter().any(|tag| tag == COMPACTION)) {
             return Ok(false);
         }
-        service.put_summary(write, caller, id, summary, vec![redact_text(COMPACTION).kept]).await?;
-        Ok(true)
+        let tags = vec![redact_text(COMPACTION).kept];
+        match service.put_summary(write, caller, id, summary, tags, Door::Brought).await {
+            Ok(_) => Ok(true),
+            Err(ServiceError::Corrected(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

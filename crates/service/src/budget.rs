@@ -35,6 +35,27 @@ impl Service {
         Ok(self.store().spent(&self.today()).await?)
     }
 
+    /// What distilling cost today, with all providers: it has a bound of its own.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn distil_spent_today(&self) -> Result<Spent, ServiceError> {
+        Ok(self.store().spent(&self.distil_ledger()).await?)
+    }
+
+    /// Adds to what distilling cost today with a model.
+    ///
+    /// # Errors
+    /// A failing store: then nothing may be asked.
+    pub(super) async fn note_distilled(&self, model: &str, spent: Spent) -> Result<(), ServiceError> {
+        Ok(self.store().spend(&self.distil_ledger(), model, spent).await?)
+    }
+
+    /// The account of distilling for the day.
+    fn distil_ledger(&self) -> String {
+        format!("distil {}", self.today())
+    }
+
     /// The day whose budget counts, in UTC.
     fn today(&self) -> String {
         self.now().strftime("%Y-%m-%d").to_string()

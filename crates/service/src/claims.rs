@@ -4,10 +4,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
-use super::{Service, ServiceError, lock};
+use super::{Service, ServiceError, cached::Cached};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::relate::RelationKind;
 use cerebro_store::Committed;
@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 2;
 
 /// What is claimed against one memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Claimed {
+pub(super) struct Claimed {
     /// Memories that are said to take its place.
     pub superseded_by: Vec<MemoryId>,
     /// Memories that are said to contradict it.
@@ -28,11 +28,10 @@ pub struct Claimed {
 
 impl Claimed {
     /// What is claimed, by the names under which it is told.
-    pub fn told(&self) -> impl Iterator<Item = (&'static str, Vec<&str>)> {
-        [("superseded_by", &self.superseded_by), ("conflicts_with", &self.conflicts_with)]
+    pub(super) fn told(&self) -> impl Iterator<Item = (&'static str, &[MemoryId])> {
+        [("superseded_by", self.superseded_by.as_slice()), ("conflicts_with", self.conflicts_with.as_slice())]
             .into_iter()
             .filter(|(_, ids)| !ids.is_empty())
-            .map(|(name, ids)| (name, ids.iter().map(MemoryId::as_str).collect()))
     }
 }
 
@@ -45,42 +44,20 @@ struct Book {
     ends: BTreeSet<MemoryId>,
 }
 
-/// What was read of the claims.
-#[derive(Default)]
-struct Held {
-    book: Option<Arc<Book>>,
-    /// Counts what may have changed the claims, so that a book read meanwhile is not kept.
-    changes: u64,
-}
-
-impl Held {
-    fn forget(&mut self) {
-        self.book = None;
-        self.changes += 1;
-    }
-}
-
 /// Who claims what, read from the store when it is first wanted.
 #[derive(Default)]
-pub(super) struct ClaimBook {
-    held: Mutex<Held>,
-}
+pub(super) struct ClaimBook(Cached<Book>);
 
 impl ClaimBook {
     /// Forgets what was read: something changed.
     pub(super) fn forget(&self) {
-        lock(&self.held).forget();
+        self.0.forget();
     }
 
     /// A memory that goes takes its claims with it, and one that comes back brings them again. Other commits
     /// cost nothing: what a model claims anew is told by [`Self::forget`].
     pub(super) fn follow(&self, committed: &Committed) {
-        let mut held = lock(&self.held);
-        let is_end = |book: &Arc<Book>| committed.memories.iter().any(|one| book.ends.contains(&one.id));
-        // A book that is being read may lack this commit.
-        if held.book.as_ref().is_none_or(is_end) {
-            held.forget();
-        }
+        self.0.forget_if(|book| committed.memories.iter().any(|one| book.ends.contains(&one.id)));
     }
 }
 
@@ -89,18 +66,18 @@ impl Service {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn claimed(&self, ids: &[MemoryId]) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
+    pub(super) async fn claimed(
+        &self,
+        ids: &[MemoryId],
+    ) -> Result<BTreeMap<MemoryId, Claimed>, ServiceError> {
         let book = self.claim_book().await?;
         Ok(ids.iter().filter_map(|id| Some((*id, book.claimed.get(id)?.clone()))).collect())
     }
 
     async fn claim_book(&self) -> Result<Arc<Book>, ServiceError> {
-        let changes = {
-            let held = lock(&self.0.claims.held);
-            if let Some(book) = &held.book {
-                return Ok(Arc::clone(book));
-            }
-            held.changes
+        let ticket = match self.0.claims.0.get() {
+            Ok(book) => return Ok(book),
+            Err(ticket) => ticket,
         };
         let claims = self.store().claims(CLAIMS_MAX).await?;
         let ends: BTreeSet<MemoryId> = claims.iter().flat_map(|claim| [claim.from, claim.to]).collect();
@@ -117,12 +94,7 @@ impl Service {
                 note(&mut book.claimed.entry(from).or_default().conflicts_with, &claim.to);
             }
         }
-        let book = Arc::new(book);
-        let mut held = lock(&self.0.claims.held);
-        if held.changes == changes {
-            held.book = Some(Arc::clone(&book));
-        }
-        Ok(book)
+        Ok(self.0.claims.0.keep(ticket, book))
     }
 }
 

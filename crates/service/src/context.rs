@@ -2,15 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{Caller, Claimed, Service, ServiceError};
+use super::{Caller, Mark, Marks, Service, ServiceError, Told};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, Origin, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
 };
-use cerebro_core::text;
+use cerebro_core::{taint, text, truth};
 use cerebro_store::{Overview, OverviewLimits};
 
 /// Most pinned memories that are gathered.
 const PINNED_MAX: usize = 100;
+/// Most things to be done that are looked at.
+const DUE_MAX: usize = 100;
 /// Most recent sessions and prompts that are shown.
 const RECENT_MAX: usize = 10;
 /// Most recent sessions of agents that are looked at: some are the asking one or another's live one.
@@ -85,12 +87,64 @@ impl Section {
     }
 }
 
+/// What a context is written of.
+#[derive(Debug)]
+pub struct Gathered {
+    project: Project,
+    due: Vec<Memory>,
+    left_off: Vec<String>,
+    pinned: Vec<Memory>,
+    recent: Vec<Memory>,
+    sessions: Vec<Session>,
+    prompts: Vec<Prompt>,
+    marks: Marks,
+    beyond: Beyond,
+}
+
+impl Gathered {
+    /// The memories that may be shown.
+    pub fn memories(&self) -> Vec<MemoryId> {
+        self.due.iter().chain(&self.pinned).chain(&self.recent).map(|memory| memory.id).collect()
+    }
+
+    /// Tells one more thing beside a memory.
+    pub fn mark(&mut self, id: MemoryId, mark: Mark) {
+        self.marks.entry(id).or_default().push(mark);
+    }
+
+    /// Writes the context into the request's room.
+    pub fn written(self, request: &ContextRequest) -> Context {
+        let lines = |memories: &[Memory]| -> Vec<String> {
+            let marks = |memory: &Memory| self.marks.get(&memory.id).map_or(&[][..], Vec::as_slice);
+            memories.iter().map(|memory| memory_line(memory, marks(memory))).collect()
+        };
+        let sections = [
+            Section::new("Due", 15, lines(&self.due)),
+            Section::new("Unfinished session", 25, self.left_off),
+            Section::new("Pinned", 45, lines(&self.pinned)),
+            Section::new("Recent memories", 75, lines(&self.recent)),
+            Section::new("Recent sessions", 90, self.sessions.iter().filter_map(session_line)),
+            Section::new("Recent prompts", 100, self.prompts.iter().map(prompt_line)),
+        ];
+        let packed = pack(&self.project, &sections, self.beyond, &request.ways, request.max_bytes);
+        Context {
+            project: self.project,
+            text: packed.text,
+            sessions: packed.shown[1] + packed.shown[4],
+            prompts: packed.shown[5],
+            memories: packed.shown[0] + packed.shown[2] + packed.shown[3],
+            truncated: packed.left_out > 0,
+        }
+    }
+}
+
 impl Service {
-    /// Gathers the context of a project.
+    /// Gathers the context of a project. What the caller knows of its memories can be told beside them before it is
+    /// written.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Context, ServiceError> {
+    pub async fn context(&self, caller: &Caller, request: &ContextRequest) -> Result<Gathered, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         self.warm(&project);
         // One more than is shown tells whether there are older ones.
@@ -105,32 +159,28 @@ impl Service {
         let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
         let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
-        let shown: Vec<MemoryId> = pinned.iter().chain(&recent).map(|memory| memory.id).collect();
-        let claimed = self.claimed(&shown).await?;
-        let lines = |memories: &[Memory]| -> Vec<String> {
-            memories.iter().map(|memory| memory_line(memory, claimed.get(&memory.id))).collect()
-        };
-        let sections = [
-            Section::new("Unfinished session", 25, left_off),
-            Section::new("Pinned", 45, lines(&pinned)),
-            Section::new("Recent memories", 75, lines(&recent)),
-            Section::new("Recent sessions", 90, sessions.iter().filter_map(session_line)),
-            Section::new("Recent prompts", 100, prompts.iter().map(prompt_line)),
-        ];
+        let due = self.due(&project, request.scope).await?;
+        let shown: Vec<MemoryId> = due.iter().chain(&pinned).chain(&recent).map(|memory| memory.id).collect();
+        let mut marks = self.marks(&shown).await?;
+        for memory in pinned.iter().chain(&recent).filter(|memory| memory.valid.is_over(self.now())) {
+            marks.entry(memory.id).or_default().push(Mark::new("expired", Told::Yes));
+        }
         let beyond = match (is_empty, has_older || has_more_pinned) {
             (_, true) => Beyond::Older,
             (true, false) => Beyond::Nothing,
             (false, false) => Beyond::Sessions,
         };
-        let packed = pack(&project, &sections, beyond, &request.ways, request.max_bytes);
-        Ok(Context {
-            project,
-            text: packed.text,
-            sessions: packed.shown[0] + packed.shown[3],
-            prompts: packed.shown[4],
-            memories: packed.shown[1] + packed.shown[2],
-            truncated: packed.left_out > 0,
-        })
+        Ok(Gathered { project, due, left_off, pinned, recent, sessions, prompts, marks, beyond })
+    }
+
+    /// What is to be done by now in a project and by the person, what has waited longest first.
+    async fn due(&self, project: &Project, scope: Option<Scope>) -> Result<Vec<Memory>, ServiceError> {
+        let now = self.now();
+        let mut due = self.store().to_be_done(project, DUE_MAX).await?;
+        due.retain(|memory| !memory.is_archived() && truth::is_due(memory, now));
+        due.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
+        due.sort_by_key(|memory| (memory.valid.from.unwrap_or(memory.created_at), memory.id));
+        Ok(due)
     }
 
     /// The sessions but the asking one, other agents' live ones left out; and apart from them what the last
@@ -162,14 +212,14 @@ impl Service {
         let mut item =
             format!("- `{}` ({}, began {})", session.id, agent(&session.agent), day(session.started_at));
         if let Some(summary) = &session.summary {
-            let _ = write!(item, "\n  summary: {}", cut(summary, SUMMARY_CHARS));
+            let _ = write!(item, "\n  summary: {}", quoted(summary, SUMMARY_CHARS));
         }
         let (last, _) = self.store().around(&session.id, Timestamp::MAX, LEFT_OFF_MAX, 0).await?;
         for (memory, _) in last.written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
             let _ = write!(item, "\n  saved: {} `{}`", text::one_line(&memory.title), memory.id);
         }
         if let Some(prompt) = last.prompts.first() {
-            let _ = write!(item, "\n  last prompt: {}", cut(&prompt.content, MEMORY_CHARS));
+            let _ = write!(item, "\n  last prompt: {}", quoted(&prompt.content, MEMORY_CHARS));
         }
         Ok(item)
     }
@@ -199,7 +249,7 @@ fn unfinished(sessions: &[Session], is_unfinished: impl Fn(&Session) -> bool) ->
 
 /// At most `limit` of the memories, of one scope if it is given, the newest first; and whether there are more.
 fn picked(mut memories: Vec<Memory>, scope: Option<Scope>, limit: usize) -> (Vec<Memory>, bool) {
-    memories.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
+    memories.retain(|memory| !memory.is_archived() && scope.is_none_or(|scope| memory.scope == scope));
     memories.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
     let has_more = memories.len() > limit;
     memories.truncate(limit);
@@ -218,7 +268,17 @@ fn cut(content: &str, max: usize) -> String {
     text::cut_chars(&text::one_line(content), max).into_owned()
 }
 
-fn memory_line(memory: &Memory, claimed: Option<&Claimed>) -> String {
+/// The beginning of a text, or why it is left out: it reads like an instruction to whoever reads it.
+fn quoted(content: &str, max: usize) -> String {
+    let shown = cut(content, max);
+    let flags = taint::flags(&shown, Origin::Agent);
+    match flags.first() {
+        None => shown,
+        Some(flag) => format!("(left out: flag {})", flag.as_str()),
+    }
+}
+
+fn memory_line(memory: &Memory, marks: &[Mark]) -> String {
     let mut line = format!(
         "- {} `{}` ({}, {}, {}",
         text::one_line(&memory.title),
@@ -227,10 +287,14 @@ fn memory_line(memory: &Memory, claimed: Option<&Claimed>) -> String {
         day(memory.updated_at),
         agent(&memory.agent),
     );
-    for (name, ids) in claimed.into_iter().flat_map(Claimed::told) {
-        let _ = write!(line, ", {name} {}", ids.join(" "));
+    for mark in marks {
+        let _ = write!(line, ", {}", mark.text());
     }
-    let _ = write!(line, "): {}", cut(&memory.content, MEMORY_CHARS));
+    line.push(')');
+    // What may be meant for the reader and not told to it, it has to ask for.
+    if memory.taint.flags.is_empty() {
+        let _ = write!(line, ": {}", cut(&memory.content, MEMORY_CHARS));
+    }
     line
 }
 
@@ -241,12 +305,13 @@ fn session_line(session: &Session) -> Option<String> {
         day(session.started_at),
         agent(&session.agent),
         session.id,
-        cut(summary, SUMMARY_CHARS)
+        quoted(summary, SUMMARY_CHARS)
     ))
 }
 
 fn prompt_line(prompt: &Prompt) -> String {
-    format!("- {} ({}): {}", day(prompt.created_at), agent(&prompt.agent), cut(&prompt.content, MEMORY_CHARS))
+    let (by, text) = (agent(&prompt.agent), quoted(&prompt.content, MEMORY_CHARS));
+    format!("- {} ({by}): {text}", day(prompt.created_at))
 }
 
 /// What there is that was not gathered.

@@ -7,11 +7,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
+use cerebro_core::text;
 use cerebro_search::lexical::Index;
 use cerebro_store::{Counted, Faulty, Span, Store, StoreError};
 
 /// The checks of this module, in the order in which they are told.
-pub const CHECKS: [&str; 8] = ["rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index"];
+pub const CHECKS: [&str; 12] = [
+    "rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index", "history", "documents",
+    "transcripts", "journal",
+];
 /// How many rows are read at once.
 const PAGE: usize = 500;
 /// How long after its end a lease counts as lost: the worker looks far more often.
@@ -100,6 +104,10 @@ impl Service {
         checks.push(told("edges", self.edges(fix).await));
         checks.push(told("links", self.links().await));
         checks.push(told("jobs", self.queue(fix).await));
+        checks.push(told("journal", self.journal_checked().await));
+        checks.push(told("transcripts", self.transcripts_checked().await));
+        checks.push(told("history", self.history_checked(fix).await));
+        checks.push(told("documents", self.documents_checked(fix).await));
         let Ok(roll) = roll else {
             let words = "needs readable rows of memories";
             checks.extend(["revisions", "vectors", "index"].map(|name| Check::unknown(name, words)));
@@ -109,6 +117,21 @@ impl Service {
         checks.push(told("vectors", self.vectors(&roll, fix).await));
         checks.push(told("index", self.index_checked(fix).await));
         in_order(checks)
+    }
+
+    /// Whether agents write records that are not known. It is told and is no fault: the rest of them is read.
+    async fn transcripts_checked(&self) -> Found {
+        let drift = self.history_drift().await?;
+        if drift.is_empty() {
+            return Ok(Check::sound("transcripts", "all records of past sessions that were read are known"));
+        }
+        let of_agent = |(agent, records): (&&str, &BTreeMap<String, u64>)| {
+            let named: Vec<String> =
+                records.iter().take(5).map(|(name, count)| format!("{name} ×{count}")).collect();
+            format!("{agent} writes records that are not known: {}", named.join(", "))
+        };
+        let words: Vec<String> = drift.iter().map(of_agent).collect();
+        Ok(Check::sound("transcripts", words.join("; ")))
     }
 
     async fn roll(&self) -> Result<Roll, StoreError> {
@@ -150,6 +173,7 @@ impl Service {
         walk!(page_of_prompts);
         walk!(page_of_edges, CreatedIn);
         walk!(page_of_edges, Follows);
+        walk!(page_of_supersessions);
         Ok(self.store().row_counts().await?.values().sum())
     }
 
@@ -189,7 +213,7 @@ impl Service {
         if loose.is_empty() {
             return Ok(Check::sound("edges", "all have both ends"));
         }
-        let check = Check::fault("edges", many(&loose, "edges lack an end"));
+        let check = Check::fault("edges", many(&loose, "edge", "without an end"));
         if !fix {
             return Ok(check);
         }
@@ -203,7 +227,7 @@ impl Service {
         if loose.is_empty() {
             return Ok(Check::sound("links", "every session that is named is there"));
         }
-        Ok(Check::fault("links", many(&loose, "rows name a session that is not there")))
+        Ok(Check::fault("links", many(&loose, "row", "with a session that is not there")))
     }
 
     /// The revisions of a memory run without a gap up to the present one.
@@ -231,12 +255,12 @@ impl Service {
         let faulty = self.store().faulty_jobs(before).await?;
         let mut words = Vec::new();
         for (rows, what) in [
-            (&faulty.orphans, "jobs are about memories that are not live"),
-            (&faulty.stuck, "jobs were begun and left"),
-            (&faulty.dead, "jobs were given up (`cerebro jobs retry` tries them again)"),
+            (&faulty.orphans, "about memories that are not live"),
+            (&faulty.stuck, "begun and left"),
+            (&faulty.dead, "given up (`cerebro jobs retry` tries them again)"),
         ] {
             if !rows.is_empty() {
-                words.push(many(rows, what));
+                words.push(many(rows, "job", what));
             }
         }
         if words.is_empty() {
@@ -266,7 +290,7 @@ impl Service {
             let held = store.vectors_in(table).await?;
             count += held.revisions.len();
             if !held.orphans.is_empty() {
-                words.push(many(&held.orphans, "vectors are of memories that are not live"));
+                words.push(many(&held.orphans, "vector", "of memories that are not live"));
                 if fix {
                     store.remove(&held.orphans).await?;
                 }
@@ -282,14 +306,17 @@ impl Service {
                 Vec::new()
             };
             if let Some(first) = missing.first() {
-                words.push(format!("{} memories have no vector and no job (as `{first}`)", missing.len()));
+                words.push(format!(
+                    "without vector and job: {} (as `{first}`)",
+                    text::counted(missing.len(), "memory")
+                ));
                 if fix {
                     store.owe(&missing).await?;
                 }
             }
         }
         if words.is_empty() {
-            return Ok(Check::sound("vectors", format!("{count} memories have theirs")));
+            return Ok(Check::sound("vectors", format!("complete for {}", text::counted(count, "memory"))));
         }
         let check = Check::fault("vectors", words.join("; "));
         Ok(if fix { check.mended() } else { check })
@@ -370,7 +397,9 @@ impl Entry {
     /// oldest may be gone.
     fn lost_revision(&self, span: Option<&Span>, limited: bool) -> Option<String> {
         if self.purged {
-            return span.map(|span| format!("it was purged and {} revisions are left", span.rows));
+            return span.map(|span| {
+                format!("it was purged and {} of it left", text::counted(span.rows, "revision"))
+            });
         }
         let before = self.revision - 1;
         let Some(span) = span else {
@@ -386,12 +415,13 @@ impl Entry {
 
 fn gap(counted: &Counted) -> Option<String> {
     let Counted { writer, rows, first, last } = counted;
-    (*first != 1 || *last != *rows)
-        .then(|| format!("writer `{writer}` has {rows} events, numbered from {first} to {last}"))
+    (*first != 1 || *last != *rows).then(|| {
+        format!("writer `{writer}`: {}, numbered from {first} to {last}", text::counted(*rows, "event"))
+    })
 }
 
-fn many(rows: &Faulty, what: &str) -> String {
-    format!("{} {what} (as {})", rows.len(), rows.example())
+fn many(rows: &Faulty, noun: &str, what: &str) -> String {
+    format!("{} {what} (as {})", text::counted(rows.len(), noun), rows.example())
 }
 
 fn and_more(others: usize) -> String {

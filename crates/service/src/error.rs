@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    MemoryId, Project,
+    CandidateId, ChunkId, DocumentId, ExchangeId, MemoryId, Project, WorkId,
     limits::{ECHO_CHARS_MAX, HIT_TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_search::lexical::LexicalError;
-use cerebro_store::{EngineError, StoreError};
+use cerebro_store::{EngineError, StoreError, Tombstone};
 
 /// What went wrong. All but the last two are the caller's to mend.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,20 @@ pub enum ServiceError {
     /// There is no such memory.
     #[error("no memory `{0}`")]
     NoMemory(MemoryId),
+    /// There is no such exchange.
+    #[error("no exchange `{0}`: it was never kept, or is forgotten")]
+    NoExchange(ExchangeId),
+    /// There is no such candidate.
+    #[error("no candidate `{0}`: it never waited here, or what it rests on is forgotten")]
+    NoCandidate(CandidateId),
+    /// There is no such chunk of a document.
+    #[error(
+        "no passage of a document `{0}`: it was never read, its document says something else now, or is forgotten"
+    )]
+    NoChunk(ChunkId),
+    /// There is no such document.
+    #[error("no document `{0}`: it was never read, or is forgotten")]
+    NoDocument(DocumentId),
     /// The memory is deleted, where a live one is needed.
     #[error("memory `{0}` is deleted")]
     Deleted(MemoryId),
@@ -58,6 +72,9 @@ pub enum ServiceError {
         /// The holder's title.
         title: Quotation,
     },
+    /// The text was corrected before, or went with its memory.
+    #[error("this text was {} on {}{}: it was that of memory `{}`", .0.why.as_str(), .0.at.strftime("%Y-%m-%d"), replaced_by(.0), .0.memory)]
+    Corrected(Box<Tombstone>),
     /// The user keeps purging for themselves.
     #[error("agents may not purge here (agent_hard_delete = false)")]
     PurgeForbidden(MemoryId),
@@ -67,6 +84,12 @@ pub enum ServiceError {
     /// The index is still being built.
     #[error("the search index is still being built, which takes a while for a large store; nothing is lost")]
     IndexBusy,
+    /// There is no such piece of work, for this caller.
+    #[error("no work `{0}`")]
+    NoWork(WorkId),
+    /// The keys of the journal cannot be used.
+    #[error("the journal of work failed: {0}")]
+    Journal(String),
     /// Nothing belongs to the project.
     #[error("there is nothing of project `{0}`")]
     EmptyProject(Project),
@@ -103,18 +126,30 @@ impl fmt::Debug for Quotation {
     }
 }
 
+/// Which memory took the place of a text.
+fn replaced_by(stone: &Tombstone) -> String {
+    stone.replaced_by.map(|id| format!(" by `{id}`")).unwrap_or_default()
+}
+
 impl ServiceError {
     /// What kind of failure it is.
     pub fn code(&self) -> Code {
         match self {
             Self::Invalid { .. } => Code::InvalidArgument,
-            Self::NoMemory(_) => Code::NoMemory,
+            Self::NoMemory(_)
+            | Self::NoExchange(_)
+            | Self::NoChunk(_)
+            | Self::NoDocument(_)
+            | Self::NoCandidate(_) => Code::NoMemory,
             Self::Deleted(_) => Code::MemoryDeleted,
             Self::Purged(_) => Code::MemoryPurged,
             Self::RevisionMismatch { .. } => Code::RevisionMismatch,
             Self::TopicTaken { .. } => Code::TopicTaken,
+            Self::Corrected(_) => Code::Corrected,
             Self::PurgeForbidden(_) => Code::PurgeForbidden,
             Self::NoSession(_) => Code::NoSession,
+            Self::NoWork(_) => Code::NoWork,
+            Self::Journal(_) => Code::JournalFailed,
             Self::EmptyProject(_) => Code::EmptyProject,
             Self::NoModel => Code::NoModel,
             Self::StudioOpen(_) => Code::StudioOpen,
@@ -132,6 +167,10 @@ impl ServiceError {
             Self::NoMemory(id) | Self::Deleted(id) | Self::Purged(id) | Self::PurgeForbidden(id) => {
                 json!({ "id": id.as_str() })
             }
+            Self::NoExchange(id) => json!({ "id": id.to_string() }),
+            Self::NoCandidate(id) => json!({ "id": id.to_string() }),
+            Self::NoChunk(id) => json!({ "id": id.to_string() }),
+            Self::NoDocument(id) => json!({ "id": id.to_string() }),
             Self::RevisionMismatch { id, expected, present } => {
                 json!({ "id": id.as_str(), "expected_revision": expected, "revision": present })
             }
@@ -139,12 +178,20 @@ impl ServiceError {
                 let title = text::cut_chars(&title.0, HIT_TITLE_CHARS_MAX);
                 json!({ "topic_key": key, "holder": holder.as_str(), "title": title })
             }
+            Self::Corrected(stone) => json!({
+                "id": stone.memory.as_str(), "why": stone.why.as_str(), "at": stone.at.to_string(),
+                "replaced_by": stone.replaced_by.as_ref().map(MemoryId::as_str),
+            }),
             Self::NoSession(id) => json!({ "session_id": id }),
+            Self::NoWork(id) => json!({ "work": id.as_str() }),
             Self::EmptyProject(project) => json!({ "project": project.as_str() }),
             Self::StudioOpen(address) => json!({ "address": address.to_string() }),
-            Self::NoModel | Self::IndexBusy | Self::Backup(_) | Self::Store(_) | Self::Index(_) => {
-                Value::Null
-            }
+            Self::NoModel
+            | Self::IndexBusy
+            | Self::Backup(_)
+            | Self::Journal(_)
+            | Self::Store(_)
+            | Self::Index(_) => Value::Null,
         };
         match facts {
             Value::Object(facts) => facts,

@@ -1,6 +1,7 @@
 //! Validation, redaction and normalising of what callers give, whatever its way in.
 
 use super::ServiceError;
+use cerebro_core::domain::Validity;
 use cerebro_core::domain::limits::{
     AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, HOOK_MESSAGE_CHARS_MAX, QUERY_CHARS_MAX,
     TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
@@ -155,6 +156,20 @@ impl Fields {
     pub(super) fn directory(&mut self, path: &str) -> RedactedText {
         let path = self.text(path);
         if is_directory(&path) { path } else { path.one_line().cut_bytes(DIRECTORY_BYTES_MAX) }
+    }
+}
+
+/// When something is so, if it ends after it begins.
+///
+/// # Errors
+/// [`ServiceError::Invalid`]
+pub(super) fn checked_validity(valid: Validity) -> Result<Validity, ServiceError> {
+    match (valid.from, valid.until) {
+        (Some(from), Some(until)) if until < from => {
+            let problem = format!("it is before valid_from, {from}");
+            Err(ServiceError::invalid("valid_until", &until.to_string(), problem))
+        }
+        _ => Ok(valid),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Drilling in: one memory, whole.
 
 use super::{Service, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId, Revision};
-use cerebro_store::Near;
+use cerebro_core::domain::{Memory, MemoryId, Nature, Revision, Timestamp};
+use cerebro_core::truth;
+use cerebro_store::{Near, Supersession};
 
 /// Most neighbours that are shown.
 const RELATED_MAX: usize = 20;
@@ -20,6 +21,8 @@ pub struct ObservationRequest {
     pub offset: usize,
     /// At most this much content.
     pub max_bytes: usize,
+    /// As the store held it at this moment, without revisions and neighbours.
+    pub as_of: Option<Timestamp>,
 }
 
 /// A memory, or a part of a long one.
@@ -33,6 +36,14 @@ pub struct Observation {
     pub next_offset: Option<usize>,
     /// Its neighbours in the graph.
     pub related: Vec<Near>,
+    /// The memories whose place it took, the latest first.
+    pub supersedes: Vec<MemoryId>,
+    /// The memories that took its place, the latest first.
+    pub superseded_by: Vec<MemoryId>,
+    /// What kind of memory it is.
+    pub nature: Nature,
+    /// How much of its strength it has left, up to 1.
+    pub strength: f64,
     /// Earlier revisions, newest first, when asked for.
     pub revisions: Option<Vec<Earlier>>,
 }
@@ -57,22 +68,43 @@ impl Service {
         person: bool,
     ) -> Result<Observation, ServiceError> {
         let found = self.store().observation(&request.id, RELATED_MAX).await?;
-        let (mut memory, related) = found.ok_or(ServiceError::NoMemory(request.id))?;
-        if !memory.is_live() && !person {
+        let (mut memory, mut related) = found.ok_or(ServiceError::NoMemory(request.id))?;
+        if let Some(at) = request.as_of {
+            memory = Box::pin(self.as_it_was(memory, at)).await?;
+            related.clear();
+        } else if !memory.is_live() && !person {
             return Err(ServiceError::gone(&memory));
         }
         let content_bytes = memory.content.len();
-        let content_offset = if request.history { 0 } else { request.offset };
+        let content_offset = if request.history && request.as_of.is_none() { 0 } else { request.offset };
         let (piece, mut next_offset) = memory.content.slice_bytes(content_offset, request.max_bytes);
         memory.content = piece;
-        let revisions = if request.history {
+        let revisions = if request.history && request.as_of.is_none() {
             let (page, next) = self.revisions(&memory, request).await?;
             next_offset = next;
             Some(page)
         } else {
             None
         };
-        Ok(Observation { memory, content_bytes, next_offset, related, revisions })
+        let mut edges = self.store().supersessions(std::slice::from_ref(&memory.id)).await?;
+        edges.retain(|edge| request.as_of.is_none_or(|at| edge.at <= at));
+        let (took, taken): (Vec<_>, Vec<_>) = edges.iter().partition(|edge| edge.newer == memory.id);
+        let nature = truth::nature(&memory);
+        let has_superseded = took.iter().any(|edge| edge.by != Supersession::CYCLE);
+        let strength = truth::strength(&memory, has_superseded, request.as_of.unwrap_or_else(|| self.now()));
+        let supersedes = took.iter().map(|edge| edge.older).collect();
+        let superseded_by = taken.iter().map(|edge| edge.newer).collect();
+        Ok(Observation {
+            memory,
+            content_bytes,
+            next_offset,
+            related,
+            supersedes,
+            superseded_by,
+            nature,
+            strength,
+            revisions,
+        })
     }
 
     /// A page of revisions whose texts fit into what the request allows; at least one, cut if need be.

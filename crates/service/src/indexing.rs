@@ -15,7 +15,7 @@ use std::{
 };
 
 use super::{Service, ServiceError};
-use cerebro_core::domain::{Event, EventKind, Memory, MemoryId};
+use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
 use cerebro_search::lexical::{Change, Checkpoint, Doc, Index, LexicalError};
 use cerebro_store::{Committed, Places};
@@ -165,7 +165,7 @@ fn change(memory: &Memory, erased: &[MemoryId]) -> Change {
 }
 
 /// What the index holds of a memory.
-fn document(memory: &Memory) -> Doc {
+pub(super) fn document(memory: &Memory) -> Doc {
     Doc {
         id: memory.id.into(),
         project: memory.project.clone(),
@@ -180,6 +180,9 @@ fn document(memory: &Memory) -> Doc {
         session: memory.session.clone(),
         near_keys: hygiene::near_keys(&hygiene::Shingles::of(&memory.content)),
         title_key: hygiene::title_key(&memory.title),
+        valid: memory.valid,
+        archived: memory.is_archived(),
+        held: (Timestamp::MIN, Timestamp::MAX),
     }
 }
 
@@ -225,6 +228,11 @@ impl Service {
         let store = self.store();
         let writers: Vec<String> = held.places.keys().cloned().collect();
         Ok(standing(held, store.id(), store.writer(), &store.ends(&writers).await?))
+    }
+
+    /// Whether an index that holds this can follow the log on from there.
+    pub(super) async fn is_continued(&self, held: &Checkpoint) -> Result<bool, ServiceError> {
+        Ok(self.standing(held).await? == Standing::Behind)
     }
 
     /// Follows the log of each writer from the last event of it that the index holds.
@@ -306,6 +314,7 @@ impl Service {
     /// A failing index or store.
     pub async fn compact(&self) -> Result<(), ServiceError> {
         self.ask(Index::flush).await?;
+        self.settle_evidence().await?;
         Ok(self.store().compact().await?)
     }
 

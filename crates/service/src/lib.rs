@@ -7,28 +7,48 @@ mod agent_hooks;
 pub mod backup;
 mod browse;
 mod budget;
+mod cached;
 mod claims;
 mod context;
+mod cycle;
+#[cfg(test)]
+mod cycle_tests;
+mod distil;
 pub mod doctor;
+mod documents;
+mod entity;
 mod error;
+mod evidence;
+mod feedback;
 mod fields;
+mod footing;
 mod get;
 mod graph;
+mod guard;
+mod health;
+mod history;
 mod indexing;
+mod intake;
 mod jobs;
+mod marks;
 mod note;
+mod pairs;
+mod past;
 mod peers;
 mod portable;
 mod projects;
 mod prompt;
 mod reindex;
 mod relate;
+#[cfg(test)]
+mod replay;
 mod save;
 mod search;
 mod session;
 mod stats;
 mod story;
 mod studio;
+mod succession;
 mod tasks;
 mod timeline;
 mod topic;
@@ -37,6 +57,7 @@ mod update;
 #[cfg(test)]
 mod use_cases;
 mod vectors;
+pub mod work;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -46,15 +67,31 @@ use std::{
     time::Duration,
 };
 
-pub use browse::{BrowseRequest, Browsed};
-pub use claims::Claimed;
-pub use context::{Context, ContextRequest, Ways};
+pub use browse::{BrowseRequest, Browsed, Selected, Selection};
+pub use context::{Context, ContextRequest, Gathered, Ways};
+pub use cycle::{Consolidate, Consolidation};
+pub use distil::{Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, PlannedSession};
+pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Ingested};
+pub use entity::EntityGraph;
 pub use error::{Quotation, ServiceError};
+pub use evidence::{Evidence, EvidenceFound, EvidenceHint, EvidenceRequest};
 pub use fields::{agent as agent_name, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
+pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
+pub use health::{Health, PAIRS_COUNTED_MAX};
+pub use history::{
+    ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, HistoryBatch,
+    HistoryCommitted, HistoryTimeline, SourceRead, agent_slug,
+};
+pub use intake::{
+    AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Place, Preview, Progress, ProjectOf,
+    agent_named, agents, glance, places,
+};
 pub use jobs::{InferenceSettings, WorkerReport, WorkerState};
+pub use marks::{Mark, Marks, Told};
 pub use note::{NoteRequest, Noted};
+pub use pairs::{Pair, Pairs};
 pub use portable::{ExportPage, Imported};
 pub use projects::Merged;
 pub use prompt::PromptSaved;
@@ -68,15 +105,15 @@ pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
 pub use traffic::Busy;
-pub use update::{DeleteOutcome, Patch, Updated};
+pub use update::{DeleteOutcome, Patch, Reset, Updated};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
 
 use sha2::{Digest, Sha256};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use cerebro_core::domain::{Project, SessionId, Timestamp, limits};
+use cerebro_core::domain::{Origin, Project, SessionId, Timestamp, limits};
 use cerebro_core::redact::RedactedText;
-use cerebro_search::lexical::Index;
+use cerebro_search::lexical::{Index, LexicalError};
 use cerebro_store::{Committed, ProjectCount, Remote, Store};
 
 use tasks::Tasks;
@@ -98,6 +135,12 @@ pub struct Settings {
     pub revisions_keep: u32,
     /// Backups by the clock.
     pub backup: backup::Plan,
+    /// Consolidation by the clock.
+    pub consolidate: Consolidate,
+    /// How long the journal of work is kept; none where it is off.
+    pub journal: Option<work::Retention>,
+    /// Whether agents get the tools of the journal.
+    pub work_tools: bool,
     /// The server that has the database; none where it is embedded.
     pub remote: Option<Remote>,
 }
@@ -109,6 +152,9 @@ impl Default for Settings {
             agent_hard_delete: false,
             revisions_keep: 0,
             backup: backup::Plan::default(),
+            consolidate: Consolidate::default(),
+            journal: Some(work::Retention::default()),
+            work_tools: false,
             remote: None,
         }
     }
@@ -125,6 +171,13 @@ pub struct Caller {
     pub person: bool,
 }
 
+impl Caller {
+    /// Where a text comes from that the caller chose to write.
+    fn origin(&self) -> Origin {
+        if self.person { Origin::Person } else { Origin::Agent }
+    }
+}
+
 /// The use cases over an open store. A clone is another handle to the same; [`Service::close`] waits for all of
 /// them, which is what the token is for. It is dropped after the rest.
 #[derive(Clone)]
@@ -134,12 +187,21 @@ struct Inner {
     store: Store,
     tasks: Tasks,
     index: Arc<indexing::Follower>,
+    evidence: evidence::EvidenceIndexes,
     vectors: Arc<vectors::Vectors>,
     jobs: Arc<jobs::Jobs>,
     traffic: traffic::Traffic,
     settings: Settings,
     backups: backup::Desk,
     claims: Arc<claims::ClaimBook>,
+    footings: Arc<footing::FootingBook>,
+    feedback: feedback::FeedbackBook,
+    health: health::HealthBook,
+    journal: work::Journal,
+    succession: Arc<succession::SuccessionBook>,
+    past: past::Past,
+    /// What is asked of the task that takes past sessions in, and what it tells.
+    history_desk: intake::Desk,
     /// Sessions known to be live in the store, so that a save need not look.
     live: Mutex<BTreeSet<SessionId>>,
     /// The other homes that are at work on the same database.
@@ -159,6 +221,36 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Who hears of each commit.
+#[derive(Clone)]
+struct Followers {
+    index: Arc<indexing::Follower>,
+    vectors: Arc<vectors::Vectors>,
+    jobs: Arc<jobs::Jobs>,
+    claims: Arc<claims::ClaimBook>,
+    succession: Arc<succession::SuccessionBook>,
+    footings: Arc<footing::FootingBook>,
+}
+
+impl Followers {
+    fn follow(&self, committed: &Committed) {
+        self.index.follow(committed);
+        // The commit is done, and whoever waits for its answer must get it.
+        let others = catch_unwind(AssertUnwindSafe(|| {
+            self.footings.follow(committed);
+            self.claims.follow(committed);
+            self.succession.follow(committed);
+            self.vectors.follow(committed);
+        }));
+        if others.is_err() {
+            tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
+            self.claims.forget();
+            self.succession.forget();
+        }
+        self.jobs.wake();
+    }
+}
+
 impl Service {
     /// Opens the store and the index in their folders. The index catches up with the log meanwhile: searches
     /// wait for it, everything else goes on. So does the worker, with the models of `embedding`. `clock` tells
@@ -175,40 +267,45 @@ impl Service {
     ) -> Result<Self, ServiceError> {
         let index_dir =
             settings.remote.as_ref().map_or(index_dir.to_path_buf(), |remote| index_of(index_dir, remote));
+        let past = past::Past::new(&index_dir).map_err(LexicalError::Io)?;
         let (index, _) = Index::open(&index_dir)?;
-        let index = Arc::new(indexing::Follower::new(index, &index_dir));
-        let vectors = Arc::new(vectors::Vectors::new(embedding));
-        let jobs = Arc::new(jobs::Jobs::new());
-        let claims = Arc::new(claims::ClaimBook::default());
-        let followers = (Arc::clone(&index), Arc::clone(&vectors), Arc::clone(&claims), Arc::clone(&jobs));
-        let follow = move |committed: &Committed| {
-            followers.0.follow(committed);
-            // The commit is done, and whoever waits for its answer must get it.
-            let others = catch_unwind(AssertUnwindSafe(|| {
-                followers.2.follow(committed);
-                followers.1.follow(committed);
-            }));
-            if others.is_err() {
-                tracing::error!("vectors or claims in memory broke off at a commit; start the daemon anew");
-                followers.2.forget();
-            }
-            followers.3.wake();
+        let followers = Followers {
+            index: Arc::new(indexing::Follower::new(index, &index_dir)),
+            vectors: Arc::new(vectors::Vectors::new(embedding)),
+            jobs: Arc::new(jobs::Jobs::new()),
+            claims: Arc::default(),
+            succession: Arc::default(),
+            footings: Arc::default(),
         };
+        let hearers = followers.clone();
+        let follow = move |committed: &Committed| hearers.follow(committed);
+        let secret = guard::secret(&index_dir).map_err(LexicalError::Io)?;
         let store = match settings.remote.clone() {
             Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
         };
+        let store = store.with_secret(&secret);
         // Before the index looks at the log: what is told from here on is heard.
         let hearing = store.begin_hearing().await?;
+        let journal = work::Journal::open(store_dir, store.id(), settings.journal)?;
         let tasks = Tasks::default();
         let token = tasks.token();
+        let Followers { index, vectors, jobs, claims, succession, footings } = followers;
         let inner = Inner {
             store,
             tasks,
             index,
+            evidence: evidence::EvidenceIndexes::beside(&index_dir),
             vectors,
             jobs,
             claims,
+            footings,
+            feedback: feedback::FeedbackBook::default(),
+            health: health::HealthBook::default(),
+            journal,
+            succession,
+            past,
+            history_desk: intake::Desk::default(),
             traffic: traffic::Traffic::new(),
             settings,
             backups: backup::Desk::default(),
@@ -228,6 +325,7 @@ impl Service {
         });
         service.listen(hearing);
         service.start_jobs();
+        service.keep_journal();
         Ok(service)
     }
 
@@ -243,6 +341,8 @@ impl Service {
         self.close_studio(None).await;
         self.0.store.drain().await;
         self.0.index.close();
+        self.0.past.close().await;
+        self.0.evidence.close();
         let Self(inner, token) = self;
         drop(token);
         // Calls that were cancelled still hold a handle for the moment it takes them to unwind.
@@ -311,7 +411,8 @@ impl Service {
         if known.contains(project) {
             return Ok(None);
         }
-        let near = near_projects(project, &known);
+        let near = cerebro_core::text::nearest(project.as_str(), known.iter().map(Project::as_str));
+        let near = near.into_iter().filter_map(Project::parse).collect();
         known.insert(project.clone());
         Ok(Some(near))
     }
@@ -322,48 +423,4 @@ fn index_of(own: &Path, remote: &Remote) -> PathBuf {
     let place = format!("{}\n{}\n{}", remote.url, remote.namespace, remote.database);
     let digest = cerebro_core::text::hex(&Sha256::digest(place)[..6]);
     own.with_file_name(format!("index-{digest}"))
-}
-
-/// Known projects with a name near to `project`'s, the nearest first.
-fn near_projects(project: &Project, known: &BTreeSet<Project>) -> Vec<Project> {
-    let mut near: Vec<(f64, &Project)> = known
-        .iter()
-        .map(|other| (name_similarity(project.as_str(), other.as_str()), other))
-        .filter(|(similarity, _)| *similarity >= 0.5)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-    near.into_iter().take(3).map(|(_, project)| project.clone()).collect()
-}
-
-/// Dice's coefficient of the names' letter pairs; an equal last part counts as near.
-fn name_similarity(a: &str, b: &str) -> f64 {
-    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-    if last(a) == last(b) {
-        return 1.0;
-    }
-    let pairs = |name: &str| -> BTreeSet<(char, char)> { name.chars().zip(name.chars().skip(1)).collect() };
-    let (a, b) = (pairs(a), pairs(b));
-    let both = a.intersection(&b).count();
-    #[expect(clippy::cast_precision_loss, reason = "names have at most 200 characters")]
-    let dice = (2 * both) as f64 / (a.len() + b.len()).max(1) as f64;
-    dice
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn misspelt_projects_are_near_and_others_are_not() {
-        let known: BTreeSet<Project> = ["acme/payments", "acme/website", "other/payments", "zebra"]
-            .iter()
-            .filter_map(|n| Project::parse(n))
-            .collect();
-        let near = |name: &str| -> Vec<String> {
-            near_projects(&Project::parse(name).unwrap(), &known).iter().map(ToString::to_string).collect()
-        };
-        assert_eq!(near("acme/paymnets"), ["acme/payments"]);
-        assert_eq!(near("payments"), ["acme/payments", "other/payments"]);
-        assert!(near("quux").is_empty());
-    }
 }

@@ -1,7 +1,7 @@
 //! A memory that comes back as a note from outside: new, changed by hand, or as it was.
 
-use super::{Caller, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
+use super::{Caller, Door, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, Validity};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
@@ -82,6 +82,10 @@ impl Service {
                     topic_key: note.topic_key.filter(|key| !key.is_empty()),
                     tags: note.tags.unwrap_or_default(),
                     session: session.clone(),
+                    supersedes: Vec::new(),
+                    valid: Validity::default(),
+                    nature: None,
+                    door: Door::Brought,
                 },
             )
             .await?;
@@ -121,6 +125,7 @@ impl Service {
             topic_key: note.topic_key,
             tags: note.tags,
             expected_revision: Some(memory.revision),
+            ..Patch::default()
         };
         let updated = self.update(caller, session, &memory.id, patch).await?;
         let outcome = if updated.changed { SaveOutcome::Updated } else { SaveOutcome::Unchanged };

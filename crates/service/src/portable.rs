@@ -3,129 +3,27 @@
 //! The format is documented in `docs/export.md`. The event log is not part of it: it tells what happened
 //! in one store, the import among it.
 
-use serde::{Deserialize, Serialize};
+mod line;
 
-use super::{Service, ServiceError, fields::Fields};
-use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Prompt, PromptId, Revision, Scope, Session, SessionId,
-    Timestamp,
+use super::{
+    Door, Service, ServiceError, distil, guard, history,
+    succession::may_supersede,
+    work::{Actor, export as journal},
 };
-use cerebro_core::redact::{RedactedText, redact_name, redact_secrets};
-use cerebro_store::{Decision, Edge, Table, Write};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Prompt, Revision, Session, ToldExchange, WorkId};
+use cerebro_core::redact::redact_secrets;
+use cerebro_store::{Decision, Saying, StoredEvent, Supersession, Table, Write};
+
+use line::{EdgeLine, Line, MemoryLine, PromptLine, RevisionLine, SessionLine, session_id};
 
 /// The version of the format.
 const VERSION: u32 = 1;
 /// Most rows that are read for one page of an export.
 const PAGE_MAX: usize = 200;
-/// The highest number of a revision that is taken in: half of the numbers are left for what comes after it.
-const REVISION_MAX: u32 = u32::MAX / 2;
+/// Most artifacts of one page: each may be a megabyte.
+const ARTIFACTS_MAX: usize = 8;
 /// Most bytes of one page of an export, unless one line alone has more.
 const PAGE_BYTES_MAX: usize = 1 << 20;
-
-/// One line of an export. Absent fields have their empty value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum Line {
-    Header { format: String, version: u32 },
-    Session(SessionLine),
-    Memory(MemoryLine),
-    Revision(RevisionLine),
-    Prompt(PromptLine),
-    Edge(EdgeLine),
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct SessionLine {
-    id: String,
-    project: String,
-    agent: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    directory: Option<String>,
-    started_at: Timestamp,
-    seen_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ended_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    follows: Option<String>,
-}
-
-/// What a memory and its revisions have in common.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Body {
-    project: String,
-    scope: String,
-    #[serde(rename = "type")]
-    memory_type: String,
-    title: String,
-    content: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    topic_key: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    tags: Vec<String>,
-    agent: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<String>,
-}
-
-/// The texts of a [`Body`], redacted.
-#[derive(Default)]
-struct Texts {
-    title: RedactedText,
-    content: RedactedText,
-    topic_key: Option<RedactedText>,
-    tags: Vec<RedactedText>,
-    agent: RedactedText,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct MemoryLine {
-    id: String,
-    #[serde(flatten)]
-    body: Body,
-    revision: u32,
-    duplicate_count: u32,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pinned: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    purged: bool,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    last_seen_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deleted_at: Option<Timestamp>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct RevisionLine {
-    memory: String,
-    revision: u32,
-    #[serde(flatten)]
-    body: Body,
-    at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct PromptLine {
-    id: String,
-    session: String,
-    project: String,
-    agent: String,
-    content: String,
-    created_at: Timestamp,
-    last_seen_at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct EdgeLine {
-    name: String,
-    from: String,
-    to: String,
-    at: Timestamp,
-}
 
 /// A page of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,8 +48,28 @@ pub struct Imported {
 }
 
 /// The parts of an export, in the order in which an import needs them.
-const PARTS: [Table; 6] =
-    [Table::Session, Table::Memory, Table::Revision, Table::Prompt, Table::CreatedIn, Table::Follows];
+const PARTS: [Table; 15] = [
+    Table::Session,
+    Table::Memory,
+    Table::Revision,
+    Table::Prompt,
+    Table::CreatedIn,
+    Table::Follows,
+    Table::Supersedes,
+    Table::HistoryTombstone,
+    Table::PastSession,
+    Table::Exchange,
+    Table::Candidate,
+    Table::Work,
+    Table::WorkEvent,
+    Table::Artifact,
+    Table::WorkedIn,
+];
+
+/// Most rows of one page of a part.
+fn page_max(table: Table) -> usize {
+    if table == Table::Artifact { ARTIFACTS_MAX } else { PAGE_MAX }
+}
 
 impl Service {
     /// A page of everything. `cursor` is the last page's `next`; none begins. Each page is of its own moment.
@@ -167,10 +85,10 @@ impl Service {
         };
         let mut lines = Vec::new();
         if cursor.is_none() {
-            lines.push(written(&Line::Header { format: "cerebro".to_owned(), version: VERSION }));
+            lines.push(header());
         }
         let rows = self.page(PARTS[part], after.as_deref()).await?;
-        let whole = rows.len() < PAGE_MAX;
+        let whole = rows.len() < page_max(PARTS[part]);
         let (mut bytes, mut last, found) = (0, None, rows.len());
         for (key, line) in rows {
             let line = written(&line);
@@ -215,10 +133,75 @@ impl Service {
             Table::Prompt => {
                 lines(&store.page_of_prompts(after, PAGE_MAX).await?, |row| Line::Prompt(row.into()))
             }
-            Table::CreatedIn | Table::Follows => {
+            Table::CreatedIn | Table::Follows | Table::WorkedIn => {
                 lines(&store.page_of_edges(table, after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
             }
+            Table::Supersedes => {
+                lines(&store.page_of_supersessions(after, PAGE_MAX).await?, |row| Line::Edge(row.into()))
+            }
+            Table::HistoryTombstone => {
+                lines(&store.page_of_history_tombstones(after, PAGE_MAX).await?, |row| {
+                    Line::HistoryTombstone(row.into())
+                })
+            }
+            Table::PastSession => lines(&store.page_of_past_sessions(after, PAGE_MAX).await?, |row| {
+                Line::PastSession(row.into())
+            }),
+            Table::Candidate => {
+                lines(&store.page_of_candidates(after, PAGE_MAX).await?, |row| Line::Candidate(row.into()))
+            }
+            Table::Exchange => {
+                let page = store.page_of_exchanges(after, PAGE_MAX).await?;
+                let told = store.with_texts(page.into_iter().map(|(_, exchange)| exchange).collect()).await?;
+                let line = |told: &ToldExchange| Line::Exchange(told.into());
+                told.iter().map(|told| (told.exchange.id.key().to_owned(), line(told))).collect()
+            }
+            Table::Work => lines(&store.page_of_works(after, PAGE_MAX).await?, |row| Line::Work(row.into())),
+            Table::WorkEvent => {
+                lines(&store.page_of_work_events(after, PAGE_MAX).await?, |row| Line::WorkEvent(row.into()))
+            }
+            Table::Artifact => lines(&store.page_of_artifacts(after, page_max(table)).await?, |row| {
+                Line::Artifact(row.into())
+            }),
         })
+    }
+
+    /// A page of one piece of work as an export has it: itself, its events, and after each what is too long for its
+    /// row. `after` is the number that the last page's `next` names; none begins.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`], or a failing store.
+    pub async fn work_export(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        after: Option<u64>,
+    ) -> Result<ExportPage, ServiceError> {
+        let stored = self.stored_work(&actor.owner, id).await?;
+        let mut lines = Vec::new();
+        if after.is_none() {
+            lines.extend([header(), written(&Line::Work((&stored).into()))]);
+        }
+        let (mut bytes, mut last) = (0, after.unwrap_or_default());
+        for kept in self.store().work_events(id, last, PAGE_MAX).await? {
+            if bytes > PAGE_BYTES_MAX || kept.seq > stored.work.seq {
+                break;
+            }
+            last = kept.seq;
+            // The name of one that was purged is only for the chain.
+            let whole = match kept.artifact.as_deref().filter(|_| kept.body.is_some()) {
+                Some(whole) => self.store().artifact(whole).await?,
+                None => None,
+            };
+            let event = Line::WorkEvent((&StoredEvent { work: *id, kept }).into());
+            let whole = whole.map(|whole| Line::Artifact((&whole).into()));
+            for line in [event].iter().chain(&whole).map(written) {
+                bytes += line.len();
+                lines.push(line);
+            }
+        }
+        let next = (last < stored.work.seq).then(|| last.to_string());
+        Ok(ExportPage { lines, next, is_torn: false })
     }
 
     /// Takes in a batch of lines, all in one transaction. What is here already stays as it is. With
@@ -227,14 +210,20 @@ impl Service {
     /// # Errors
     /// A failing store; a line that cannot be taken is named in the answer instead.
     pub async fn import(&self, lines: &[String], dry_run: bool) -> Result<Imported, ServiceError> {
-        let import = Import { lines };
-        if dry_run { self.store().dry_run(&import).await } else { self.store().transact(&import).await }
+        let import = Import { lines, journal: self.journal_intake(lines).await? };
+        if dry_run {
+            return self.store().dry_run(&import).await;
+        }
+        let imported = self.store().transact(&import).await?;
+        self.evidence_imported().await?;
+        Ok(imported)
     }
 }
 
 /// A batch of lines of an export, all or nothing.
 struct Import<'a> {
     lines: &'a [String],
+    journal: journal::Intake,
 }
 
 impl Decision for Import<'_> {
@@ -244,7 +233,7 @@ impl Decision for Import<'_> {
     async fn decide(&self, write: &mut Write<'_>) -> Result<Imported, ServiceError> {
         let mut imported = Imported::default();
         for (number, line) in self.lines.iter().enumerate() {
-            match take_line(write, line).await? {
+            match take_line(write, &self.journal, line).await? {
                 Taken::Created => imported.created += 1,
                 Taken::Unchanged => imported.unchanged += 1,
                 Taken::Skipped(why) => imported.skipped.push((number, why)),
@@ -252,6 +241,10 @@ impl Decision for Import<'_> {
         }
         Ok(imported)
     }
+}
+
+fn header() -> String {
+    written(&Line::Header { format: "cerebro".to_owned(), version: VERSION })
 }
 
 fn written(line: &Line) -> String {
@@ -273,7 +266,17 @@ enum Taken {
     Skipped(String),
 }
 
-async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceError> {
+impl Taken {
+    fn new(is_new: bool) -> Self {
+        if is_new { Self::Created } else { Self::Unchanged }
+    }
+}
+
+async fn take_line(
+    write: &mut Write<'_>,
+    intake: &journal::Intake,
+    line: &str,
+) -> Result<Taken, ServiceError> {
     let parsed = match serde_json::from_str::<Line>(line) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -291,6 +294,13 @@ async fn take_line(write: &mut Write<'_>, line: &str) -> Result<Taken, ServiceEr
         Line::Revision(line) => revision(write, line).await?,
         Line::Prompt(line) => prompt(write, line).await?,
         Line::Edge(line) => edge(write, line).await?,
+        Line::HistoryTombstone(line) => history::tombstone(write, line).await?.map(Taken::new),
+        Line::PastSession(line) => history::past_session(write, line).await?.map(Taken::new),
+        Line::Exchange(line) => history::exchange(write, line).await?.map(Taken::new),
+        Line::Candidate(line) => distil::candidate(write, line).await?.map(Taken::new),
+        Line::Work(line) => journal::work(write, intake, line).await?.map(Taken::new),
+        Line::WorkEvent(line) => journal::event(write, line).await?.map(Taken::new),
+        Line::Artifact(line) => journal::artifact(write, line).await?.map(Taken::new),
     };
     // Why a line is not taken may quote it.
     Ok(taken.unwrap_or_else(|why| Taken::Skipped(redact_secrets(&why))))
@@ -316,7 +326,9 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         Err(why) => return Ok(Err(why)),
     };
     if let Some(present) = write.memory(&memory.id).await? {
-        let same = Memory { version: present.version, ..memory.clone() } == present;
+        // Who wrote it here is not what a line says.
+        let (version, taint) = (present.version, present.taint.clone());
+        let same = Memory { version, taint, ..memory.clone() } == present;
         let why =
             format!("memory `{}` is here already with another text or state; it stays as it is", memory.id);
         return Ok(if same { Ok(Taken::Unchanged) } else { Err(why) });
@@ -325,6 +337,14 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         && let Some(holder) = write.topic_holder(&memory.project, memory.scope, key).await?
     {
         return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
+    }
+    if memory.is_live()
+        && let Err(error) = guard::admit(write, Saying::from(&memory), None, Door::Brought).await
+    {
+        return match error {
+            ServiceError::Corrected(_) => Ok(Err(error.to_string())),
+            error => Err(error),
+        };
     }
     write.import_memory(&memory);
     Ok(Ok(Taken::Created))
@@ -361,6 +381,12 @@ async fn prompt(write: &mut Write<'_>, line: PromptLine) -> Taking {
 }
 
 async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
+    if line.name == Table::Supersedes.name() {
+        return supersession(write, line).await;
+    }
+    if line.name == Table::WorkedIn.name() {
+        return working(write, line).await;
+    }
     let bad_end = || format!("`{}` -{}-> `{}` names no memory or session", line.from, line.name, line.to);
     let Ok(to) = session_id(&line.to) else { return Ok(Err(bad_end())) };
     if write.session(&to).await?.is_none() {
@@ -391,254 +417,41 @@ async fn edge(write: &mut Write<'_>, line: EdgeLine) -> Taking {
     Ok(Err(format!("edge `{}` is not known here", line.name)))
 }
 
-fn owned(id: &SessionId) -> String {
-    id.as_str().to_owned()
-}
-
-impl From<&Session> for SessionLine {
-    fn from(session: &Session) -> Self {
-        Self {
-            id: owned(&session.id),
-            project: session.project.to_string(),
-            agent: session.agent.to_string(),
-            directory: session.directory.clone().map(String::from),
-            started_at: session.started_at,
-            seen_at: session.seen_at,
-            ended_at: session.ended_at,
-            end_reason: session.end_reason.map(|reason| reason.as_str().to_owned()),
-            summary: session.summary.clone().map(String::from),
-            follows: session.follows.as_ref().map(owned),
-        }
+async fn working(write: &mut Write<'_>, line: EdgeLine) -> Taking {
+    let (Ok(from), Ok(to)) = (MemoryId::parse(&line.from), WorkId::parse(&line.to)) else {
+        let why = format!("`{}` -{}-> `{}` names no memory and work", line.from, line.name, line.to);
+        return Ok(Err(why));
+    };
+    let (Some(memory), Some(_)) = (write.memory(&from).await?, write.work(&to).await?) else {
+        return Ok(Err(format!("memory `{from}` or work `{to}` of an edge is not here")));
+    };
+    if write.is_worked_in(&from, &to).await? {
+        return Ok(Ok(Taken::Unchanged));
     }
+    write.tie_to_work(EventKind::MemoryImported, &memory, to, Some(line.at));
+    Ok(Ok(Taken::Created))
 }
 
-impl TryFrom<SessionLine> for Session {
-    type Error = String;
-
-    fn try_from(line: SessionLine) -> Result<Self, String> {
-        let mut fields = Fields::default();
-        Ok(Self {
-            id: session_id(&line.id)?,
-            project: project(&line.project)?,
-            agent: fields.agent(&line.agent),
-            directory: line.directory.map(|path| fields.directory(&path)),
-            started_at: line.started_at,
-            seen_at: line.seen_at,
-            ended_at: line.ended_at,
-            end_reason: line.end_reason.as_deref().and_then(EndReason::parse),
-            summary: line
-                .summary
-                .map(|summary| fields.content(&summary))
-                .transpose()
-                .map_err(|error| error.to_string())?,
-            follows: line.follows.map(|id| session_id(&id)).transpose()?,
-            home: None,
-            version: 0,
-        })
+async fn supersession(write: &mut Write<'_>, line: EdgeLine) -> Taking {
+    let (Ok(newer), Ok(older)) = (MemoryId::parse(&line.from), MemoryId::parse(&line.to)) else {
+        return Ok(Err(format!("`{}` -{}-> `{}` names no two memories", line.from, line.name, line.to)));
+    };
+    let (Some(by_whom), Some(memory)) = (write.memory(&newer).await?, write.memory(&older).await?) else {
+        return Ok(Err(format!("memory `{newer}` or `{older}` of an edge is not here")));
+    };
+    if write.supersessions(&[newer]).await?.iter().any(|edge| (edge.newer, edge.older) == (newer, older)) {
+        return Ok(Ok(Taken::Unchanged));
     }
-}
-
-impl From<&Memory> for MemoryLine {
-    fn from(memory: &Memory) -> Self {
-        Self {
-            id: memory.id.to_string(),
-            body: Body {
-                project: memory.project.to_string(),
-                scope: memory.scope.as_str().to_owned(),
-                memory_type: memory.kind.to_string(),
-                title: memory.title.to_string(),
-                content: memory.content.to_string(),
-                topic_key: memory.topic_key.clone().map(String::from),
-                tags: memory.tags.iter().map(ToString::to_string).collect(),
-                agent: memory.agent.to_string(),
-                session: memory.session.as_ref().map(owned),
-            },
-            revision: memory.revision,
-            duplicate_count: memory.duplicate_count,
-            pinned: memory.pinned,
-            purged: memory.purged,
-            created_at: memory.created_at,
-            updated_at: memory.updated_at,
-            last_seen_at: memory.last_seen_at,
-            deleted_at: memory.deleted_at,
-        }
+    if let Err(unfit) = may_supersede(write, newer, older).await? {
+        return Ok(Err(format!("`{newer}` cannot take the place of `{older}`: {unfit}")));
     }
-}
-
-impl TryFrom<MemoryLine> for Memory {
-    type Error = String;
-
-    fn try_from(line: MemoryLine) -> Result<Self, String> {
-        let body = line.body;
-        let texts = if line.purged { body.emptied(line.deleted_at)? } else { body.checked()? };
-        let (project, scope) = body.place()?;
-        Ok(Self {
-            id: memory_id(&line.id)?,
-            project,
-            scope,
-            kind: kind(&body.memory_type)?,
-            session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: texts.title,
-            content: texts.content,
-            topic_key: texts.topic_key,
-            tags: texts.tags,
-            agent: texts.agent,
-            revision: number(line.revision)?,
-            duplicate_count: line.duplicate_count,
-            pinned: line.pinned,
-            created_at: line.created_at,
-            updated_at: line.updated_at,
-            last_seen_at: line.last_seen_at,
-            deleted_at: line.deleted_at,
-            purged: line.purged,
-            version: 0,
-        })
-    }
-}
-
-impl Body {
-    /// Where it belongs. What is personal belongs to no project, whatever the line says.
-    fn place(&self) -> Result<(Project, Scope), String> {
-        let scope = scope(&self.scope)?;
-        let project = project(&self.project)?;
-        Ok((if scope == Scope::Personal { Project::none() } else { project }, scope))
-    }
-
-    /// The texts of a purged memory, which has none, and is deleted.
-    fn emptied(&self, deleted_at: Option<Timestamp>) -> Result<Texts, String> {
-        let is_empty = self.title.is_empty() && self.content.is_empty() && self.tags.is_empty();
-        if !is_empty || self.topic_key.is_some() || deleted_at.is_none() {
-            return Err("a purged memory has no text, and the time when it was deleted".to_owned());
-        }
-        Ok(Texts { agent: Fields::default().agent(&self.agent), ..Texts::default() })
-    }
-
-    /// The texts, redacted and within the contract's bounds.
-    fn checked(&self) -> Result<Texts, String> {
-        let mut fields = Fields::default();
-        let mut texts = || -> Result<Texts, ServiceError> {
-            Ok(Texts {
-                agent: fields.agent(&self.agent),
-                title: fields.title(&self.title)?,
-                content: fields.content(&self.content)?,
-                topic_key: self.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?.flatten(),
-                tags: fields.tags(&self.tags)?,
-            })
-        };
-        texts().map_err(|error| error.to_string())
-    }
-}
-
-impl From<&Revision> for RevisionLine {
-    fn from(revision: &Revision) -> Self {
-        Self {
-            memory: revision.memory.to_string(),
-            revision: revision.revision,
-            body: Body {
-                project: revision.project.to_string(),
-                scope: revision.scope.as_str().to_owned(),
-                memory_type: revision.kind.to_string(),
-                title: revision.title.to_string(),
-                content: revision.content.to_string(),
-                topic_key: revision.topic_key.clone().map(String::from),
-                tags: revision.tags.iter().map(ToString::to_string).collect(),
-                agent: revision.agent.to_string(),
-                session: revision.session.as_ref().map(owned),
-            },
-            at: revision.at,
-        }
-    }
-}
-
-impl TryFrom<RevisionLine> for Revision {
-    type Error = String;
-
-    fn try_from(line: RevisionLine) -> Result<Self, String> {
-        let body = line.body;
-        let texts = body.checked()?;
-        let (project, scope) = body.place()?;
-        Ok(Self {
-            memory: memory_id(&line.memory)?,
-            revision: number(line.revision)?,
-            project,
-            scope,
-            kind: kind(&body.memory_type)?,
-            session: body.session.map(|id| session_id(&id)).transpose()?,
-            title: texts.title,
-            content: texts.content,
-            topic_key: texts.topic_key,
-            tags: texts.tags,
-            agent: texts.agent,
-            at: line.at,
-        })
-    }
-}
-
-impl From<&Prompt> for PromptLine {
-    fn from(prompt: &Prompt) -> Self {
-        Self {
-            id: prompt.id.to_string(),
-            session: owned(&prompt.session),
-            project: prompt.project.to_string(),
-            agent: prompt.agent.to_string(),
-            content: prompt.content.to_string(),
-            created_at: prompt.created_at,
-            last_seen_at: prompt.last_seen_at,
-        }
-    }
-}
-
-impl TryFrom<PromptLine> for Prompt {
-    type Error = String;
-
-    fn try_from(line: PromptLine) -> Result<Self, String> {
-        let mut fields = Fields::default();
-        Ok(Self {
-            id: PromptId::parse(&line.id).map_err(|error| format!("prompt `{}`: {error}", line.id))?,
-            session: session_id(&line.session)?,
-            project: project(&line.project)?,
-            agent: fields.agent(&line.agent),
-            content: fields.content(&line.content).map_err(|error| error.to_string())?,
-            created_at: line.created_at,
-            last_seen_at: line.last_seen_at,
-        })
-    }
-}
-
-impl From<&Edge> for EdgeLine {
-    fn from(edge: &Edge) -> Self {
-        Self { name: edge.table.name().to_owned(), from: edge.from.clone(), to: edge.to.clone(), at: edge.at }
-    }
-}
-
-fn session_id(text: &str) -> Result<SessionId, String> {
-    let text = redact_secrets(text);
-    SessionId::parse(&text).map_err(|error| format!("session `{text}`: {error}"))
-}
-
-fn memory_id(text: &str) -> Result<MemoryId, String> {
-    MemoryId::parse(text).map_err(|error| format!("memory `{text}`: {error}"))
-}
-
-fn project(text: &str) -> Result<Project, String> {
-    if text.is_empty() {
-        return Ok(Project::none());
-    }
-    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
-}
-
-/// The number of a revision. Beyond the bound there would be no room for later ones.
-fn number(revision: u32) -> Result<u32, String> {
-    if (1..=REVISION_MAX).contains(&revision) {
-        return Ok(revision);
-    }
-    Err(format!("revision {revision}: they are numbered from 1, up to {REVISION_MAX}"))
-}
-
-fn scope(text: &str) -> Result<Scope, String> {
-    Scope::parse(text).map_err(|error| format!("`{text}`: {error}"))
-}
-
-fn kind(text: &str) -> Result<Kind, String> {
-    Kind::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no type", redact_secrets(text)))
+    // Whose word it is, is one of the words of this program.
+    let by = match line.by.as_deref() {
+        Some("person") => "person",
+        Some(Supersession::CYCLE) => Supersession::CYCLE,
+        _ => "agent",
+    };
+    let edge = Supersession { newer, older, by: by.to_owned(), at: line.at };
+    write.import_supersession(&by_whom, &memory, edge);
+    Ok(Ok(Taken::Created))
 }

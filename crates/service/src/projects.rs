@@ -1,7 +1,7 @@
 //! Looking over all that is stored: lists, the log, and merging two projects.
 
-use super::{Service, ServiceError, lock};
-use cerebro_core::domain::{Event, Memory, MemoryId, Project, Scope, Timestamp};
+use super::{Service, ServiceError, evidence::Evidence, lock};
+use cerebro_core::domain::{Event, MemoryId, Project, Scope, Timestamp};
 use cerebro_store::{Decision, Write};
 
 /// How many rows are moved in one transaction.
@@ -16,31 +16,17 @@ pub struct Merged {
     pub sessions: usize,
     /// Prompts.
     pub prompts: usize,
+    /// Pieces of work.
+    pub works: usize,
+    /// Past sessions, with their exchanges.
+    pub past_sessions: usize,
+    /// Documents, with their chunks.
+    pub documents: usize,
     /// Memories that gave up their topic key, and the one that holds it in the other project.
     pub kept: Vec<(MemoryId, MemoryId)>,
 }
 
 impl Service {
-    /// Memories of a project or of all, newest first; or the project's deleted ones.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn list(
-        &self,
-        all: bool,
-        project: &Project,
-        deleted: bool,
-        before: Option<Timestamp>,
-        limit: usize,
-    ) -> Result<Vec<Memory>, ServiceError> {
-        let before = before.unwrap_or(Timestamp::MAX);
-        Ok(if deleted {
-            self.store().deleted(project, before, limit).await?
-        } else {
-            self.store().recent((!all).then_some(project), before, limit).await?
-        })
-    }
-
     /// The log after a number, in order.
     ///
     /// # Errors
@@ -71,10 +57,19 @@ impl Service {
             merged.memories += batch.memories;
             merged.sessions += batch.sessions;
             merged.prompts += batch.prompts;
+            merged.works += batch.works;
+            merged.past_sessions += batch.past_sessions;
+            merged.documents += batch.documents;
             merged.kept.extend(batch.kept);
         }
         if merged == Merged::default() {
             return Err(ServiceError::EmptyProject(from.clone()));
+        }
+        if merged.past_sessions > 0 {
+            self.evidence_changed(Evidence::History);
+        }
+        if merged.documents > 0 {
+            self.evidence_changed(Evidence::Documents);
         }
         let mut known = lock(self.known_projects().await?);
         known.remove(from);
@@ -120,10 +115,25 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_session(&session);
         merged.sessions += 1;
     }
-    for mut prompt in write.store().latest_prompts(from, Timestamp::MAX, BATCH).await? {
+    for mut prompt in write.store().latest_prompts(Some(from), Timestamp::MAX, BATCH).await? {
         prompt.project.clone_from(into);
         write.merge_prompt(&prompt);
         merged.prompts += 1;
+    }
+    for mut stored in write.store().works_of_project(from, BATCH).await? {
+        stored.work.project.clone_from(into);
+        write.merge_work(&stored);
+        merged.works += 1;
+    }
+    for mut past in write.store().past_sessions(Some(from), 0, BATCH).await? {
+        past.project.clone_from(into);
+        write.merge_past_session(&past);
+        merged.past_sessions += 1;
+    }
+    for mut document in write.store().documents(Some(from), 0, BATCH).await? {
+        document.project.clone_from(into);
+        write.merge_document(&document);
+        merged.documents += 1;
     }
     Ok(merged)
 }

@@ -45,7 +45,11 @@ impl Service {
     ///
     /// # Errors
     /// A failing store.
-    pub async fn prompts(&self, project: &Project, limit: usize) -> Result<Vec<Prompt>, ServiceError> {
+    pub async fn prompts(
+        &self,
+        project: Option<&Project>,
+        limit: usize,
+    ) -> Result<Vec<Prompt>, ServiceError> {
         Ok(self.store().latest_prompts(project, Timestamp::MAX, limit).await?)
     }
 }

@@ -2,15 +2,21 @@
 
 use std::num::NonZeroU32;
 
-use super::{Caller, Service, ServiceError, fields::Fields};
+use super::{
+    Caller, Door, Service, ServiceError,
+    fields::{Fields, checked_validity},
+    guard,
+    succession::supersede,
+};
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp,
+    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::taint;
 use cerebro_search::lexical::Index;
-use cerebro_store::{Decision, Write};
+use cerebro_store::{Decision, Saying, Tombstone, Write};
 
 /// Most recent twins that a decision looks at.
 const TWINS_MAX: usize = 16;
@@ -36,6 +42,14 @@ pub struct SaveRequest {
     pub tags: Vec<String>,
     /// The session it is saved in.
     pub session: SessionId,
+    /// Memories whose place it takes.
+    pub supersedes: Vec<MemoryId>,
+    /// When it is so.
+    pub valid: Validity,
+    /// What kind of memory it is; by its type when `None`.
+    pub nature: Option<Nature>,
+    /// How it comes in.
+    pub door: Door,
 }
 
 /// What a save did.
@@ -95,10 +109,12 @@ pub(super) struct Written {
     pub outcome: SaveOutcome,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
+    /// What was noted of the text before, which holds again.
+    pub noted: Option<Tombstone>,
 }
 
 /// A draft, and what is found out about it before the writer is taken.
-struct Prepared {
+pub(super) struct Prepared {
     draft: Draft,
     shingles: Shingles,
     title_key: u64,
@@ -119,6 +135,10 @@ pub struct Saved {
     pub suggested_topic_key: Option<String>,
     /// What a revision replaced.
     pub replaced: Option<Replaced>,
+    /// The memories whose place it took.
+    pub superseded: Vec<Memory>,
+    /// What was noted of the text before: it went with a memory that was deleted, or was corrected and is revived.
+    pub noted: Option<Tombstone>,
     /// Up to three memories that may be meant.
     pub similar: Vec<Similar>,
     /// The project was never seen before; which known ones have a similar name.
@@ -138,16 +158,20 @@ impl Service {
     pub async fn save(&self, caller: &Caller, request: SaveRequest) -> Result<Saved, ServiceError> {
         let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
         let mut fields = Fields::default();
+        let (supersedes, door) = (request.supersedes.clone(), request.door);
         let draft = draft(&mut fields, caller, &project, request)?;
         let elsewhere = self.leads_elsewhere(Some(&draft.project), caller).await?;
         let mut prepared = self.prepare(draft).await;
         let draft = &prepared.draft;
         // Thought of while the disk is waited for.
         let suggesting = async { draft.topic_key.is_none().then(|| suggest(draft)) };
-        let decision = SaveDraft { service: self, caller, prepared: &prepared };
+        let decision =
+            SaveDraft { service: self, caller, prepared: &prepared, supersedes: &supersedes, door };
         let (written, suggested_topic_key) = tokio::join!(self.store().transact(&decision), suggesting);
-        let (Written { memory, outcome, replaced }, is_alone) = written?;
+        let Done { written: Written { memory, outcome, replaced, noted }, superseded, is_alone } = written?;
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
+        let revised = (outcome == SaveOutcome::Updated).then_some(&memory);
+        self.note_corrected(caller, &prepared.draft.session, superseded.iter().chain(revised));
         let mut similar = Vec::new();
         if outcome == SaveOutcome::Created {
             if !is_alone || prepared.near.is_none() {
@@ -155,10 +179,49 @@ impl Service {
                 prepared.near = self.near(&prepared.draft, &prepared.shingles, prepared.title_key).await;
             }
             similar = self.similar_to(&memory.id, &prepared).await?;
+            similar.retain(|near| superseded.iter().all(|older| older.id != near.id));
         }
         let suggested_topic_key = suggested_topic_key.filter(|_| memory.topic_key.is_none());
         let redacted = fields.redacted();
-        Ok(Saved { memory, outcome, suggested_topic_key, replaced, similar, new_project, redacted })
+        Ok(Saved {
+            memory,
+            outcome,
+            suggested_topic_key,
+            replaced,
+            superseded,
+            noted,
+            similar,
+            new_project,
+            redacted,
+        })
+    }
+
+    /// Makes ready what another use case saves in its transaction, of a text that comes from `origin`.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a field.
+    pub(super) async fn prepare_save(
+        &self,
+        caller: &Caller,
+        request: SaveRequest,
+        origin: Origin,
+    ) -> Result<Prepared, ServiceError> {
+        let project = request.project.clone().unwrap_or_else(|| caller.project.clone());
+        let mut draft = draft(&mut Fields::default(), caller, &project, request)?;
+        draft.taint = taint::of(&draft.title, &draft.content, origin);
+        Ok(self.prepare(draft).await)
+    }
+
+    /// Decides and writes what was made ready.
+    pub(super) async fn put_prepared(
+        &self,
+        write: &mut Write<'_>,
+        caller: &Caller,
+        prepared: &Prepared,
+        door: Door,
+    ) -> Result<Written, ServiceError> {
+        let twins = self.twins(write, prepared).await?;
+        self.put_draft(write, caller, &prepared.draft, twins, &caller.project, door).await
     }
 
     /// Decides and writes a draft of which `twins` are the live ones that were saved lately; a session that it begins is
@@ -170,14 +233,24 @@ impl Service {
         draft: &Draft,
         twins: Vec<Memory>,
         home: &Project,
+        door: Door,
     ) -> Result<Written, ServiceError> {
         let holder = match &draft.topic_key {
             Some(key) => write.store().topic_holder(&draft.project, draft.scope, key).await?,
             None => None,
         };
-        let written = |memory, outcome, replaced| Ok(Written { memory, outcome, replaced });
         let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
-        match hygiene::decide(draft, &standing) {
+        let decision = hygiene::decide(draft, &standing);
+        // What a session says of itself is no fact that was corrected, and brings none back.
+        let tells_of_session = draft.kind == Kind::session_summary() && door != Door::Brought;
+        let noted = match decision {
+            hygiene::Decision::Unchanged { .. } => None,
+            _ if tells_of_session => None,
+            _ => guard::admit(write, saying(draft), holder.as_ref(), door).await?,
+        };
+        let revived = noted.as_ref().is_some_and(|stone| stone.why.is_correction());
+        let written = |memory, outcome, replaced| Written { memory, outcome, replaced, noted };
+        let written = match decision {
             hygiene::Decision::Unchanged { id } => {
                 written(found(holder, twins, &id)?, SaveOutcome::Unchanged, None)
             }
@@ -185,6 +258,7 @@ impl Service {
                 let mut memory = found(holder, twins, &id)?;
                 memory.duplicate_count = memory.duplicate_count.saturating_add(1);
                 memory.last_seen_at = write.at();
+                memory.archived_at = None;
                 write.repeat_memory(&memory, &draft.session);
                 written(memory, SaveOutcome::Duplicate, None)
             }
@@ -198,8 +272,13 @@ impl Service {
                     memory.title.clone_from(&draft.title);
                     memory.content.clone_from(&draft.content);
                     memory.tags.clone_from(&draft.tags);
+                    memory.taint.clone_from(&draft.taint);
                     memory.agent.clone_from(&draft.agent);
                     memory.session = Some(draft.session.clone());
+                    memory.valid = draft.valid;
+                    memory.nature = draft.nature.or(memory.nature);
+                    // Said again, it is to be done again.
+                    memory.done_at = None;
                 });
                 written(memory, SaveOutcome::Updated, Some(replaced))
             }
@@ -207,7 +286,11 @@ impl Service {
                 self.ensure_session(write, &draft.session, home, caller).await?;
                 written(create(write, draft), SaveOutcome::Created, None)
             }
+        };
+        if revived {
+            guard::tell_revived(write, caller, &written.memory, &draft.session);
         }
+        Ok(written)
     }
 
     /// Puts a new revision of `old` as `edit` makes it, and keeps what it was.
@@ -219,6 +302,8 @@ impl Service {
     ) -> Memory {
         let mut memory = old.clone();
         edit(&mut memory);
+        // Who writes it anew wants it read.
+        memory.archived_at = None;
         memory.revision = old.revision.saturating_add(1);
         memory.updated_at = write.at();
         memory.last_seen_at = write.at();
@@ -282,7 +367,8 @@ impl Service {
             return Ok(Vec::new());
         }
         let found = self.store().memories_by_id(candidates).await?;
-        let others = found.into_iter().filter(|other| other.is_live() && other.id != *id);
+        let others =
+            found.into_iter().filter(|other| other.is_live() && !other.is_archived() && other.id != *id);
         let mut near: Vec<(f64, Memory)> = others
             .filter_map(|other| {
                 let jaccard = hygiene::jaccard(shingles, &Shingles::of(&other.content));
@@ -307,20 +393,38 @@ struct SaveDraft<'a> {
     service: &'a Service,
     caller: &'a Caller,
     prepared: &'a Prepared,
+    supersedes: &'a [MemoryId],
+    door: Door,
+}
+
+/// What a save did within its transaction.
+struct Done {
+    written: Written,
+    superseded: Vec<Memory>,
+    /// This process committed nothing since the index was asked.
+    is_alone: bool,
 }
 
 impl Decision for SaveDraft<'_> {
-    /// What became of it, and whether this process committed nothing since the index was asked.
-    type Output = (Written, bool);
+    type Output = Done;
     type Error = ServiceError;
 
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Written, bool), ServiceError> {
-        let Self { service, caller, prepared } = *self;
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Done, ServiceError> {
+        let Self { service, caller, prepared, supersedes, door } = *self;
         let is_alone = prepared.heard == write.last_seq();
-        let twins = service.twins(write, prepared).await?;
-        let written = service.put_draft(write, caller, &prepared.draft, twins, &caller.project).await?;
-        Ok((written, is_alone))
+        let written = service.put_prepared(write, caller, prepared, door).await?;
+        // A topic's next revision already takes the place of the one before.
+        let others: Vec<MemoryId> =
+            supersedes.iter().filter(|id| **id != written.memory.id).copied().collect();
+        let session = &prepared.draft.session;
+        let superseded = supersede(write, caller, session, &written.memory, &others).await?;
+        Ok(Done { written, superseded, is_alone })
     }
+}
+
+/// What a draft says, as the guard knows it.
+fn saying(draft: &Draft) -> Saying<'_> {
+    Saying { project: &draft.project, scope: draft.scope, title: &draft.title, content: &draft.content }
 }
 
 /// The request validated, redacted and normalised.
@@ -331,16 +435,20 @@ fn draft(
     home: &Project,
     request: SaveRequest,
 ) -> Result<Draft, ServiceError> {
+    let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
     Ok(Draft {
         project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
         scope: request.scope,
         kind: request.kind,
-        title: fields.title(&request.title)?,
-        content: fields.content(&request.content)?,
+        taint: taint::of(&title, &content, caller.origin()),
+        title,
+        content,
         topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
         tags: fields.tags(&request.tags)?,
         agent: caller.agent.clone(),
         session: request.session,
+        valid: checked_validity(request.valid)?,
+        nature: request.nature,
     })
 }
 
@@ -360,6 +468,7 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
         content: draft.content.clone(),
         topic_key: draft.topic_key.clone(),
         tags: draft.tags.clone(),
+        taint: draft.taint.clone(),
         agent: draft.agent.clone(),
         session: Some(draft.session.clone()),
         revision: 1,
@@ -370,6 +479,10 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
         last_seen_at: at,
         deleted_at: None,
         purged: false,
+        valid: draft.valid,
+        nature: draft.nature,
+        done_at: None,
+        archived_at: None,
         version: 0,
     };
     write.create_memory(&memory);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::{runtime::Handle, sync::watch};
 
-use super::{Caller, Service, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
+use super::{Caller, Mark, Marks, Service, ServiceError, Told, fields::Fields};
+use cerebro_core::domain::{Kind, MemoryId, Project, Scope, Timestamp, limits::SEARCH_DEPTH_MAX};
 use cerebro_core::recall::{Match, Weights};
-use cerebro_search::lexical::{Answer, Hit, Projects, Query};
+use cerebro_core::truth::{self, Listed};
+use cerebro_search::lexical::{Answer, Archived, Hit, LexicalError, Projects, Query};
 use cerebro_search::vector::Near;
 
 /// Most other projects that an answer names.
@@ -44,6 +45,12 @@ pub struct SearchRequest {
     pub offset: usize,
     /// What each signal weighs.
     pub weights: Weights,
+    /// What is so at this moment.
+    pub valid_at: Option<Timestamp>,
+    /// What the store held at this moment.
+    pub as_of: Option<Timestamp>,
+    /// What is archived too.
+    pub archived: bool,
 }
 
 /// Another project that has better hits.
@@ -70,6 +77,12 @@ pub struct Found {
     pub more: bool,
     /// Other projects with better hits.
     pub elsewhere: Vec<Elsewhere>,
+    /// How many archived memories answer clearly better than all hits.
+    pub archived: usize,
+    /// What is to be told beside the hits.
+    pub marks: Marks,
+    /// The hits were found by their words alone, though there is a model: they are of an earlier moment.
+    pub words_only: bool,
     /// How many secrets were taken out of the question.
     pub redacted: usize,
 }
@@ -99,21 +112,30 @@ impl Service {
             until: request.until,
             limit: request.limit,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
+            valid_at: request.valid_at,
+            held_at: request.as_of,
+            // What the store held then, it held wherever it is kept now.
+            archived: if request.archived || request.as_of.is_some() {
+                Archived::With
+            } else {
+                Archived::Without
+            },
             weights: request.weights,
+            successors: self.succession().await?.at(request.as_of),
         };
         let _place = self.0.searches.acquire().await;
-        let (tell, told) = watch::channel(None);
-        let meaning = async {
-            tell.send_replace(Some(self.nearest(&query).await?));
-            Ok::<(), ServiceError>(())
+        let answer = match request.as_of {
+            Some(_) => Box::pin(self.search_past(query.clone())).await?,
+            None => self.search_now(&query).await?,
         };
-        let asked = query.clone();
-        // The words are looked for while the model reads the question.
-        let words = self.ask(move |index| index.search(&asked, || awaited(told.clone())));
-        let ((), answer) = tokio::try_join!(meaning, words)?;
+        let marks = self.marks_of_hits(&answer.hits, &request).await?;
         let shown = request.offset + request.limit;
         let more = answer.total > shown && shown < SEARCH_DEPTH_MAX;
-        let weak = answer.matched != Match::Strong && !request.all_projects && request.offset == 0;
+        let is_first = !request.all_projects && request.offset == 0 && request.as_of.is_none();
+        let weak = answer.matched != Match::Strong && is_first;
+        let is_hinted = request.offset == 0 && query.archived == Archived::Without;
+        let asked = query.clone();
+        let archived = if is_hinted { self.ask(move |index| index.put_aside(&asked)).await? } else { 0 };
         let elsewhere = if weak { self.elsewhere(query, &answer).await? } else { Vec::new() };
         Ok(Found {
             project: (!request.all_projects).then_some(project),
@@ -122,8 +144,57 @@ impl Service {
             relaxed: answer.relaxed,
             more,
             elsewhere,
+            archived,
+            marks,
+            words_only: request.as_of.is_some(),
             redacted: fields.redacted(),
         })
+    }
+
+    /// Answers by words and meaning.
+    async fn search_now(&self, query: &Query) -> Result<Answer, ServiceError> {
+        let (tell, told) = watch::channel(None);
+        let meaning = async {
+            tell.send_replace(Some(self.nearest(query).await?));
+            Ok::<(), ServiceError>(())
+        };
+        let asked = query.clone();
+        // The words are looked for while the model reads the question.
+        let words = self.ask(move |index| index.search(&asked, || awaited(told.clone())));
+        let ((), answer) = tokio::try_join!(meaning, words)?;
+        Ok(answer)
+    }
+
+    /// Answers by the words of what the store held at the query's moment: the vectors are those of the present.
+    async fn search_past(&self, query: Query) -> Result<Answer, ServiceError> {
+        let index = self.past_index().await?;
+        let answer = tokio::task::spawn_blocking(move || index.search(&query, Arc::default)).await;
+        let broke_off = |error| LexicalError::Damaged(format!("a question to it broke off: {error}"));
+        Ok(answer.map_err(broke_off)??)
+    }
+
+    /// What is to be told beside hits, as of the moment that is asked about.
+    async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
+        let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
+        let mut marks = match request.as_of {
+            Some(_) => self.old_marks(&ids, request.as_of).await?,
+            None => self.marks(&ids).await?,
+        };
+        if request.as_of.is_none() {
+            let listed: Vec<Listed<'_>> = hits.iter().map(listed).collect();
+            for (id, newer) in truth::newer(&listed) {
+                let marks = marks.entry(id).or_default();
+                // What somebody said is told, and not what its title lets suppose.
+                if marks.iter().all(|mark| mark.name != "old") {
+                    marks.push(Mark::new("newer", Told::Id(newer)));
+                }
+            }
+        }
+        let at = request.valid_at.or(request.as_of).unwrap_or_else(|| self.now());
+        for hit in hits.iter().filter(|hit| hit.valid_until.is_some_and(|until| until < at)) {
+            marks.entry(hit.id.into()).or_default().push(Mark::new("expired", Told::Yes));
+        }
+        Ok(marks)
     }
 
     /// The memories nearest to the query in meaning; none without a model. Bounded in time.
@@ -132,6 +203,7 @@ impl Service {
             || query.kind.is_some()
             || !query.tags.is_empty()
             || query.since.is_some()
+            || query.valid_at.is_some()
             || query.until.is_some();
         let depth = if filtered { NEAR_FILTERED } else { NEAR };
         let leg = self.vector_candidates(&query.projects, &query.text, depth, None).await?;
@@ -148,6 +220,17 @@ impl Service {
         elsewhere.sort_by_key(|other| std::cmp::Reverse(other.hits));
         elsewhere.truncate(ELSEWHERE_MAX);
         Ok(elsewhere)
+    }
+}
+
+fn listed(hit: &Hit) -> Listed<'_> {
+    Listed {
+        id: hit.id.into(),
+        project: &hit.project,
+        scope: hit.scope,
+        kind: &hit.kind,
+        title: &hit.title,
+        at: hit.date,
     }
 }
 

@@ -1,12 +1,13 @@
 //! Sessions: start, end, summary, and the ones that calls bring into being.
 
-use super::{Caller, SaveOutcome, Service, ServiceError, fields::Fields, lock};
+use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, lock};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, Origin, Project, Scope, Session, SessionId, Timestamp, Validity,
     limits::DISCONNECT_GRACE,
 };
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::taint;
 use cerebro_store::{Decision, Write};
 
 /// Most sessions that are kept in mind as live; beyond it they are looked up.
@@ -122,6 +123,9 @@ impl Service {
         let mut fields = Fields::default();
         let summary = fields.content(summary)?;
         let done = self.store().transact(&Summarise { service: self, caller, id, summary: &summary }).await?;
+        if !caller.person {
+            self.note_answer(id, &summary);
+        }
         Ok(Summarised { redacted: fields.redacted(), ..done })
     }
 
@@ -133,21 +137,27 @@ impl Service {
         id: &SessionId,
         summary: &RedactedText,
         tags: Vec<RedactedText>,
+        door: Door,
     ) -> Result<Summarised, ServiceError> {
         let mut session = match write.store().session(id).await? {
             Some(session) => session,
             None => fresh(write, id, &caller.project, &caller.agent).await?,
         };
+        let title = summary_title(summary);
+        let origin = if door == Door::Brought { Origin::Hook } else { caller.origin() };
         let draft = Draft {
             project: session.project.clone(),
             scope: Scope::Project,
             kind: Kind::session_summary(),
-            title: summary_title(summary),
+            taint: taint::of(&title, summary, origin),
+            title,
             content: summary.clone(),
             topic_key: Some(summary_key(id)),
             tags,
             agent: caller.agent.clone(),
             session: id.clone(),
+            valid: Validity::default(),
+            nature: None,
         };
         let before = session.summary.clone();
         if before.as_ref() != Some(summary) {
@@ -166,13 +176,14 @@ impl Service {
             let memory = self.revise(write, moved, |memory| {
                 memory.title.clone_from(&draft.title);
                 memory.content.clone_from(&draft.content);
+                memory.taint.clone_from(&draft.taint);
                 memory.agent.clone_from(&draft.agent);
                 memory.session = Some(id.clone());
             });
             return done(memory.id, SaveOutcome::Updated);
         }
         // A draft with a topic key can only repeat the one that holds it.
-        let written = self.put_draft(write, caller, &draft, Vec::new(), &project).await?;
+        let written = self.put_draft(write, caller, &draft, Vec::new(), &project, door).await?;
         done(written.memory.id, written.outcome)
     }
 
@@ -222,7 +233,8 @@ impl Service {
         }
     }
 
-    fn is_connected(&self, id: &SessionId) -> bool {
+    /// Whether a connection works in a session now.
+    pub(super) fn is_connected(&self, id: &SessionId) -> bool {
         lock(&self.0.connected).contains_key(id)
     }
 
@@ -369,7 +381,7 @@ impl Decision for Summarise<'_> {
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Summarised, ServiceError> {
         let Self { service, caller, id, summary } = *self;
-        service.put_summary(write, caller, id, summary, Vec::new()).await
+        service.put_summary(write, caller, id, summary, Vec::new(), Door::SAID).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::middleware;
-use cerebro_store::{Answer, Endpoint, EngineError, Query, StoreError, Visitor};
+use cerebro_store::{Answer, Endpoint, EngineError, Query, StoreError, Trial, Visitor};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +79,14 @@ impl Service {
     /// When it cannot be run at all; a statement that fails says so in its own answer.
     pub async fn query(&self, query: Query) -> Result<Vec<Answer>, ServiceError> {
         Ok(self.store().read(query).await?)
+    }
+
+    /// Runs statements, tells what they would change, and undoes all of it.
+    ///
+    /// # Errors
+    /// When they cannot be tried, or one of them fails.
+    pub async fn try_out(&self, query: Query) -> Result<Trial, ServiceError> {
+        Ok(self.store().try_out(query).await?)
     }
 
     /// Opens the live endpoint, read-only and on this machine alone, until it is closed.

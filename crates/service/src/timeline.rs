@@ -90,6 +90,17 @@ pub struct Timeline {
     pub after: Vec<Entry>,
 }
 
+impl Timeline {
+    /// The memories of all entries.
+    pub fn memories(&self) -> Vec<MemoryId> {
+        let entries = self.before.iter().chain([&self.focus]).chain(&self.after);
+        entries
+            .filter(|entry| entry.kind == EntryKind::Memory)
+            .filter_map(|entry| MemoryId::parse(&entry.id).ok())
+            .collect()
+    }
+}
+
 impl Service {
     /// The entries around a live memory.
     ///
@@ -139,7 +150,7 @@ impl Service {
         // A session that began before the memory may have ended after it.
         let (made_before, asked_before, made_after, asked_after, earlier, later) = tokio::try_join!(
             store.made_before(project, at, request.before),
-            store.latest_prompts(project, at, request.before),
+            store.latest_prompts(Some(project), at, request.before),
             store.made_since(project, at, request.after),
             store.prompts_since(project, at, request.after),
             store.latest_sessions(Some(project), at, SESSIONS_MIN.max(request.before + 1)),

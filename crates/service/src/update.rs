@@ -1,9 +1,35 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
-use super::{Caller, Service, ServiceError, fields::Fields, session::carry_summary};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId};
+use super::{
+    Caller, Door, Service, ServiceError, cycle,
+    fields::{Fields, checked_validity},
+    guard,
+    session::carry_summary,
+    succession::supersede,
+};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
-use cerebro_store::{Decision, Write};
+use cerebro_core::taint;
+use cerebro_store::{Decision, Saying, Write};
+
+/// What becomes of a moment that need not be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reset {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is another one, or none any more.
+    To(Option<Timestamp>),
+}
+
+impl Reset {
+    fn of(self, present: Option<Timestamp>) -> Option<Timestamp> {
+        match self {
+            Self::Keep => present,
+            Self::To(moment) => moment,
+        }
+    }
+}
 
 /// Which fields an update changes, as the caller gave them; `None` leaves one as it is.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +50,16 @@ pub struct Patch {
     pub tags: Option<Vec<String>>,
     /// The revision that the caller read; another present one is an error.
     pub expected_revision: Option<u32>,
+    /// Memories whose place it takes from now on.
+    pub supersedes: Vec<MemoryId>,
+    /// Since when it is so.
+    pub valid_from: Reset,
+    /// Until when it is so.
+    pub valid_until: Reset,
+    /// Another kind of memory.
+    pub nature: Option<Nature>,
+    /// Whether it is done, of a thing to be done.
+    pub done: Option<bool>,
 }
 
 /// The answer to an update, restore or pin.
@@ -33,6 +69,8 @@ pub struct Updated {
     pub memory: Memory,
     /// Whether anything changed.
     pub changed: bool,
+    /// The memories whose place it took.
+    pub superseded: Vec<Memory>,
     /// The project was never seen before; which known ones have a similar name.
     pub new_project: Option<Vec<Project>>,
     /// How many secrets were taken out.
@@ -73,6 +111,11 @@ struct CleanPatch {
     topic_key: Option<RedactedText>,
     tags: Option<Vec<RedactedText>>,
     expected_revision: Option<u32>,
+    supersedes: Vec<MemoryId>,
+    valid_from: Reset,
+    valid_until: Reset,
+    nature: Option<Nature>,
+    done: Option<bool>,
 }
 
 impl CleanPatch {
@@ -90,6 +133,11 @@ impl CleanPatch {
                 .map(Option::unwrap_or_default),
             tags: patch.tags.map(|tags| fields.tags(&tags)).transpose()?,
             expected_revision: patch.expected_revision,
+            supersedes: patch.supersedes,
+            valid_from: patch.valid_from,
+            valid_until: patch.valid_until,
+            nature: patch.nature,
+            done: patch.done,
         })
     }
 }
@@ -102,6 +150,7 @@ enum Edit {
     Purge,
     Restore,
     Pin(bool),
+    Archive(bool),
 }
 
 impl Service {
@@ -120,9 +169,11 @@ impl Service {
         let mut fields = Fields::default();
         let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.leads_elsewhere(patch.project.as_ref(), caller).await?;
-        let (memory, changed) = self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
+        let Edited { memory, changed, corrected, superseded } =
+            self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
+        self.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
-        Ok(Updated { memory, changed, new_project, redacted: fields.redacted() })
+        Ok(Updated { memory, changed, superseded, new_project, redacted: fields.redacted() })
     }
 
     /// Hides a memory, or with `hard` destroys its text and revisions.
@@ -140,10 +191,12 @@ impl Service {
             return Err(ServiceError::PurgeForbidden(*id));
         }
         let edit = if hard { Edit::Purge } else { Edit::Delete };
-        let (_, changed) = self.edit(caller, session, id, edit).await?;
+        let Edited { memory, changed, corrected, .. } = self.edit(caller, session, id, edit).await?;
+        self.note_corrected(caller, session, corrected.then_some(&memory));
         if hard {
             // So that no byte of the text waits in the index for the next search.
             self.ask(cerebro_search::lexical::Index::flush).await?;
+            Box::pin(self.purge_past()).await?;
             return Ok(DeleteOutcome::Purged);
         }
         Ok(if changed { DeleteOutcome::Deleted } else { DeleteOutcome::AlreadyDeleted })
@@ -176,6 +229,21 @@ impl Service {
         self.simple(caller, session, id, Edit::Pin(pinned)).await
     }
 
+    /// Puts a memory aside, or back in its place: archived, it is kept whole and left out of what is found and told unless
+    /// somebody asks for it.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoMemory`], [`ServiceError::Deleted`]; [`ServiceError::Invalid`] for one that is pinned.
+    pub async fn archive(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &MemoryId,
+        archived: bool,
+    ) -> Result<Updated, ServiceError> {
+        self.simple(caller, session, id, Edit::Archive(archived)).await
+    }
+
     async fn simple(
         &self,
         caller: &Caller,
@@ -183,8 +251,8 @@ impl Service {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<Updated, ServiceError> {
-        let (memory, changed) = self.edit(caller, session, id, edit).await?;
-        Ok(Updated { memory, changed, new_project: None, redacted: 0 })
+        let Edited { memory, changed, superseded, .. } = self.edit(caller, session, id, edit).await?;
+        Ok(Updated { memory, changed, superseded, new_project: None, redacted: 0 })
     }
 
     async fn edit(
@@ -193,7 +261,7 @@ impl Service {
         session: &SessionId,
         id: &MemoryId,
         edit: Edit,
-    ) -> Result<(Memory, bool), ServiceError> {
+    ) -> Result<Edited, ServiceError> {
         self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await
     }
 
@@ -206,7 +274,8 @@ impl Service {
         patch: &CleanPatch,
     ) -> Result<(Memory, bool), ServiceError> {
         live(&old)?;
-        let wanted = patched(&old, patch, &caller.project);
+        let wanted = patched(&old, patch, &caller.project, write.at());
+        checked_validity(wanted.valid)?;
         let expected = patch.expected_revision.unwrap_or(old.revision);
         // A call that is repeated because its answer got lost finds its own revision, one further on.
         let repeated = wanted == old && expected.checked_add(1) == Some(old.revision);
@@ -217,14 +286,29 @@ impl Service {
             return Ok((old, false));
         }
         topic_is_free(write, &wanted).await?;
+        guard::admit(write, Saying::from(&wanted), Some(&old), Door::SAID).await?;
         self.ensure_session(write, session, &caller.project, caller).await?;
+        let taint = taint::of(&wanted.title, &wanted.content, caller.origin());
         let memory = self.revise(write, old, |memory| {
             *memory = wanted;
+            memory.taint = taint;
             memory.agent.clone_from(&caller.agent);
             memory.session = Some(session.clone());
         });
         Ok((memory, true))
     }
+}
+
+/// What an edit left behind.
+struct Edited {
+    /// The memory as it is now.
+    memory: Memory,
+    /// Whether that is a change.
+    changed: bool,
+    /// Whether what it said does not hold any more.
+    corrected: bool,
+    /// The memories whose place it took.
+    superseded: Vec<Memory>,
 }
 
 struct EditMemory<'a> {
@@ -236,31 +320,41 @@ struct EditMemory<'a> {
 }
 
 impl Decision for EditMemory<'_> {
-    /// The memory as it is now, and whether that is a change.
-    type Output = (Memory, bool);
+    type Output = Edited;
     type Error = ServiceError;
 
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(Memory, bool), ServiceError> {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Edited, ServiceError> {
         let Self { service, caller, session, id, edit } = self;
         let memory = write.store().memory(id).await?.ok_or(ServiceError::NoMemory(**id))?;
         let before = memory.clone();
-        let (memory, changed) = match edit {
+        let (memory, mut changed) = match edit {
             Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
             Edit::Purge => purge(write, session, memory),
             Edit::Restore => restore(write, session, memory).await?,
             Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
+            Edit::Archive(archived) => archive(write, session, memory, *archived)?,
         };
+        if before.is_archived() && memory.is_live() && !memory.is_archived() {
+            cycle::reinstate(write, &memory).await?;
+        }
         if changed {
             carry_summary(write, &before, &memory).await?;
         }
-        Ok((memory, changed))
+        let superseded = match edit {
+            Edit::Patch(patch) => supersede(write, caller, session, &memory, &patch.supersedes).await?,
+            _ => Vec::new(),
+        };
+        changed |= !superseded.is_empty();
+        let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
+        let corrected = before.is_live() && (says_other || !memory.is_live());
+        Ok(Edited { memory, changed, corrected, superseded })
     }
 }
 
 /// The memory with the patch's fields. A personal one that becomes a project's again, with no project
 /// named, goes to the caller's.
-fn patched(old: &Memory, patch: &CleanPatch, own: &Project) -> Memory {
+fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Memory {
     let mut memory = old.clone();
     if let Some(title) = &patch.title {
         memory.title.clone_from(title);
@@ -280,6 +374,12 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project) -> Memory {
     if let Some(scope) = patch.scope {
         memory.scope = scope;
     }
+    memory.nature = patch.nature.or(memory.nature);
+    if let Some(done) = patch.done {
+        memory.done_at = done.then(|| memory.done_at.unwrap_or(at));
+    }
+    memory.valid.from = patch.valid_from.of(memory.valid.from);
+    memory.valid.until = patch.valid_until.of(memory.valid.until);
     match (memory.scope, &patch.project) {
         (Scope::Personal, _) => memory.project = Project::none(),
         (Scope::Project, Some(project)) => memory.project.clone_from(project),
@@ -318,14 +418,18 @@ fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Mem
     if memory.purged {
         return (memory, false);
     }
+    let before = memory.clone();
     memory.purged = true;
     memory.deleted_at = memory.deleted_at.or_else(|| Some(write.at()));
     memory.title = RedactedText::default();
     memory.content = RedactedText::default();
     memory.tags.clear();
+    memory.taint.flags.clear();
     memory.topic_key = None;
+    memory.valid = Validity::default();
     memory.pinned = false;
-    write.purge_memory(&memory, session);
+    memory.archived_at = None;
+    write.purge_memory(&before, &memory, session);
     (memory, true)
 }
 
@@ -357,6 +461,27 @@ fn pin(
         return Ok((memory, false));
     }
     memory.pinned = pinned;
+    // Who pins it wants it read.
+    memory.archived_at = memory.archived_at.filter(|_| !pinned);
     write.pin_memory(&memory, session);
+    Ok((memory, true))
+}
+
+fn archive(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    mut memory: Memory,
+    archived: bool,
+) -> Result<(Memory, bool), ServiceError> {
+    live(&memory)?;
+    if memory.is_archived() == archived {
+        return Ok((memory, false));
+    }
+    if archived && memory.pinned {
+        let problem = "it is pinned, so that it is always read first; unpin it before";
+        return Err(ServiceError::invalid("id", memory.id.as_str(), problem));
+    }
+    memory.archived_at = archived.then(|| write.at());
+    write.archive_memory(&memory, Some(session));
     Ok((memory, true))
 }

@@ -7,25 +7,25 @@ use std::{
 };
 
 use super::*;
-use cerebro_core::domain::{EndReason, EventKind, Kind, Scope};
+use cerebro_core::domain::{EndReason, EventKind, Kind, Scope, Validity};
 use cerebro_models::embed::{Answer, Embedded, Embedder, Model, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_store::JobState;
 
 /// Milliseconds of each test's clock: a clock is a plain function, so each test has one of its own.
-static CLOCKS: [AtomicI64; 4] = [const { AtomicI64::new(BEGIN_MS) }; 4];
+static CLOCKS: [AtomicI64; 16] = [const { AtomicI64::new(BEGIN_MS) }; 16];
 /// When every clock begins: 2026-01-01T00:00:00Z.
 const BEGIN_MS: i64 = 1_767_225_600_000;
 
 /// The clock of one test.
-struct TestClock<const TEST: usize>;
+pub(crate) struct TestClock<const TEST: usize>;
 
 impl<const TEST: usize> TestClock<TEST> {
-    fn now() -> Timestamp {
+    pub(crate) fn now() -> Timestamp {
         Timestamp::from_millisecond(CLOCKS[TEST].load(Ordering::SeqCst)).unwrap()
     }
 
-    fn advance(by: Duration) {
+    pub(crate) fn advance(by: Duration) {
         CLOCKS[TEST].fetch_add(i64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
     }
 
@@ -35,7 +35,7 @@ impl<const TEST: usize> TestClock<TEST> {
 }
 
 /// Runs a test over a service without vectors.
-fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnOnce(Service)) {
+pub(super) fn with_service(settings: Settings, clock: Clock, test: impl AsyncFnOnce(Service)) {
     with_vectors(settings, Embedding::none(), clock, test);
 }
 
@@ -71,6 +71,10 @@ async fn save(service: &Service, title: &str) -> Saved {
         topic_key: None,
         tags: Vec::new(),
         session: session("s1"),
+        supersedes: Vec::new(),
+        valid: Validity::default(),
+        nature: None,
+        door: Door::SAID,
     };
     service.save(&caller(), request).await.unwrap()
 }
@@ -143,8 +147,9 @@ fn moments_rise_when_the_clock_goes_back() {
         TestClock::<2>::go_back(Duration::from_secs(3_600));
         let second = save(&service, "After the clock went back").await;
         assert!(second.memory.created_at > first.memory.created_at, "{second:?}");
-        let listed = service.list(false, &caller().project, false, None, 10).await.unwrap();
-        let ids: Vec<_> = listed.iter().map(|memory| memory.id).collect();
+        let demo = Selection { project: Some(caller().project), ..Selection::default() };
+        let listed = service.select(&demo, 0, 10).await.unwrap();
+        let ids: Vec<_> = listed.memories.iter().map(|memory| memory.id).collect();
         assert_eq!(ids, [second.memory.id, first.memory.id], "the newest first");
         let events = service.events(0, 100).await.unwrap();
         assert!(events.is_sorted_by(|a, b| (a.seq, a.at) < (b.seq, b.at)), "{events:?}");

@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use super::{Service, ServiceError, jobs::InferenceSettings, lock};
+use super::{DistilOptions, Service, ServiceError, jobs::InferenceSettings, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHES_AT_ONCE_MAX};
 use cerebro_core::pace::{self, Breaker, Budget, Spent};
 use cerebro_core::redact::RedactedText;
@@ -24,7 +24,7 @@ use cerebro_models::embed::{Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_search::lexical::Projects;
 use cerebro_search::vector::{Near, Packed, Space};
-use cerebro_store::{Committed, ModelState, StoredModel};
+use cerebro_store::{Committed, ModelState, StoredModel, StoredVector};
 
 /// Bytes of the largest project whose vectors are all compared: 65,536 passages of 384 numbers.
 pub const EXACT_BYTES_MAX: usize = 24 << 20;
@@ -62,6 +62,8 @@ pub struct Embedding {
     pub unload_after: Duration,
     /// Who says how memories stand to each other.
     pub inference: InferenceSettings,
+    /// Whether past sessions are distilled, and by whom.
+    pub distil: DistilOptions,
 }
 
 impl Embedding {
@@ -73,6 +75,7 @@ impl Embedding {
             budget: Budget::default(),
             unload_after: Duration::ZERO,
             inference: InferenceSettings::nobody(),
+            distil: DistilOptions::off(),
         }
     }
 }
@@ -428,22 +431,13 @@ impl Service {
         }
         let begun = Instant::now();
         vectors.change(|space| space.begin(project));
-        let mut rows = Vec::new();
-        let mut after = String::new();
-        loop {
-            let page = match self.store().page_of_vectors(&ready.model, project, &after, PAGE).await {
-                Ok(page) => page,
-                Err(error) => {
-                    vectors.change(|space| space.forget(project));
-                    return Err(error.into());
-                }
-            };
-            let Some(last) = page.last() else { break };
-            after.clone_from(&last.place);
-            rows.extend(
-                page.into_iter().map(|row| (row.memory.into(), row.passage, Packed::new(&row.embedding))),
-            );
-        }
+        let rows = match self.read_vectors(&ready.model, project, count).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                vectors.change(|space| space.forget(project));
+                return Err(error);
+            }
+        };
         let count = rows.len();
         // Another model may have been chosen while this was read.
         if matches!(&*vectors.known(), Known::Ready(now) if now.model.table == ready.model.table) {
@@ -451,6 +445,45 @@ impl Service {
         }
         tracing::debug!(count, ms = begun.elapsed().as_millis(), "the vectors of a project are in memory");
         Ok(true)
+    }
+
+    /// The vectors of a project, of which there are `count`: packed, or from their arrays where the packed ones are not
+    /// complete, which are packed again then.
+    async fn read_vectors(
+        &self,
+        model: &StoredModel,
+        project: &Project,
+        count: usize,
+    ) -> Result<Vec<(SubjectId, u32, Packed)>, ServiceError> {
+        let store = self.store();
+        let pack = |row: &StoredVector| (row.memory.into(), row.passage, Packed::new(&row.embedding));
+        let (mut rows, mut after) = (Vec::with_capacity(count), String::new());
+        loop {
+            let page = store.page_of_packed(model, project, &after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.place);
+            rows.extend(page.iter().map(pack));
+        }
+        if rows.len() == count {
+            return Ok(rows);
+        }
+        tracing::info!(packed = rows.len(), count, "the packed vectors of a project are made anew");
+        let mut all = Vec::with_capacity(count);
+        after.clear();
+        loop {
+            let page = store.page_of_vectors(model, project, &after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after.clone_from(&last.place);
+            all.extend(page);
+        }
+        rows = all.iter().map(pack).collect();
+        let (service, model, project) = (self.clone(), model.clone(), project.clone());
+        self.0.tasks.spawn("packing vectors", async move {
+            if let Err(error) = service.store().pack_vectors(&model, &project, &all).await {
+                tracing::warn!(%error, "vectors could not be packed; the next start reads them one by one");
+            }
+        });
+        Ok(rows)
     }
 
     /// How like a memory is to the others of its project, of all of them. `None` where they are too many to be

@@ -5,19 +5,17 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     WorkerState,
+    asking::{self, Purse, Question},
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
 use crate::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId};
-use cerebro_core::pace::{Budget, Spent};
-use cerebro_core::redact::redact_text;
-use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS, Misfit};
-use cerebro_models::llm::{Ask, Llm};
+use cerebro_core::pace::Budget;
+use cerebro_core::relate::claim::{self, CANDIDATES_MAX, Claims, INSTRUCTIONS};
+use cerebro_models::llm::Llm;
 use cerebro_models::provider::ProviderError;
 use cerebro_store::{Job, JobKind, Provenance};
 
-/// How often a model may mend an answer that does not fit.
-const REPAIRS_MAX: u64 = 1;
 /// What a question is taken to cost before it is known.
 const TOKENS_GUESSED: u64 = 4_000;
 
@@ -100,12 +98,7 @@ impl JobHandler for RelationInference {
         let (Some(Leased { job, task: memory }), Some(llm)) = (leased.front(), &self.llm) else {
             return Ok(Step::Void);
         };
-        let mut spent = Spent::default();
-        let done = cx.service.infer_relations(memory, llm, &mut spent).await;
-        if llm.is_metered() {
-            cx.service.note_spent(&llm.name(), spent).await;
-        }
-        done?;
+        cx.service.infer_relations(memory, llm).await?;
         cx.answered();
         cx.end(job).await?;
         Ok(Step::Done)
@@ -143,28 +136,15 @@ impl Service {
     /// # Errors
     /// The provider's, or a failing store. An answer that does not fit, also when it was mended, is a
     /// refusal.
-    async fn infer_relations(&self, memory: &Memory, llm: &Llm, spent: &mut Spent) -> Result<(), JobError> {
+    async fn infer_relations(&self, memory: &Memory, llm: &Llm) -> Result<(), JobError> {
         let candidates = self.claim_candidates(memory).await?;
         let schema = claim::schema(candidates.len());
-        let mut turns = vec![claim::question(memory, &candidates)];
-        loop {
-            let ask = Ask { instructions: INSTRUCTIONS, turns: turns.clone(), schema: &schema };
-            spent.requests += 1;
-            let told = llm.ask(&ask).await?;
-            spent.tokens += told.tokens;
-            match read(&told.text, memory, &candidates) {
-                Ok(claims) => return Ok(self.keep(memory, llm, &claims).await?),
-                Err(misfit) if spent.requests > REPAIRS_MAX => {
-                    let reason = misfit.to_string();
-                    return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
-                }
-                Err(misfit) => {
-                    let again =
-                        format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
-                    turns.extend([&told.text, &again].map(|turn| redact_text(turn).kept));
-                }
-            }
-        }
+        let text = claim::question(memory, &candidates);
+        let question = Question { instructions: INSTRUCTIONS, text, schema: &schema };
+        let purse = Purse::of_relations(self, llm);
+        let read = |answer: &serde_json::Value| claim::read(answer, memory, &candidates);
+        let claims = asking::ask(llm, question, &purse, read).await?;
+        Ok(self.keep(memory, llm, &claims).await?)
     }
 
     async fn keep(&self, memory: &Memory, llm: &Llm, claims: &Claims) -> Result<(), ServiceError> {
@@ -193,13 +173,4 @@ impl Service {
         found.sort_by_key(|memory| ids.iter().position(|id| *id == memory.id));
         Ok(found)
     }
-}
-
-/// Reads an answer's text; some models put their JSON between fences.
-fn read(text: &str, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
-    let begin = text.find('{').unwrap_or(0);
-    let end = text.rfind('}').map_or(text.len(), |at| at + 1);
-    let json = text.get(begin..end).unwrap_or(text);
-    let answer = serde_json::from_str(json).map_err(|error| Misfit(format!("it is not JSON: {error}")))?;
-    claim::read(&answer, memory, candidates)
 }

@@ -2,9 +2,11 @@
 //!
 //! The queue is in the store; a commit only wakes the loops. [`runner`] has the loop, which every kind of work
 //! shares, and a handler has what is done with a job: [`embed`] makes vectors and relations, [`infer`] asks a
-//! language model. Another kind of work is another handler. What the loop decides is in
+//! language model about memories, [`distil`] about past sessions. Another kind of work is another handler. What the loop decides is in
 //! [`cerebro_core::pace`].
 
+mod asking;
+mod distil;
 mod embed;
 mod infer;
 mod queue;
@@ -12,7 +14,9 @@ mod runner;
 
 use std::time::Duration;
 
+pub(crate) use asking::{Purse, Question, ask};
 pub use infer::InferenceSettings;
+pub(crate) use runner::JobError;
 
 use super::{Service, ServiceError};
 use cerebro_core::pace;
@@ -93,18 +97,25 @@ pub struct WorkerReport {
 pub(super) struct Jobs {
     embed: Queue,
     infer: Queue,
+    distil: Queue,
     backfill: embed::Backfill,
 }
 
 impl Jobs {
     pub(super) fn new() -> Self {
-        Self { embed: Queue::new(), infer: Queue::new(), backfill: embed::Backfill::new() }
+        Self {
+            embed: Queue::new(),
+            infer: Queue::new(),
+            distil: Queue::new(),
+            backfill: embed::Backfill::new(),
+        }
     }
 
     fn queue(&self, kind: JobKind) -> &Queue {
         match kind {
             JobKind::Embed => &self.embed,
             JobKind::InferRelations => &self.infer,
+            JobKind::Distil => &self.distil,
         }
     }
 
@@ -118,6 +129,16 @@ impl Jobs {
         for kind in JobKind::ALL {
             self.queue(kind).poke();
         }
+    }
+
+    /// What the loop that distils is doing.
+    pub(super) fn distil_state(&self) -> WorkerState {
+        self.distil.state()
+    }
+
+    /// Says that a person asked for sessions to be distilled.
+    pub(super) fn poke_distil(&self) {
+        self.distil.poke();
     }
 
     /// Has all memories looked through for missing vectors.
@@ -142,7 +163,8 @@ impl Service {
             }
             let tasks = service.0.tasks.clone();
             tasks.spawn("embedding", runner::run(embed::Embed::new(), service.clone()));
-            tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), service));
+            tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), service.clone()));
+            tasks.spawn("distilling", runner::run(distil::Distilling::new(), service));
         });
     }
 

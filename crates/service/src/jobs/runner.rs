@@ -132,7 +132,7 @@ pub(super) enum Step {
 
 /// Why a job was not done.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum JobError {
+pub(crate) enum JobError {
     /// The provider does not answer now: the job is tried again.
     #[error("{reason}")]
     Later {

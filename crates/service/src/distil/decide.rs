@@ -1,0 +1,129 @@
+//! A person's word on a candidate: it becomes a memory, or is not wanted.
+
+use super::super::{Caller, Door, SaveOutcome, SaveRequest, Service, ServiceError, save};
+use cerebro_core::distil;
+use cerebro_core::domain::{
+    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Scope, SessionId, Validity,
+};
+use cerebro_store::{Decision, Write};
+
+/// The tag of memories that were made of candidates.
+const TAG: &str = "distilled";
+
+/// What became of a candidate.
+#[derive(Debug, Clone)]
+pub struct Decided {
+    /// The candidate as it is now.
+    pub candidate: Candidate,
+    /// The memory that it became, and what the save did.
+    pub memory: Option<(Memory, SaveOutcome)>,
+    /// Whether that is a change.
+    pub changed: bool,
+}
+
+impl Service {
+    /// Makes a candidate a memory of its session's project, in one transaction. Its evidence is looked up once more.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] where it does not stand on its evidence any more; those of
+    /// [`Service::save`].
+    pub async fn accept_candidate(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        id: &CandidateId,
+    ) -> Result<Decided, ServiceError> {
+        let (candidate, past) = self.candidate(id).await?;
+        if candidate.state == CandidateState::Accepted {
+            let memory = match candidate.memory {
+                Some((memory, _)) => self.store().memory(&memory).await?,
+                None => None,
+            };
+            let memory = memory.map(|memory| (memory, SaveOutcome::Unchanged));
+            return Ok(Decided { candidate, memory, changed: false });
+        }
+        let request = SaveRequest {
+            title: candidate.title.to_string(),
+            content: candidate.text.to_string(),
+            kind: Kind::parse(candidate.kind.memory_type()).unwrap_or_else(Kind::manual),
+            project: Some(past.project.clone()),
+            scope: Scope::Project,
+            topic_key: None,
+            tags: vec![TAG.to_owned()],
+            session: session.clone(),
+            supersedes: Vec::new(),
+            valid: Validity::default(),
+            nature: None,
+            door: Door::SAID,
+        };
+        let prepared = self.prepare_save(caller, request, Origin::Transcript).await?;
+        self.store().transact(&Accept { service: self, caller, id, prepared: &prepared }).await
+    }
+
+    /// Notes that a candidate is not wanted; it is not proposed again.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoCandidate`]; [`ServiceError::Invalid`] for one that is a memory already.
+    pub async fn reject_candidate(&self, id: &CandidateId) -> Result<Decided, ServiceError> {
+        self.store().transact(&Reject { id }).await
+    }
+}
+
+struct Accept<'a> {
+    service: &'a Service,
+    caller: &'a Caller,
+    id: &'a CandidateId,
+    prepared: &'a save::Prepared,
+}
+
+impl Decision for Accept<'_> {
+    type Output = Decided;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
+        let Self { service, caller, id, prepared } = *self;
+        let gone = || ServiceError::NoCandidate(*id);
+        let mut candidate = write.store().candidate(id).await?.ok_or_else(gone)?;
+        let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
+        let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
+        let told = write.store().told_exchanges(&cited).await?;
+        if !distil::stands(&candidate, &told) {
+            let problem = "what it cites is gone or says something else by now; reject it";
+            return Err(ServiceError::invalid("id", &id.to_string(), problem));
+        }
+        let written = service.put_prepared(write, caller, prepared, Door::SAID).await?;
+        candidate.state = CandidateState::Accepted;
+        candidate.memory = Some((written.memory.id, written.memory.revision));
+        candidate.decided_at = Some(write.at());
+        write.decide_candidate(&candidate, &past);
+        Ok(Decided { candidate, memory: Some((written.memory, written.outcome)), changed: true })
+    }
+}
+
+struct Reject<'a> {
+    id: &'a CandidateId,
+}
+
+impl Decision for Reject<'_> {
+    type Output = Decided;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Decided, ServiceError> {
+        let gone = || ServiceError::NoCandidate(*self.id);
+        let mut candidate = write.store().candidate(self.id).await?.ok_or_else(gone)?;
+        let past = write.store().past_session(&candidate.session).await?.ok_or_else(gone)?;
+        match (candidate.state, candidate.memory) {
+            (CandidateState::Rejected, _) => return Ok(Decided { candidate, memory: None, changed: false }),
+            (CandidateState::Accepted, memory) => {
+                let id = memory.map(|(memory, _)| memory.to_string()).unwrap_or_default();
+                let problem = format!("it is memory `{id}` already; `cerebro delete {id}` deletes that");
+                return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
+            }
+            (CandidateState::Waiting, _) => {}
+        }
+        candidate.state = CandidateState::Rejected;
+        candidate.decided_at = Some(write.at());
+        write.decide_candidate(&candidate, &past);
+        Ok(Decided { candidate, memory: None, changed: true })
+    }
+}

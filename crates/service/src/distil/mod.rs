@@ -1,0 +1,113 @@
+//! Distilling: what past sessions are worth, by a language model's word, checked against the evidence and left to a person.
+//!
+//! A job asks about one session ([`session`]); what passes the check waits as a candidate. A person accepts or rejects it
+//! ([`decide`]), and what it rests on takes it along when it is forgotten ([`retract`]). Off unless the settings say so.
+
+mod decide;
+mod export;
+mod plan;
+mod retract;
+mod session;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use decide::Decided;
+pub(super) use export::{CandidateLine, candidate};
+pub use plan::{DistilPlan, PlannedSession};
+pub(super) use retract::retract;
+pub(crate) use settings::MODEL_TABLE;
+pub use settings::{DistilOptions, DistilSettings};
+
+use super::{Service, ServiceError, WorkerState};
+use cerebro_core::domain::{
+    Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession, Project, SessionId,
+};
+use cerebro_core::pace::{Budget, Spent};
+use cerebro_store::DistilCounts;
+
+/// How distilling stands.
+#[derive(Debug, Clone)]
+pub struct DistilReport {
+    /// What its loop is doing.
+    pub state: WorkerState,
+    /// Whether the settings turn it on.
+    pub enabled: bool,
+    /// What was distilled so far.
+    pub counts: DistilCounts,
+    /// What it cost today.
+    pub spent: Spent,
+    /// What it may cost in a day.
+    pub budget: Budget,
+}
+
+impl Service {
+    /// What the settings say of distilling; the default where they cannot be read.
+    fn distil_settings(&self) -> DistilSettings {
+        (self.0.vectors.embedding.distil.settings)().unwrap_or_default()
+    }
+
+    /// How distilling stands.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn distil_report(&self) -> Result<DistilReport, ServiceError> {
+        let settings = self.distil_settings();
+        Ok(DistilReport {
+            state: self.0.jobs.distil_state(),
+            enabled: settings.enabled,
+            counts: self.store().distil_counts().await?,
+            spent: self.distil_spent_today().await?,
+            budget: settings.budget(),
+        })
+    }
+
+    /// The candidates of a state, of a project or of all, the latest first, each with its session.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn candidates(
+        &self,
+        state: CandidateState,
+        project: Option<&Project>,
+        limit: usize,
+    ) -> Result<Vec<(Candidate, PastSession)>, ServiceError> {
+        /// Most that are looked at for those of one project.
+        const LOOKED_MAX: usize = 5_000;
+        let found = self.store().candidates(state, LOOKED_MAX).await?;
+        let ids: std::collections::BTreeSet<SessionId> =
+            found.iter().map(|candidate| candidate.session.clone()).collect();
+        let sessions = self.store().past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let with_session = |candidate: Candidate| {
+            let session = sessions.iter().find(|session| session.id == candidate.session)?;
+            project.is_none_or(|project| *project == session.project).then(|| (candidate, session.clone()))
+        };
+        Ok(found.into_iter().filter_map(with_session).take(limit).collect())
+    }
+
+    /// A candidate with its session.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoCandidate`]
+    pub async fn candidate(&self, id: &CandidateId) -> Result<(Candidate, PastSession), ServiceError> {
+        let candidate = self.store().candidate(id).await?.ok_or(ServiceError::NoCandidate(*id))?;
+        let session = self.store().past_session(&candidate.session).await?;
+        Ok((candidate, session.ok_or(ServiceError::NoCandidate(*id))?))
+    }
+
+    /// The exchanges that a memory rests on: what was cited by the candidates that it was accepted from, each once.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn evidence_of(&self, memory: &MemoryId) -> Result<Vec<ExchangeId>, ServiceError> {
+        let mut ids: Vec<ExchangeId> = Vec::new();
+        for candidate in self.store().candidates_of_memory(memory).await? {
+            for evidence in candidate.evidence {
+                if !ids.contains(&evidence.exchange) {
+                    ids.push(evidence.exchange);
+                }
+            }
+        }
+        Ok(ids)
+    }
+}

@@ -1,0 +1,115 @@
+//! Which sessions are due, and what it would cost to ask about them.
+
+use std::time::Duration;
+
+use super::DistilSettings;
+use crate::{Service, ServiceError};
+use cerebro_core::domain::{PastSession, Project, SessionId};
+use cerebro_core::pace::Spent;
+use cerebro_store::{JobKind, Subject};
+
+/// How many sessions are looked at at once.
+const PAGE: usize = 200;
+
+/// Sessions that are due, and what asking about them is estimated to cost.
+#[derive(Debug, Clone, Default)]
+pub struct DistilPlan {
+    /// The sessions, the newest first.
+    pub sessions: Vec<PlannedSession>,
+    /// What they cost together, at most one request each if every answer fits.
+    pub cost: Spent,
+}
+
+/// A session that is due.
+#[derive(Debug, Clone)]
+pub struct PlannedSession {
+    /// Which one.
+    pub session: PastSession,
+    /// An estimate of its cost in tokens; none where it will not be sent, because redaction found a secret in it or it is
+    /// too long or too short.
+    pub tokens: Option<u64>,
+}
+
+impl Service {
+    /// The sessions of a project (of all, when `None`) that were not distilled since they grew last, at most `limit`, the
+    /// newest first, with an estimate. Nothing is sent, and no model is needed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn distil_plan(
+        &self,
+        project: Option<&Project>,
+        limit: usize,
+    ) -> Result<DistilPlan, ServiceError> {
+        let settings = self.distil_settings();
+        let mut plan = DistilPlan::default();
+        for session in self.distil_due(&settings, project, Duration::ZERO, limit).await? {
+            let tokens = self.distil_estimate(&session, &settings).await?;
+            plan.cost.tokens += tokens.unwrap_or(0);
+            plan.cost.requests += u64::from(tokens.is_some());
+            plan.sessions.push(PlannedSession { session, tokens });
+        }
+        Ok(plan)
+    }
+
+    /// Queues the sessions that are due, whether they were idle for long or not; says how many.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where distilling is off or no model is named.
+    pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<usize, ServiceError> {
+        let settings = self.distil_settings();
+        if !settings.enabled || settings.model.provider.is_none() {
+            let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` under \
+                           `[distil.model]` of config.toml";
+            return Err(ServiceError::invalid("distil", "off", problem));
+        }
+        let due = self.distil_due(&settings, project, Duration::ZERO, limit).await?;
+        self.owe_distilling(&due).await?;
+        self.0.jobs.poke_distil();
+        Ok(due.len())
+    }
+
+    /// Queues sessions; those that wait, or were given up, stay as they are.
+    pub(crate) async fn owe_distilling(&self, sessions: &[PastSession]) -> Result<(), ServiceError> {
+        let subject = |session: &PastSession| Subject::Other {
+            table: "past_session".to_owned(),
+            key: session.id.as_str().to_owned(),
+        };
+        let subjects: Vec<Subject> = sessions.iter().map(subject).collect();
+        Ok(self.store().owe_jobs(JobKind::Distil, &subjects).await?)
+    }
+
+    /// The sessions that are due, by what is known of them without their texts.
+    pub(crate) async fn distil_due(
+        &self,
+        settings: &DistilSettings,
+        project: Option<&Project>,
+        idle: Duration,
+        limit: usize,
+    ) -> Result<Vec<PastSession>, ServiceError> {
+        let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
+        let over = self.now().checked_sub(idle).unwrap_or_default();
+        let (mut due, mut offset) = (Vec::new(), 0);
+        loop {
+            let page = self.store().past_sessions(project, offset, PAGE).await?;
+            let whole = page.len() < PAGE;
+            offset += page.len();
+            let ids: Vec<SessionId> = page.iter().map(|session| session.id.clone()).collect();
+            let runs = self.store().distil_runs(&ids).await?;
+            let is_done = |session: &PastSession| {
+                runs.iter().any(|run| run.session == session.id && run.ended_at >= session.ended_at)
+            };
+            let is_due = |session: &PastSession| {
+                !session.is_hidden()
+                    && session.exchanges >= settings.min_prompts
+                    && session.ended_at <= over
+                    && !is_done(session)
+            };
+            due.extend(page.into_iter().filter(is_due));
+            if whole || due.len() >= limit {
+                due.truncate(limit);
+                return Ok(due);
+            }
+        }
+    }
+}

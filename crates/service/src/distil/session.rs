@@ -1,0 +1,216 @@
+//! One session: whether it may be sent, the question about it, and what is kept of the answer.
+
+use std::collections::BTreeSet;
+
+use super::DistilSettings;
+use crate::{
+    Service, ServiceError,
+    jobs::{JobError, Purse, Question, ask},
+};
+use cerebro_core::distil::{self, Claim, Distilled};
+use cerebro_core::domain::{
+    Candidate, CandidateId, CandidateState, DistilRun, DistilState, Exchange, ExchangeId, PastSession,
+    SessionId, ToldExchange,
+};
+use cerebro_core::pace::tokens_of;
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
+use cerebro_store::{Decision, EngineError, StoreError, Write};
+
+/// Most exchanges of a session that is distilled.
+const EXCHANGES_MAX: usize = 2_000;
+/// How many are read at once.
+const PAGE: usize = 200;
+
+/// A session as it may be sent.
+struct Prepared {
+    shown: Vec<ToldExchange>,
+    question: RedactedText,
+    schema: serde_json::Value,
+}
+
+impl Prepared {
+    fn tokens(&self) -> u64 {
+        tokens_of(distil::INSTRUCTIONS) + tokens_of(&self.question) + tokens_of(&self.schema.to_string())
+    }
+}
+
+impl Service {
+    /// What asking about a session is estimated to cost, in tokens; none where it would not be sent.
+    pub(super) async fn distil_estimate(
+        &self,
+        session: &PastSession,
+        settings: &DistilSettings,
+    ) -> Result<Option<u64>, ServiceError> {
+        let prepared = self.prepared(session, settings).await?;
+        Ok(prepared.ok().map(|prepared| prepared.tokens() + u64::from(ANSWER_TOKENS_MAX)))
+    }
+
+    /// Asks a model about a session and keeps what passes the check. `false` where nothing was sent.
+    pub(crate) async fn distil_session(
+        &self,
+        id: &SessionId,
+        llm: &Llm,
+        settings: &DistilSettings,
+    ) -> Result<bool, JobError> {
+        let Some(session) = self.store().past_session(id).await.map_err(ServiceError::from)? else {
+            return Ok(false);
+        };
+        let model = llm.name();
+        let mut run = DistilRun {
+            session: session.id.clone(),
+            state: DistilState::Nothing,
+            outcome: None,
+            title: None,
+            claims: 0,
+            dropped: Vec::new(),
+            generation: distil::generation(&model),
+            ended_at: session.ended_at,
+            at: self.now(),
+        };
+        let prepared = match self.prepared(&session, settings).await? {
+            Ok(prepared) => prepared,
+            Err(state) => {
+                run.state = state;
+                self.keep_distilled(&session, run, Vec::new(), &model).await?;
+                return Ok(false);
+            }
+        };
+        let question = Question {
+            instructions: distil::INSTRUCTIONS,
+            text: prepared.question.clone(),
+            schema: &prepared.schema,
+        };
+        let purse = Purse::of_distilling(self, llm, settings.budget());
+        let read = |answer: &serde_json::Value| distil::read(answer, &prepared.shown);
+        let Distilled { outcome, title, claims, dropped } = ask(llm, question, &purse, read).await?;
+        run.outcome = Some(outcome);
+        run.title = title;
+        run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
+        self.keep_distilled(&session, run, claims, &model).await?;
+        Ok(true)
+    }
+
+    pub(super) async fn keep_distilled(
+        &self,
+        session: &PastSession,
+        run: DistilRun,
+        claims: Vec<Claim>,
+        model: &str,
+    ) -> Result<(), ServiceError> {
+        let model = redact_text(model).kept;
+        self.store().transact(&KeepDistilled { session, run, claims, model }).await
+    }
+
+    /// The question about a session; or why it is not sent.
+    async fn prepared(
+        &self,
+        session: &PastSession,
+        settings: &DistilSettings,
+    ) -> Result<Result<Prepared, DistilState>, ServiceError> {
+        let Some(exchanges) = self.whole_session(&session.id).await? else {
+            return Ok(Err(DistilState::TooLong));
+        };
+        let (session, tokens, min_prompts) =
+            (session.clone(), settings.question_tokens(), settings.min_prompts as usize);
+        let prepare = move || {
+            let is_prompt = |told: &&ToldExchange| told.exchange.part == 0 && !told.exchange.withdrawn;
+            if exchanges.iter().filter(is_prompt).count() < min_prompts.max(1) {
+                return Err(DistilState::Nothing);
+            }
+            if distil::holds_secret(&session, &exchanges) {
+                return Err(DistilState::Secret);
+            }
+            Ok(bounded(&session, exchanges, tokens))
+        };
+        tokio::task::spawn_blocking(prepare).await.map_err(|error| {
+            let reason = format!("preparing a question broke off: {error}");
+            StoreError::Engine(EngineError::Query { statement: "distil", reason }).into()
+        })
+    }
+
+    /// All exchanges of a session with their texts; `None` for one with too many.
+    async fn whole_session(&self, id: &SessionId) -> Result<Option<Vec<ToldExchange>>, ServiceError> {
+        let (mut all, mut seq) = (Vec::new(), 0);
+        loop {
+            let page = self.store().exchanges_since(id, seq, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(Some(all)) };
+            seq = last.seq.saturating_add(1);
+            if all.len() + page.len() > EXCHANGES_MAX {
+                return Ok(None);
+            }
+            all.extend(self.store().with_texts(page).await?);
+        }
+    }
+}
+
+/// The question within its bound: less of each exchange is shown until it fits.
+fn bounded(session: &PastSession, exchanges: Vec<ToldExchange>, tokens: u64) -> Prepared {
+    let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
+    loop {
+        let excerpts = distil::excerpts(&exchanges, bytes);
+        let (question, schema) = (distil::question(session, &excerpts), distil::schema(&excerpts));
+        let prepared = Prepared { shown: Vec::new(), question, schema };
+        if prepared.tokens() <= tokens || excerpts.len() <= 1 {
+            let ids: BTreeSet<ExchangeId> = excerpts.iter().map(|excerpt| excerpt.id).collect();
+            let shown = exchanges.into_iter().filter(|told| ids.contains(&told.exchange.id)).collect();
+            return Prepared { shown, ..prepared };
+        }
+        bytes = bytes / 4 * 3;
+    }
+}
+
+/// Keeps what passed, where it still rests on what is there.
+struct KeepDistilled<'a> {
+    session: &'a PastSession,
+    run: DistilRun,
+    claims: Vec<Claim>,
+    model: RedactedText,
+}
+
+impl Decision for KeepDistilled<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        // It may have been forgotten while the model thought.
+        let Some(session) = write.store().past_session(&self.session.id).await? else { return Ok(()) };
+        let cited: BTreeSet<ExchangeId> =
+            self.claims.iter().flat_map(|claim| &claim.evidence).map(|evidence| evidence.exchange).collect();
+        let here = write.store().told_exchanges(&Vec::from_iter(cited)).await?;
+        let here: Vec<Exchange> = here.into_iter().map(|told| told.exchange).collect();
+        let is_here = |claim: &&Claim| {
+            claim.evidence.iter().all(|evidence| {
+                here.iter()
+                    .any(|exchange| exchange.id == evidence.exchange && exchange.digest == evidence.digest)
+            })
+        };
+        let candidate = |claim: &Claim| Candidate {
+            id: CandidateId::of(&session.id, claim.kind.as_str(), &claim.text),
+            session: session.id.clone(),
+            kind: claim.kind,
+            title: claim.title.clone(),
+            text: claim.text.clone(),
+            evidence: claim.evidence.clone(),
+            state: CandidateState::Waiting,
+            memory: None,
+            generation: self.run.generation.clone(),
+            model: self.model.clone(),
+            at: write.at(),
+            decided_at: None,
+        };
+        let mut candidates: Vec<Candidate> = self.claims.iter().filter(is_here).map(candidate).collect();
+        let mut run = self.run.clone();
+        run.at = write.at();
+        run.claims = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
+        if run.claims > 0 {
+            run.state = DistilState::Done;
+        }
+        // What was proposed before, and perhaps decided on, stays as it is; so does what is not proposed again.
+        let ids: Vec<CandidateId> = candidates.iter().map(|candidate| candidate.id).collect();
+        let known = write.store().candidates_by_id(&ids).await?;
+        candidates.retain(|candidate| known.iter().all(|known| known.id != candidate.id));
+        write.keep_distilled(&session, run, candidates);
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! `[distil]` in the settings: whether past sessions are distilled, by which model, and what that may cost.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+
+use cerebro_core::pace::Budget;
+use cerebro_core::text;
+use cerebro_models::{llm, provider::ProviderError};
+
+/// The table of the model in the configuration.
+pub(crate) const MODEL_TABLE: &str = "distil.model";
+
+/// `[distil]`: whether past sessions are distilled, and what that may cost.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DistilSettings {
+    /// `enabled = false`: whether they are at all. While it is off, nothing is sent.
+    pub enabled: bool,
+    /// `idle = "3h"`: how long a session must have been over before it is looked at without being asked for.
+    #[serde(deserialize_with = "text::setting_of_duration")]
+    pub idle: Duration,
+    /// `min_prompts = 3`: sessions with fewer prompts are not looked at.
+    pub min_prompts: u32,
+    /// `tokens_per_session = 40000`: most tokens of one question, 2,000 to 200,000.
+    pub tokens_per_session: u64,
+    /// `tokens_per_day = 200000`: most tokens of a day, with any provider; 0 is no bound.
+    pub tokens_per_day: u64,
+    /// `requests_per_day = 50`: most requests of a day, with any provider; 0 is no bound.
+    pub requests_per_day: u64,
+    /// `[distil.model]`: the chat model that is asked, with the keys of `[relations]`.
+    pub model: llm::Settings,
+}
+
+impl Default for DistilSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            idle: Duration::from_secs(3 * 60 * 60),
+            min_prompts: 3,
+            tokens_per_session: 40_000,
+            tokens_per_day: 200_000,
+            requests_per_day: 50,
+            model: llm::Settings::default(),
+        }
+    }
+}
+
+impl DistilSettings {
+    /// What distilling may cost in a day.
+    pub fn budget(&self) -> Budget {
+        Budget { tokens: self.tokens_per_day, requests: self.requests_per_day }
+    }
+
+    /// What all providers that are paid for may cost in a day, by the table of the model.
+    pub(crate) fn paid_budget(&self) -> Budget {
+        Budget { tokens: self.model.tokens_per_day, requests: self.model.requests_per_day }
+    }
+
+    /// Most tokens of one question.
+    pub(crate) fn question_tokens(&self) -> u64 {
+        self.tokens_per_session.clamp(2_000, 200_000)
+    }
+}
+
+/// What distilling needs to know of the program.
+#[derive(Clone)]
+pub struct DistilOptions {
+    /// Reads the settings, which may have changed.
+    pub settings: Arc<dyn Fn() -> Result<DistilSettings, ProviderError> + Send + Sync>,
+}
+
+impl DistilOptions {
+    /// It is off.
+    pub fn off() -> Self {
+        Self { settings: Arc::new(|| Ok(DistilSettings::default())) }
+    }
+}

@@ -1,0 +1,173 @@
+//! Candidates over a real store in a temporary folder: what is kept, decided, and taken back.
+
+use super::super::*;
+use crate::history::tests::{batch, exchange, project, session, with_service};
+use cerebro_core::distil::{Claim, generation};
+use cerebro_core::domain::{
+    Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, EventKind, ExchangeId, MemoryId,
+    Origin, PastSession,
+};
+use cerebro_core::redact::redact_text;
+
+const MODEL: &str = "test/model";
+
+fn caller() -> Caller {
+    Caller { project: project(), agent: agent_name("cli"), person: true }
+}
+
+/// A session of three exchanges, and the candidates of four claims about it, of which one cites what has changed.
+async fn distilled(service: &Service, id: &str) -> (PastSession, Vec<Candidate>) {
+    let exchanges: Vec<_> = (0..3)
+        .map(|seq| exchange(seq, &format!("prompt number {seq}"), &format!("reply number {seq}")))
+        .collect();
+    service.commit_history(batch(id, exchanges)).await.unwrap();
+    let past = service.past_session(&session(id)).await.unwrap().unwrap();
+    let told = service.store().exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+    let cite = |seq: u32| {
+        let exchange = told.iter().find(|exchange| exchange.seq == seq).unwrap();
+        let quote = redact_text(&format!("reply number {seq}")).kept;
+        Citation { exchange: exchange.id, digest: exchange.digest.clone(), quote }
+    };
+    let claim = |text: &str, evidence: Vec<Citation>| Claim {
+        kind: ClaimKind::Fact,
+        title: redact_text(&format!("About {text}")).kept,
+        text: redact_text(text).kept,
+        evidence,
+    };
+    let mut lost = cite(0);
+    lost.digest = "0".repeat(32);
+    let claims = vec![
+        claim("the first", vec![cite(0)]),
+        claim("the second", vec![cite(1)]),
+        claim("all of them", vec![cite(0), cite(1), cite(2)]),
+        claim("what has changed since", vec![lost]),
+    ];
+    keep(service, &past, claims).await;
+    let mut candidates = service.store().candidates_of(&past.id).await.unwrap();
+    candidates.sort_by(|a, b| b.text.as_str().cmp(&a.text));
+    (past, candidates)
+}
+
+async fn keep(service: &Service, past: &PastSession, claims: Vec<Claim>) {
+    let run = DistilRun {
+        session: past.id.clone(),
+        state: DistilState::Nothing,
+        outcome: None,
+        title: Some(redact_text("A session").kept),
+        claims: 0,
+        dropped: vec![("length".to_owned(), 2)],
+        generation: generation(MODEL),
+        ended_at: past.ended_at,
+        at: Timestamp::now(),
+    };
+    service.keep_distilled(past, run, claims, MODEL).await.unwrap();
+}
+
+fn texts(candidates: &[Candidate]) -> Vec<&str> {
+    candidates.iter().map(|candidate| candidate.text.as_str()).collect()
+}
+
+#[test]
+fn what_is_kept_waits_and_is_not_proposed_again_after_a_decision() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        assert_eq!(
+            texts(&candidates),
+            ["the second", "the first", "all of them"],
+            "one cites what has changed"
+        );
+        let settings = DistilSettings { min_prompts: 1, ..DistilSettings::default() };
+        let due = service.distil_due(&settings, None, Duration::ZERO, 9).await.unwrap();
+        assert_eq!(due, [], "it was distilled");
+        let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
+
+        let accepted = service.accept_candidate(&caller(), &session("now"), &first.id).await.unwrap();
+        let (memory, _) = accepted.memory.unwrap();
+        assert_eq!((memory.content.as_str(), memory.taint.origin), ("the first", Origin::Transcript));
+        assert_eq!((&memory.project, memory.kind.as_str()), (&past.project, "discovery"));
+        let evidence: Vec<ExchangeId> = first.evidence.iter().map(|evidence| evidence.exchange).collect();
+        assert_eq!(service.evidence_of(&memory.id).await.unwrap(), evidence);
+        service.reject_candidate(&second.id).await.unwrap();
+        assert!(service.reject_candidate(&first.id).await.is_err(), "it is a memory");
+        assert!(!service.reject_candidate(&second.id).await.unwrap().changed);
+
+        // The same claims once more change nothing, and one that is left out stays.
+        let again = |candidate: &Candidate| Claim {
+            kind: candidate.kind,
+            title: candidate.title.clone(),
+            text: candidate.text.clone(),
+            evidence: candidate.evidence.clone(),
+        };
+        keep(&service, &past, [first, second].map(again).to_vec()).await;
+        let states: Vec<CandidateState> = {
+            let mut now = service.store().candidates_of(&past.id).await.unwrap();
+            now.sort_by(|a, b| b.text.as_str().cmp(&a.text));
+            now.into_iter().map(|candidate| candidate.state).collect()
+        };
+        assert_eq!(states, [CandidateState::Rejected, CandidateState::Accepted, CandidateState::Waiting]);
+        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 1);
+        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap()[0].0.id, all.id);
+
+        // A purge takes the words of the candidate along.
+        service.delete(&caller(), &session("now"), &memory.id, true).await.unwrap();
+        let (purged, _) = service.candidate(&first.id).await.unwrap();
+        assert_eq!((purged.text.as_str(), purged.state), ("", CandidateState::Rejected));
+    });
+}
+
+#[test]
+fn what_rests_on_nothing_any_more_goes_and_the_memory_with_it() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let [second, first, all] = &candidates[..] else { panic!("{candidates:?}") };
+        let mut memories = Vec::new();
+        for candidate in [first, second, all] {
+            let accepted = service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+            memories.push(accepted.memory.unwrap().0.id);
+        }
+        // Somebody made the second their own.
+        let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
+        service.update(&caller(), &session("now"), &memories[1], patch).await.unwrap();
+
+        let told = service.store().exchanges_of(std::slice::from_ref(&past.id)).await.unwrap();
+        let end = told.iter().find(|exchange| exchange.seq == 2).unwrap().at;
+        let forget = Forget { session: Some(past.id.clone()), before: Some(end), ..Forget::default() };
+        assert_eq!(service.forget_history(&forget, false).await.unwrap().exchanges, 2);
+        let live = async |id: &MemoryId| service.store().memory(id).await.unwrap().unwrap().is_live();
+        assert!(!live(&memories[0]).await, "nothing else carries it");
+        assert!(live(&memories[1]).await, "somebody revised it");
+        assert!(live(&memories[2]).await, "a place is left");
+        let left = service.store().candidates_of(&past.id).await.unwrap();
+        assert_eq!((texts(&left), left[0].evidence.len()), (vec!["all of them"], 1));
+        let events = service.events(0, 1_000).await.unwrap();
+        let told = |kind: EventKind| events.iter().filter(|event| event.kind == kind).count();
+        assert_eq!((told(EventKind::CandidateRetracted), told(EventKind::MemoryDeleted)), (3, 1));
+
+        let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
+        service.forget_history(&forget, false).await.unwrap();
+        assert!(!live(&memories[2]).await);
+        assert_eq!(service.store().candidates_of(&past.id).await.unwrap(), []);
+        assert_eq!(service.store().distil_runs(std::slice::from_ref(&past.id)).await.unwrap(), []);
+        // A person can bring the memory back.
+        service.restore(&caller(), &session("now"), &memories[2]).await.unwrap();
+        assert!(live(&memories[2]).await);
+    });
+}
+
+#[test]
+fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
+    with_service(async |service| {
+        let (_, candidates) = distilled(&service, "s").await;
+        let other =
+            (0..3).map(|seq| exchange(seq, &format!("prompt number {seq}"), "something else")).collect();
+        service.commit_history(batch("s", other)).await.unwrap();
+        for candidate in &candidates {
+            let refused = service.accept_candidate(&caller(), &session("now"), &candidate.id).await;
+            assert!(matches!(refused, Err(ServiceError::Invalid { field: "id", .. })), "{refused:?}");
+        }
+        // What a forgotten text is told by goes, wherever it stands.
+        let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
+        service.forget_history(&forget, false).await.unwrap();
+        assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
+    });
+}

@@ -1,0 +1,88 @@
+//! What `cerebro doctor` looks at: documents have their chunks and no others, each says what its digest says, and the
+//! index holds those of documents whose files are there.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
+use cerebro_core::domain::{ChunkId, DocumentId, SubjectId};
+use cerebro_documents::Chunk;
+use cerebro_search::lexical::Index;
+
+/// The check's name.
+const NAME: &str = "documents";
+/// How many rows are read at once.
+const PAGE: usize = 200;
+
+impl Service {
+    /// Checks documents, and builds their index anew if `fix` says so.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(in super::super) async fn documents_checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.has_evidence(Evidence::Documents).await? {
+            return Ok(Check::sound(NAME, "there are none"));
+        }
+        let found = match self.documents_roll().await? {
+            Ok(found) => found,
+            Err(words) => return Ok(Check::fault(NAME, words)),
+        };
+        let Some(words) = self.documents_differ(&found).await? else {
+            return Ok(Check::sound(NAME, format!("all {} chunks can be read and found", found.len())));
+        };
+        if !fix {
+            return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+        }
+        self.rebuild_evidence(Evidence::Documents).await?;
+        Ok(match self.documents_differ(&found).await? {
+            None => Check::fault(NAME, words).mended(),
+            Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
+        })
+    }
+
+    /// The id of every chunk that searches find, after each row was read; or what is wrong with them.
+    async fn documents_roll(&self) -> Result<Result<BTreeSet<SubjectId>, String>, ServiceError> {
+        let (mut named, mut found) = (HashMap::<ChunkId, DocumentId>::new(), BTreeSet::new());
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_documents(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (_, document) in page {
+                named.extend(document.chunks.iter().map(|id| (*id, document.id)));
+                found.extend(
+                    document.chunks.iter().filter(|_| !document.removed).map(|id| SubjectId::from(*id)),
+                );
+            }
+        }
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_chunks(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (_, chunk) in page {
+                if named.remove(&chunk.id) != Some(chunk.document) {
+                    return Ok(Err(format!("chunk `{}` belongs to no document", chunk.id)));
+                }
+                if Chunk::digest(&chunk.heading, &chunk.text) != chunk.digest {
+                    return Ok(Err(format!("the text of chunk `{}` is not what was kept", chunk.id)));
+                }
+            }
+        }
+        Ok(match named.iter().next() {
+            None => Ok(found),
+            Some((chunk, document)) => Err(format!("document `{document}` misses its chunk `{chunk}`")),
+        })
+    }
+
+    async fn documents_differ(&self, kept: &BTreeSet<SubjectId>) -> Result<Option<String>, ServiceError> {
+        let held = self.ask_evidence(Evidence::Documents, Index::held).await?;
+        let held: HashSet<SubjectId> = held.into_keys().collect();
+        let missing = kept.iter().filter(|id| !held.contains(id)).count();
+        let ghosts = held.iter().filter(|id| !kept.contains(id)).count();
+        Ok(match (missing, ghosts) {
+            (0, 0) => None,
+            (0, n) => Some(format!("its index holds {n} chunks that are not there")),
+            (n, _) => Some(format!("{n} chunks are not in its index")),
+        })
+    }
+}

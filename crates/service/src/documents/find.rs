@@ -1,0 +1,67 @@
+//! Reading documents and their chunks.
+
+use super::{
+    super::{Service, ServiceError},
+    index,
+};
+use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId};
+use cerebro_core::redact::RedactedText;
+
+/// A chunk, with what it is part of.
+#[derive(Debug, Clone)]
+pub struct ChunkPart {
+    /// The chunk.
+    pub chunk: DocumentChunk,
+    /// Its document.
+    pub document: Document,
+    /// The title under which it is found.
+    pub title: RedactedText,
+    /// The chunks before and after it.
+    pub before: Option<ChunkId>,
+    /// See `before`.
+    pub after: Option<ChunkId>,
+}
+
+/// A document with a page of its chunks.
+#[derive(Debug, Clone)]
+pub struct DocumentChunks {
+    /// The document.
+    pub document: Document,
+    /// Some of its chunks, in order.
+    pub chunks: Vec<DocumentChunk>,
+}
+
+impl Service {
+    /// Reads a chunk.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoChunk`]
+    pub async fn chunk(&self, id: ChunkId) -> Result<ChunkPart, ServiceError> {
+        let none = || ServiceError::NoChunk(id);
+        let chunk = self.store().chunks_by_id(&[id]).await?.into_iter().next().ok_or_else(none)?;
+        let document =
+            self.store().documents_by_id(&[chunk.document]).await?.into_iter().next().ok_or_else(none)?;
+        let title = index::title(&document, &chunk.heading);
+        let place = document.chunks.iter().position(|held| *held == id);
+        let before = place.and_then(|at| document.chunks.get(at.checked_sub(1)?)).copied();
+        let after = place.and_then(|at| document.chunks.get(at + 1)).copied();
+        Ok(ChunkPart { chunk, document, title, before, after })
+    }
+
+    /// A document with a page of its chunks, in order.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoDocument`]
+    pub async fn document_chunks(
+        &self,
+        id: DocumentId,
+        offset: usize,
+        limit: usize,
+    ) -> Result<DocumentChunks, ServiceError> {
+        let document = self.document(id).await?;
+        let wanted: Vec<ChunkId> = document.chunks.iter().skip(offset).take(limit).copied().collect();
+        let mut chunks = self.store().chunks_by_id(&wanted).await?;
+        chunks.sort_by_key(|chunk| wanted.iter().position(|id| *id == chunk.id));
+        Ok(DocumentChunks { document, chunks })
+    }
+}

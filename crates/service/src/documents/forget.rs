@@ -1,0 +1,60 @@
+//! Documents that go: because their file is gone, which can come back, or for good.
+
+use super::super::{Service, ServiceError, evidence::Evidence};
+use cerebro_core::domain::{Document, DocumentId};
+use cerebro_store::{Decision, Write};
+
+/// What happens to a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Going {
+    Removed,
+    Forgotten,
+}
+
+struct Go {
+    id: DocumentId,
+    going: Going,
+}
+
+impl Decision for Go {
+    /// The document, as it was.
+    type Output = Document;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Document, ServiceError> {
+        let found = write.store().documents_by_id(&[self.id]).await?;
+        let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
+        match self.going {
+            Going::Forgotten => write.forget_document(&document),
+            Going::Removed if document.removed => {}
+            Going::Removed => write.remove_document(&document),
+        }
+        Ok(document)
+    }
+}
+
+impl Service {
+    /// Leaves a document out of searches, since its file is gone. When a file of the same bytes is read again in its
+    /// project, that is the document.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoDocument`]
+    pub async fn remove_document(&self, id: DocumentId) -> Result<Document, ServiceError> {
+        self.go(id, Going::Removed).await
+    }
+
+    /// Destroys a document and its chunks. What backups and files of the database still hold goes when they do;
+    /// [`Service::compact`] rewrites the latter.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoDocument`]
+    pub async fn forget_document(&self, id: DocumentId) -> Result<Document, ServiceError> {
+        self.go(id, Going::Forgotten).await
+    }
+
+    async fn go(&self, id: DocumentId, going: Going) -> Result<Document, ServiceError> {
+        let document = self.store().transact(&Go { id, going }).await?;
+        self.evidence_changed(Evidence::Documents);
+        Ok(document)
+    }
+}

@@ -1,0 +1,198 @@
+//! Taking in what a file says.
+
+use super::super::{Service, ServiceError, evidence::Evidence};
+use cerebro_core::domain::{
+    ChunkId, Document, DocumentChunk, DocumentId, Origin, Project, Timestamp, limits::TITLE_CHARS_MAX,
+};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::taint;
+use cerebro_documents::{Chunk, Compared, Format, Reading, chunks, compare};
+use cerebro_store::{Decision, EngineError, StoreError, Write};
+
+/// How long a path is kept, in bytes.
+const PATH_BYTES_MAX: usize = 4_096;
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+pub struct DocumentRead {
+    /// Where it belongs.
+    pub project: Project,
+    /// Its absolute path.
+    pub path: String,
+    /// Its format.
+    pub format: Format,
+    /// SHA-256 of its bytes, in hex.
+    pub hash: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What it says.
+    pub reading: Reading,
+}
+
+/// What taking a document in changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ingested {
+    /// The document.
+    pub id: DocumentId,
+    /// Chunks that are new.
+    pub added: usize,
+    /// Chunks that were there already.
+    pub kept: usize,
+    /// Chunks that are gone.
+    pub gone: usize,
+    /// Whether anything was written.
+    pub changed: bool,
+    /// Whether it is one that was removed, at a new place.
+    pub renamed: bool,
+    /// Whether a bound cut it short.
+    pub cut: bool,
+    /// How many places were redacted.
+    pub redacted: usize,
+}
+
+/// A document, redacted and cut into chunks.
+struct Draft {
+    project: Project,
+    path: RedactedText,
+    format: &'static str,
+    title: RedactedText,
+    hash: String,
+    bytes: u64,
+    cut: bool,
+    chunks: Vec<DraftChunk>,
+    redacted: usize,
+    dry_run: bool,
+}
+
+struct DraftChunk {
+    heading: RedactedText,
+    text: RedactedText,
+    page: Option<u32>,
+    digest: String,
+}
+
+impl Draft {
+    fn of(read: DocumentRead, dry_run: bool) -> Self {
+        let mut redacted = 0;
+        let mut clean = |text: &str| {
+            let cleaned = redact_text(text);
+            redacted += cleaned.count;
+            cleaned.kept
+        };
+        let mut reading = read.reading;
+        // Before it is cut: a part of a secret is not known as one.
+        for section in &mut reading.sections {
+            section.text = clean(&section.text).into();
+            section.path.iter_mut().for_each(|heading| *heading = clean(heading).into());
+        }
+        let file = read.path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let title = clean(reading.title.as_deref().unwrap_or(file)).one_line().cut_chars(TITLE_CHARS_MAX);
+        let path = clean(&read.path).one_line().cut_bytes(PATH_BYTES_MAX);
+        let (cut_up, cut) = chunks(&reading);
+        let chunks = cut_up.into_iter().map(|chunk| {
+            let (heading, text) = (clean(&chunk.heading).one_line(), clean(&chunk.text));
+            let digest = Chunk::digest(&heading, &text);
+            DraftChunk { heading, text, page: chunk.page, digest }
+        });
+        let chunks = chunks.collect();
+        let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
+        Self { project, path, format, title, hash, bytes, cut, chunks, redacted, dry_run }
+    }
+
+    /// The document at this path, or one of the same bytes that was removed.
+    async fn before(&self, write: &Write<'_>) -> Result<Option<Document>, StoreError> {
+        match write.store().document_at(&self.project, &self.path).await? {
+            Some(here) => Ok(Some(here)),
+            None => write.store().removed_document(&self.project, &self.hash).await,
+        }
+    }
+
+    fn new_chunk(&self, document: DocumentId, draft: &DraftChunk) -> DocumentChunk {
+        DocumentChunk {
+            id: ChunkId::random(),
+            document,
+            heading: draft.heading.clone(),
+            page: draft.page,
+            digest: draft.digest.clone(),
+            flags: taint::of(&draft.heading, &draft.text, Origin::Document).flags,
+            text: draft.text.clone(),
+        }
+    }
+}
+
+impl Decision for Draft {
+    type Output = Ingested;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Ingested, ServiceError> {
+        let before = self.before(write).await?;
+        let id = before.as_ref().map_or_else(DocumentId::random, |before| before.id);
+        let held = match &before {
+            Some(before) => in_order(before, write.store().chunk_digests(&id).await?),
+            None => Vec::new(),
+        };
+        let digests: Vec<String> = self.chunks.iter().map(|chunk| chunk.digest.clone()).collect();
+        let Compared { kept, gone } = compare(&held, &digests);
+        let mut new = Vec::new();
+        let ids = self.chunks.iter().zip(&kept).map(|(draft, kept)| {
+            kept.unwrap_or_else(|| {
+                new.push(self.new_chunk(id, draft));
+                new[new.len() - 1].id
+            })
+        });
+        let document = Document {
+            id,
+            project: self.project.clone(),
+            path: self.path.clone(),
+            format: self.format.to_owned(),
+            title: self.title.clone(),
+            hash: self.hash.clone(),
+            bytes: self.bytes,
+            chunks: ids.collect(),
+            cut: self.cut,
+            removed: false,
+            at: before.as_ref().map_or(Timestamp::UNIX_EPOCH, |before| before.at),
+        };
+        let ingested = Ingested {
+            id,
+            added: new.len(),
+            kept: document.chunks.len() - new.len(),
+            gone: gone.len(),
+            changed: before.as_ref() != Some(&document),
+            renamed: before.as_ref().is_some_and(|before| before.path != document.path),
+            cut: self.cut,
+            redacted: self.redacted,
+        };
+        if ingested.changed && !self.dry_run {
+            write.ingest_document(&document, new, gone);
+        }
+        Ok(ingested)
+    }
+}
+
+/// The digests of chunks, in the order in which the document has them.
+fn in_order(document: &Document, digests: Vec<(ChunkId, String)>) -> Vec<(ChunkId, String)> {
+    let place = |id: &ChunkId| document.chunks.iter().position(|held| held == id);
+    let mut digests: Vec<_> = digests.into_iter().map(|told| (place(&told.0), told)).collect();
+    digests.sort_by_key(|(place, _)| *place);
+    digests.into_iter().map(|(_, told)| told).collect()
+}
+
+impl Service {
+    /// Keeps what a file says: what is new of it is written, what it no longer says goes, the rest stays untouched; all of
+    /// it or nothing. With `dry_run` nothing is written.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn ingest(&self, read: DocumentRead, dry_run: bool) -> Result<Ingested, ServiceError> {
+        let draft = tokio::task::spawn_blocking(move || Draft::of(read, dry_run)).await.map_err(|error| {
+            let reason = format!("preparing a document broke off: {error}");
+            StoreError::Engine(EngineError::Query { statement: "documents", reason })
+        })?;
+        let ingested = self.store().transact(&draft).await?;
+        if ingested.changed && !dry_run {
+            self.evidence_changed(Evidence::Documents);
+        }
+        Ok(ingested)
+    }
+}

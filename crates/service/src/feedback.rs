@@ -1,0 +1,150 @@
+//! What became of memories that searches showed to agents: a watch over each session, and the signs that it gives, noted in
+//! the store beside the answer. People, their commands and hooks are not watched.
+//!
+//! What was shown is kept in memory alone: with the daemon's end it is forgotten, and nothing is concluded from it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use tokio::sync::Semaphore;
+
+use super::{Caller, Service, ServiceError, lock};
+use cerebro_core::domain::{Memory, MemoryId, Project, SessionId};
+use cerebro_core::feedback::{Sign, Watch};
+use cerebro_core::redact::redact_text;
+use cerebro_store::FeedbackCounts;
+
+/// Most sessions that are watched; the one that did nothing for longest is forgotten first.
+const SESSIONS_MAX: usize = 256;
+/// Most notes that wait for the store at once; what comes beyond them is not noted.
+const WAITING_MAX: usize = 32;
+
+/// The sessions that are watched.
+pub(super) struct FeedbackBook {
+    watches: Mutex<Watches>,
+    waiting: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Watches {
+    by_session: HashMap<SessionId, (u64, Watch)>,
+    turns: u64,
+}
+
+impl Default for FeedbackBook {
+    fn default() -> Self {
+        Self { watches: Mutex::default(), waiting: Arc::new(Semaphore::new(WAITING_MAX)) }
+    }
+}
+
+impl FeedbackBook {
+    /// Looks at the watch of a session; a session that was shown nothing has none, and gives nothing.
+    fn with<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> Option<T> {
+        let mut watches = lock(&self.watches);
+        watches.by_session.get_mut(session).map(|(_, watch)| look(watch))
+    }
+
+    /// Begins to watch a session, or goes on.
+    fn watched<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> T {
+        let mut watches = lock(&self.watches);
+        watches.turns += 1;
+        let turn = watches.turns;
+        if watches.by_session.len() >= SESSIONS_MAX && !watches.by_session.contains_key(session) {
+            let oldest = watches.by_session.iter().min_by_key(|(_, (turn, _))| *turn);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                watches.by_session.remove(&oldest);
+            }
+        }
+        let (last, watch) = watches.by_session.entry(session.clone()).or_default();
+        *last = turn;
+        look(watch)
+    }
+}
+
+impl Service {
+    /// Notes what a search showed in a session; nothing for a person.
+    pub fn note_shown(&self, caller: &Caller, session: &SessionId, question: &str, hits: &[MemoryId]) {
+        if caller.person || hits.is_empty() {
+            return;
+        }
+        let (question, now) = (redact_text(question).kept, self.now());
+        let signs = self.0.feedback.watched(session, |watch| watch.searched(now, &question, hits));
+        self.keep_signs(session, signs);
+    }
+
+    /// Notes that a memory was read whole in a session; nothing for a person.
+    pub fn note_read(&self, caller: &Caller, session: &SessionId, id: &MemoryId) {
+        if !caller.person {
+            let sign = self.0.feedback.with(session, |watch| watch.read(id)).flatten();
+            self.keep_signs(session, sign.into_iter().collect());
+        }
+    }
+
+    /// Notes that memories were updated, superseded or deleted in a session; nothing for a person.
+    pub(super) fn note_corrected<'a>(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        memories: impl IntoIterator<Item = &'a Memory>,
+    ) {
+        if !caller.person {
+            let corrected = |watch: &mut Watch| {
+                memories.into_iter().filter_map(|memory| watch.corrected(&memory.id)).collect()
+            };
+            self.keep_signs(session, self.0.feedback.with(session, corrected).unwrap_or_default());
+        }
+    }
+
+    /// Holds the last message of a session, or its summary, against what was shown in it. Says whether anything was.
+    pub fn note_answer(&self, session: &SessionId, message: &str) -> bool {
+        let shown = self.0.feedback.with(session, |watch| watch.shown());
+        let Some(shown) = shown else { return false };
+        let (service, of, message) = (self.clone(), session.clone(), message.to_owned());
+        self.note_later(async move {
+            let found = service.store().memories_by_id(&shown).await?;
+            let text = |memory: Memory| (memory.id, format!("{}\n{}", memory.title, memory.content));
+            let texts: Vec<_> = found.into_iter().filter(Memory::is_live).map(text).collect();
+            let told = service.0.feedback.with(&of, |watch| watch.answered(&message, &texts));
+            service.put_signs(&of, &told.unwrap_or_default()).await
+        });
+        true
+    }
+
+    /// How many signs each source gave, of a project's memories or of all.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn feedback(&self, project: Option<&Project>) -> Result<FeedbackCounts, ServiceError> {
+        Ok(self.store().count_signs(project).await?)
+    }
+
+    /// Notes signs beside the answer to a call, which does not wait for them.
+    fn keep_signs(&self, session: &SessionId, signs: Vec<Sign>) {
+        if !signs.is_empty() {
+            let (service, session) = (self.clone(), session.clone());
+            self.note_later(async move { service.put_signs(&session, &signs).await });
+        }
+    }
+
+    async fn put_signs(&self, session: &SessionId, signs: &[Sign]) -> Result<(), ServiceError> {
+        if !signs.is_empty() {
+            self.store().put_signs(session, signs).await?;
+        }
+        Ok(())
+    }
+
+    fn note_later(&self, work: impl Future<Output = Result<(), ServiceError>> + Send + 'static) {
+        let Ok(place) = Arc::clone(&self.0.feedback.waiting).try_acquire_owned() else {
+            tracing::debug!("too many signs of use wait to be noted");
+            return;
+        };
+        self.0.tasks.spawn("noting signs of use", async move {
+            let _place = place;
+            if let Err(error) = work.await {
+                tracing::warn!(%error, "signs of use could not be noted");
+            }
+        });
+    }
+}

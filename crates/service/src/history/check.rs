@@ -1,0 +1,122 @@
+//! What `cerebro doctor` looks at: every row of history can be read, sessions count their exchanges, candidates cite
+//! what is there, and the index holds these and no others.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
+use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
+use cerebro_search::lexical::Index;
+
+/// The check's name.
+const NAME: &str = "history";
+/// How many rows are read at once.
+const PAGE: usize = 200;
+
+impl Service {
+    /// Checks history, and builds its index anew if `fix` says so.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub(in super::super) async fn history_checked(&self, fix: bool) -> Result<Check, ServiceError> {
+        if !self.has_evidence(Evidence::History).await? {
+            return Ok(Check::sound(NAME, "there is none"));
+        }
+        let kept = match self.history_roll().await? {
+            Ok(kept) => kept,
+            Err(words) => return Ok(Check::fault(NAME, words)),
+        };
+        if let Some(words) = self.candidates_differ(&kept).await? {
+            return Ok(Check::fault(NAME, words));
+        }
+        let Some(words) = self.history_differs(&kept).await? else {
+            return Ok(Check::sound(NAME, format!("all {} exchanges can be read and found", kept.len())));
+        };
+        if !fix {
+            return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
+        }
+        self.rebuild_evidence(Evidence::History).await?;
+        Ok(match self.history_differs(&kept).await? {
+            None => Check::fault(NAME, words).mended(),
+            Some(still) => Check::fault(NAME, format!("{still}, even after its index was built anew")),
+        })
+    }
+
+    /// The id of every exchange, after each row and text was read; or what is wrong with them.
+    async fn history_roll(&self) -> Result<Result<HashSet<SubjectId>, String>, ServiceError> {
+        let mut kept: HashSet<SubjectId> = HashSet::new();
+        let mut counted: BTreeMap<SessionId, u32> = BTreeMap::new();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_exchanges(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
+            for told in self.store().with_texts(exchanges).await? {
+                let sealed = told.clone().sealed().exchange.digest;
+                if sealed != told.exchange.digest {
+                    let words = format!("the text of exchange `{}` is not what was kept", told.exchange.id);
+                    return Ok(Err(format!("{words}. Restore a backup from before")));
+                }
+                kept.insert(told.exchange.id.into());
+                *counted.entry(told.exchange.session).or_default() += 1;
+            }
+        }
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            for (_, session) in page {
+                let found = counted.remove(&session.id).unwrap_or(0);
+                if found != session.exchanges {
+                    let told = session.exchanges;
+                    return Ok(Err(format!(
+                        "session `{}` has {found} exchanges and tells of {told}",
+                        session.id
+                    )));
+                }
+            }
+        }
+        Ok(match counted.keys().next() {
+            None => Ok(kept),
+            Some(session) => Err(format!("session `{session}` of exchanges is not there")),
+        })
+    }
+
+    /// What is wrong with candidates: each cites exchanges that are there, and names the memory that it became.
+    async fn candidates_differ(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_candidates(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(None) };
+            after = Some(last.clone());
+            for (_, candidate) in page {
+                let is_missing = |id: &ExchangeId| !kept.contains(&SubjectId::from(*id));
+                let mut cited = candidate.evidence.iter().map(|evidence| evidence.exchange);
+                if let Some(missing) = cited.find(is_missing) {
+                    let id = candidate.id;
+                    return Ok(Some(format!(
+                        "candidate `{id}` cites exchange `{missing}`, which is not there"
+                    )));
+                }
+                let has_memory = candidate.memory.is_some();
+                if has_memory != (candidate.state == CandidateState::Accepted) {
+                    let (id, state) = (candidate.id, candidate.state.as_str());
+                    return Ok(Some(format!("candidate `{id}` is {state}, and its memory says otherwise")));
+                }
+            }
+        }
+    }
+
+    async fn history_differs(&self, kept: &HashSet<SubjectId>) -> Result<Option<String>, ServiceError> {
+        let held = self.ask_evidence(Evidence::History, Index::held).await?;
+        let held: BTreeSet<SubjectId> = held.into_keys().collect();
+        let missing = kept.iter().filter(|id| !held.contains(id)).count();
+        let ghost = held.iter().find(|id| !kept.contains(id)).map(|id| ExchangeId::from(*id));
+        Ok(match (missing, ghost) {
+            (0, None) => None,
+            (0, Some(ghost)) => Some(format!("its index holds exchanges that are not there (as `{ghost}`)")),
+            (n, _) => Some(format!("{n} exchanges are not in its index")),
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! Taking in: what was read of a session, and how far its source was read, in one transaction.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{
+    super::{Service, ServiceError, distil::retract, evidence::Evidence},
+    told,
+};
+use cerebro_core::domain::{
+    Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Source, SourceState,
+    ToldExchange,
+    limits::{HISTORY_BATCH_BYTES_MAX, HISTORY_BATCH_EXCHANGES_MAX},
+};
+use cerebro_store::{Decision, EngineError, StoreError, Write};
+use cerebro_transcript as transcript;
+
+/// How many rows are read at once.
+const PAGE: usize = 500;
+
+/// What one reading of a source gave, or a part of that: at most [`HISTORY_BATCH_EXCHANGES_MAX`] exchanges and
+/// [`HISTORY_BATCH_BYTES_MAX`] of text.
+#[derive(Debug, Clone)]
+pub struct HistoryBatch {
+    /// Whose the session is: the project of its working directory.
+    pub project: Project,
+    /// The session, as its reader told it.
+    pub session: transcript::Session,
+    /// In order of `seq`, without copies of other sessions. Each replaces the one that has its place.
+    pub exchanges: Vec<transcript::Exchange>,
+    /// The `seq` of exchanges that a rewind took back; they may be of earlier batches.
+    pub withdrawn: Vec<u32>,
+    /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. What is
+    /// kept of it from this `seq` on goes, since the source was rewritten.
+    pub ends_at: Option<u32>,
+    /// How far the source is read with this batch.
+    pub source: SourceRead,
+}
+
+/// How far a source was read.
+#[derive(Debug, Clone)]
+pub struct SourceRead {
+    /// Whose it is.
+    pub agent: transcript::Agent,
+    /// The path, or `path#id` in a database.
+    pub key: String,
+    /// What the file system said when it was read.
+    pub size: u64,
+    /// See `size`: microseconds since 1970.
+    pub mtime: i64,
+    /// See `size`; 0 for a database.
+    pub inode: u64,
+    /// Digests of its first bytes and of those before the offset.
+    pub head: Option<String>,
+    /// See `head`.
+    pub edge: Option<String>,
+    /// Where the next reading goes on; none where nothing could be read.
+    pub state: Option<transcript::State>,
+    /// What was counted as of the last byte.
+    pub counts: transcript::Counts,
+    /// How it stands.
+    pub standing: SourceState,
+    /// Why it could not be read.
+    pub error: Option<String>,
+}
+
+/// What a batch changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HistoryCommitted {
+    /// Exchanges that are new.
+    pub added: usize,
+    /// Exchanges that replaced an earlier text of theirs.
+    pub replaced: usize,
+    /// Exchanges that were there already.
+    pub unchanged: usize,
+    /// Exchanges that are no longer in the source, and are gone.
+    pub removed: usize,
+    /// Exchanges that the user had forgotten: they stay so.
+    pub forgotten: usize,
+    /// Places in which a secret was replaced.
+    pub redacted: usize,
+}
+
+impl SourceRead {
+    /// The row of the source.
+    pub fn to_source(&self) -> Source {
+        let agent = told::agent_slug(self.agent);
+        let session = self.state.as_ref().map(|state| state.session.id.as_str());
+        Source {
+            id: Source::id_of(agent, &self.key),
+            agent: told::clean(agent),
+            key: told::clean(&self.key),
+            session: session.and_then(|id| SessionId::parse(id).ok()),
+            size: self.size,
+            mtime: self.mtime,
+            inode: self.inode,
+            offset: self.state.as_ref().map_or(0, |state| state.offset),
+            cursor: self.state.as_ref().and_then(told::cursor),
+            head: self.head.clone(),
+            edge: self.edge.clone(),
+            reader: transcript::READER_VERSION,
+            state: self.standing,
+            unknown: self.counts.unknown.values().sum(),
+            malformed: self.counts.malformed + self.counts.oversized,
+            error: self.error.as_deref().map(told::clean),
+        }
+    }
+}
+
+impl Service {
+    /// Keeps what was read of a session together with how far its source was read: all of it or nothing. Exchanges that
+    /// are there already, or that the user had forgotten, change nothing; a batch may be committed again.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a session without a usable id, for one that another agent has, and for a batch
+    /// that is too large; a failing store.
+    pub async fn commit_history(&self, batch: HistoryBatch) -> Result<HistoryCommitted, ServiceError> {
+        let draft = tokio::task::spawn_blocking(move || Draft::of(&batch)).await.map_err(|error| {
+            let reason = format!("preparing a batch broke off: {error}");
+            StoreError::Engine(EngineError::Query { statement: "history", reason })
+        })??;
+        let (mut done, source_is_put) = self.store().transact(&draft).await?;
+        done.redacted = draft.redacted;
+        if !source_is_put {
+            // No exchange came, so nothing has to be committed with it.
+            self.store().put_source(&draft.source).await?;
+        }
+        if source_is_put || done.removed > 0 {
+            self.evidence_changed(Evidence::History);
+        }
+        Ok(done)
+    }
+}
+
+/// A batch, redacted.
+struct Draft {
+    session: PastSession,
+    exchanges: Vec<ToldExchange>,
+    withdrawn: BTreeSet<u32>,
+    ends_at: Option<u32>,
+    source: Source,
+    redacted: usize,
+}
+
+impl Draft {
+    fn of(batch: &HistoryBatch) -> Result<Self, ServiceError> {
+        let count = batch.exchanges.len();
+        let refused = |what: String| {
+            let problem = format!("a batch has {what} at most; hand it over in parts");
+            ServiceError::invalid("exchanges", &count.to_string(), problem)
+        };
+        if count > HISTORY_BATCH_EXCHANGES_MAX {
+            return Err(refused(format!("{HISTORY_BATCH_EXCHANGES_MAX} exchanges")));
+        }
+        let mut texts = told::Texts::default();
+        let begun = batch.exchanges.first().and_then(|exchange| exchange.at);
+        let mut session = texts.session(&batch.session, batch.project.clone(), begun)?;
+        let exchanges = texts.exchanges(&session, &batch.exchanges);
+        if let (None, Some(last)) = (batch.session.ended, exchanges.last()) {
+            session.ended_at = session.ended_at.max(last.exchange.at);
+        }
+        let bytes: usize = exchanges.iter().map(|told| told.text.len()).sum();
+        if bytes > HISTORY_BATCH_BYTES_MAX {
+            return Err(refused(format!("{HISTORY_BATCH_BYTES_MAX} bytes")));
+        }
+        // The reader's state of a short file does not know it yet.
+        let source = Source { session: Some(session.id.clone()), ..batch.source.to_source() };
+        Ok(Self {
+            session,
+            exchanges,
+            withdrawn: batch.withdrawn.iter().copied().collect(),
+            ends_at: batch.ends_at,
+            source,
+            redacted: texts.redacted(),
+        })
+    }
+
+    /// The session as it will be, from what is known of it and what the batch says. Its project stays, since the
+    /// exchanges that are there were found in it.
+    fn merged(&self, known: Option<&PastSession>) -> PastSession {
+        let mut session = self.session.clone();
+        if let Some(known) = known {
+            let told = |new: &mut Option<_>, old: &Option<_>| {
+                if new.is_none() {
+                    new.clone_from(old);
+                }
+            };
+            told(&mut session.title, &known.title);
+            told(&mut session.directory, &known.directory);
+            told(&mut session.branch, &known.branch);
+            told(&mut session.model, &known.model);
+            session.parent = session.parent.or_else(|| known.parent.clone());
+            session.project.clone_from(&known.project);
+            session.automated = known.automated;
+            // A reading that came to the end tells of the whole session: what was taken back of it does not count.
+            if self.ends_at.is_none() {
+                session.started_at = session.started_at.min(known.started_at);
+                session.ended_at = session.ended_at.max(known.ended_at);
+            }
+            session.exchanges = known.exchanges;
+        }
+        session
+    }
+
+    /// The tombstones that would keep the batch's exchanges out.
+    async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
+        let mut asked: Vec<HistoryTombstone> =
+            self.exchanges.iter().map(|told| HistoryTombstone::of_exchange(&told.exchange)).collect();
+        asked.push(HistoryTombstone::of_session(&self.session.id));
+        write.store().history_tombstones_among(&asked).await
+    }
+
+    /// What is kept of the session from the batch's first place on: where it ends, and what stands there.
+    async fn kept(&self, write: &Write<'_>) -> Result<HashMap<u32, Exchange>, StoreError> {
+        let first = self.exchanges.first().map(|told| told.exchange.seq);
+        let Some(from) = first.into_iter().chain(self.withdrawn.first().copied()).chain(self.ends_at).min()
+        else {
+            return Ok(HashMap::new());
+        };
+        let mut kept = HashMap::new();
+        let mut seq = from;
+        loop {
+            let page = write.store().exchanges_since(&self.session.id, seq, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(kept) };
+            seq = last.seq.saturating_add(1);
+            let whole = page.len() < PAGE;
+            kept.extend(page.into_iter().map(|exchange| (exchange.seq, exchange)));
+            if whole {
+                return Ok(kept);
+            }
+        }
+    }
+}
+
+/// What a batch changes of what is kept.
+#[derive(Default)]
+struct Compared {
+    put: Vec<ToldExchange>,
+    withdrawn: Vec<ExchangeId>,
+    gone: Vec<ExchangeId>,
+    done: HistoryCommitted,
+}
+
+impl Draft {
+    /// Compares the batch with what is kept from its first place on.
+    fn compared(&self, mut kept: HashMap<u32, Exchange>, buried: &BTreeSet<HistoryTombstone>) -> Compared {
+        let mut all = Compared::default();
+        for told in &self.exchanges {
+            let mut told = told.clone();
+            if buried.contains(&HistoryTombstone::of_exchange(&told.exchange)) {
+                all.done.forgotten += 1;
+                continue;
+            }
+            let here = kept.remove(&told.exchange.seq);
+            let was_withdrawn = here.as_ref().is_some_and(|here| here.withdrawn);
+            told.exchange.withdrawn = was_withdrawn || self.withdrawn.contains(&told.exchange.seq);
+            match here {
+                Some(here) if here.digest == told.exchange.digest => {
+                    all.done.unchanged += 1;
+                    if told.exchange.withdrawn && !was_withdrawn {
+                        all.withdrawn.push(told.exchange.id);
+                    }
+                }
+                here => {
+                    let count = if here.is_none() { &mut all.done.added } else { &mut all.done.replaced };
+                    *count += 1;
+                    all.put.push(told);
+                }
+            }
+        }
+        // What is left stands where the batch has nothing.
+        for exchange in kept.into_values() {
+            if self.ends_at.is_some_and(|end| exchange.seq >= end) {
+                all.gone.push(exchange.id);
+            } else if self.withdrawn.contains(&exchange.seq) && !exchange.withdrawn {
+                all.withdrawn.push(exchange.id);
+            }
+        }
+        all.done.removed = all.gone.len();
+        all
+    }
+}
+
+impl Decision for Draft {
+    /// What changed, and whether how far the source is read was committed with it.
+    type Output = (HistoryCommitted, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        let buried = self.buried(write).await?;
+        if buried.contains(&HistoryTombstone::of_session(&self.session.id)) {
+            let done = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
+            return Ok((done, false));
+        }
+        let known = write.store().past_session(&self.session.id).await?;
+        if let Some(known) = known.as_ref().filter(|known| known.agent != self.session.agent) {
+            let problem = format!("a session of {} has this id", known.agent);
+            return Err(ServiceError::invalid("session", self.session.id.as_str(), problem));
+        }
+        let Compared { put, withdrawn, gone, done } = self.compared(self.kept(write).await?, &buried);
+        let mut session = self.merged(known.as_ref());
+        session.exchanges = count(session.exchanges, done.added, done.removed);
+        let is_same = known.as_ref() == Some(&session) && put.is_empty() && withdrawn.is_empty();
+        // A session of which nothing is kept is none: in most of them nobody said anything.
+        let is_empty = session.exchanges == 0;
+        if !gone.is_empty() {
+            retract(write, &session, &gone, |_| false).await?;
+            write.forget_history(&session, gone, Vec::new());
+        }
+        if is_same || is_empty {
+            return Ok((done, false));
+        }
+        write.import_history(&session, put, withdrawn, &self.source);
+        Ok((done, true))
+    }
+}
+
+fn count(kept: u32, added: usize, removed: usize) -> u32 {
+    let kept = kept as usize + added;
+    u32::try_from(kept.saturating_sub(removed)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,254 @@
+//! History in exports and imports: its lines, and how they are taken in.
+
+use serde::{Deserialize, Serialize};
+
+use super::{super::ServiceError, told::clean};
+use cerebro_core::domain::{
+    Ancestor, AncestorKind, Exchange, ExchangeId, HistoryTombstone, PastCommand, PastSession, Project,
+    SessionId, Timestamp, ToldExchange,
+    limits::{EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
+};
+use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
+use cerebro_store::Write;
+
+/// Most files, commands or errors of a line.
+const ITEMS_MAX: usize = 256;
+
+/// A past session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in super::super) struct PastSessionLine {
+    id: String,
+    agent: String,
+    project: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_kind: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    automated: bool,
+    started_at: Timestamp,
+    ended_at: Timestamp,
+}
+
+/// An exchange with its text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in super::super) struct ExchangeLine {
+    id: String,
+    session: String,
+    seq: u32,
+    #[serde(default)]
+    part: u32,
+    at: Timestamp,
+    title: String,
+    text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    commands: Vec<CommandLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withdrawn: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CommandLine {
+    line: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ok: Option<bool>,
+}
+
+/// What stays of what was forgotten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in super::super) struct HistoryTombstoneLine {
+    digest: String,
+}
+
+/// Whether a line brought something new; or why it was not taken.
+type Taking = Result<Result<bool, String>, ServiceError>;
+
+/// Takes in a past session.
+pub(in super::super) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
+    let session = match PastSession::try_from(line) {
+        Ok(session) => session,
+        Err(why) => return Ok(Err(why)),
+    };
+    let tombstone = HistoryTombstone::of_session(&session.id);
+    if write.is_buried(&[tombstone]).await? {
+        return Ok(Err(format!("session `{}` was forgotten here", session.id)));
+    }
+    if write.past_session(&session.id).await?.is_some() {
+        return Ok(Ok(false));
+    }
+    write.import_past_session(&session);
+    Ok(Ok(true))
+}
+
+/// Takes in an exchange of a session that is here.
+pub(in super::super) async fn exchange(write: &mut Write<'_>, line: ExchangeLine) -> Taking {
+    let id = match session_id(&line.session) {
+        Ok(id) => id,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Some(mut session) = write.past_session(&id).await? else {
+        return Ok(Err(format!("session `{id}` of the exchange is not here")));
+    };
+    let told = match line.told(&session) {
+        Ok(told) => told,
+        Err(why) => return Ok(Err(why)),
+    };
+    if write.is_buried(&[HistoryTombstone::of_exchange(&told.exchange)]).await? {
+        return Ok(Err(format!("exchange `{}` was forgotten here", told.exchange.id)));
+    }
+    if let Some(here) = write.exchange_digest(&told.exchange.id).await? {
+        let why =
+            format!("exchange `{}` is here already with another text; it stays as it is", told.exchange.id);
+        return Ok(if here == told.exchange.digest { Ok(false) } else { Err(why) });
+    }
+    session.exchanges = session.exchanges.saturating_add(1);
+    write.import_exchange(&session, told);
+    Ok(Ok(true))
+}
+
+/// Takes in a tombstone.
+pub(in super::super) async fn tombstone(write: &mut Write<'_>, line: HistoryTombstoneLine) -> Taking {
+    let Some(tombstone) = HistoryTombstone::parse(&line.digest) else {
+        return Ok(Err("a tombstone is 32 hexadecimal digits".to_owned()));
+    };
+    if write.is_buried(std::slice::from_ref(&tombstone)).await? {
+        return Ok(Ok(false));
+    }
+    write.import_history_tombstone(tombstone);
+    Ok(Ok(true))
+}
+
+fn session_id(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(&redact_name(text))
+        .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
+}
+
+fn name(text: &str) -> RedactedText {
+    clean(text).cut_chars(TITLE_CHARS_MAX)
+}
+
+impl From<&PastSession> for PastSessionLine {
+    fn from(session: &PastSession) -> Self {
+        let text = |text: &Option<RedactedText>| text.clone().map(String::from);
+        let parent = session.parent.as_ref();
+        Self {
+            id: session.id.as_str().to_owned(),
+            agent: session.agent.to_string(),
+            project: session.project.to_string(),
+            title: text(&session.title),
+            directory: text(&session.directory),
+            branch: text(&session.branch),
+            model: text(&session.model),
+            parent: parent.and_then(|parent| parent.session.as_ref()).map(|id| id.as_str().to_owned()),
+            parent_kind: parent.map(|parent| parent.kind.as_str().to_owned()),
+            automated: session.automated,
+            started_at: session.started_at,
+            ended_at: session.ended_at,
+        }
+    }
+}
+
+impl TryFrom<PastSessionLine> for PastSession {
+    type Error = String;
+
+    fn try_from(line: PastSessionLine) -> Result<Self, String> {
+        let text = |text: Option<String>| text.map(|text| name(&text));
+        let parent = match line.parent_kind {
+            None => None,
+            Some(kind) => {
+                let kind = AncestorKind::parse(&kind)
+                    .ok_or_else(|| format!("`{}` is no kind of parent", redact_secrets(&kind)))?;
+                Some(Ancestor { kind, session: line.parent.as_deref().map(session_id).transpose()? })
+            }
+        };
+        Ok(Self {
+            id: session_id(&line.id)?,
+            agent: name(&line.agent),
+            project: Project::parse(&redact_name(&line.project))
+                .ok_or_else(|| format!("`{}` is no project name", redact_secrets(&line.project)))?,
+            title: text(line.title),
+            directory: text(line.directory),
+            branch: text(line.branch),
+            model: text(line.model),
+            parent,
+            automated: line.automated,
+            started_at: line.started_at,
+            ended_at: line.ended_at,
+            exchanges: 0,
+        })
+    }
+}
+
+impl From<&ToldExchange> for ExchangeLine {
+    fn from(ToldExchange { exchange, text }: &ToldExchange) -> Self {
+        let strings = |texts: &[RedactedText]| texts.iter().map(ToString::to_string).collect();
+        let command = |command: &PastCommand| CommandLine { line: command.line.to_string(), ok: command.ok };
+        Self {
+            id: exchange.id.to_string(),
+            session: exchange.session.as_str().to_owned(),
+            seq: exchange.seq,
+            part: exchange.part,
+            at: exchange.at,
+            title: exchange.title.to_string(),
+            text: text.to_string(),
+            files: strings(&exchange.files),
+            commands: exchange.commands.iter().map(command).collect(),
+            errors: strings(&exchange.errors),
+            withdrawn: exchange.withdrawn,
+            first: exchange.first.clone(),
+            last: exchange.last.clone(),
+        }
+    }
+}
+
+impl ExchangeLine {
+    /// The exchange of a session, redacted and within its bounds. Its id follows from its place.
+    fn told(self, session: &PastSession) -> Result<ToldExchange, String> {
+        let all = |texts: Vec<String>| texts.iter().take(ITEMS_MAX).map(|text| clean(text)).collect();
+        let digest = |digest: Option<String>| match digest.as_deref().map(HistoryTombstone::parse) {
+            None => Ok(None),
+            Some(Some(digest)) => Ok(Some(digest.as_str().to_owned())),
+            Some(None) => Err("the digest of a turn is 32 hexadecimal digits".to_owned()),
+        };
+        let command = |command: CommandLine| PastCommand { line: clean(&command.line), ok: command.ok };
+        let exchange = Exchange {
+            id: ExchangeId::of(&session.agent, &session.id, self.seq),
+            session: session.id.clone(),
+            seq: self.seq,
+            part: self.part,
+            at: self.at,
+            title: name(&self.title),
+            files: all(self.files),
+            commands: self.commands.into_iter().take(ITEMS_MAX).map(command).collect(),
+            errors: all(self.errors),
+            withdrawn: self.withdrawn,
+            first: digest(self.first)?,
+            last: digest(self.last)?,
+            digest: String::new(),
+        };
+        let text = redact_text(&self.text).kept.clipped(EXCHANGE_BYTES_MAX);
+        Ok(ToldExchange { exchange, text }.sealed())
+    }
+}
+
+impl From<&HistoryTombstone> for HistoryTombstoneLine {
+    fn from(tombstone: &HistoryTombstone) -> Self {
+        Self { digest: tombstone.as_str().to_owned() }
+    }
+}

@@ -1,0 +1,273 @@
+//! What past sessions did, by what their exchanges hold: the files that they changed, the commands that they ran, the
+//! errors that they met. Nothing is ranked: the newest comes first.
+
+use std::collections::HashMap;
+
+use super::super::{Service, ServiceError};
+use cerebro_core::domain::{Exchange, PastSession, Project, SessionId, ToldExchange};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::text;
+
+/// Exchanges that are looked through for one answer, the newest first.
+pub const LOOKED_MAX: usize = 50_000;
+/// Sessions whose exchanges are read at once.
+const SESSIONS_AT_ONCE: usize = 50;
+
+/// What is asked of past sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FactsAbout {
+    /// Which exchanges changed a file: its name, or the end of its path.
+    File(String),
+    /// How a command was run: words of it.
+    Command(String),
+    /// Where an error was met, and what succeeded after it: words of it.
+    Error(String),
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// The newest exchange that tells it.
+    pub exchange: Exchange,
+    /// Its session.
+    pub session: PastSession,
+    /// The file, the command, or the line of the error.
+    pub what: String,
+    /// Whether the command succeeded there; how often it did, and did not, in all that was looked through.
+    pub ok: Option<bool>,
+    /// See `ok`.
+    pub succeeded: usize,
+    /// See `ok`.
+    pub failed: usize,
+    /// Of an error: commands that succeeded after it.
+    pub then: Vec<String>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// The newest first.
+    pub facts: Vec<Fact>,
+    /// How many exchanges were looked through.
+    pub looked: usize,
+}
+
+impl Service {
+    /// A past session with some of its exchanges, from the place `from` on; their texts where those are wanted. `None` where
+    /// there is no such session.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn past_exchanges(
+        &self,
+        id: &SessionId,
+        from: u32,
+        limit: usize,
+        with_texts: bool,
+    ) -> Result<Option<(PastSession, Vec<ToldExchange>)>, ServiceError> {
+        let Some(session) = self.store().past_session(id).await? else { return Ok(None) };
+        let exchanges = self.store().exchanges_since(id, from, limit).await?;
+        let told = if with_texts {
+            self.store().with_texts(exchanges).await?
+        } else {
+            let bare = |exchange| ToldExchange { exchange, text: RedactedText::default() };
+            exchanges.into_iter().map(bare).collect()
+        };
+        Ok(Some((session, told)))
+    }
+
+    /// Of exchanges, the first whose text has a line like this one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn exchange_with_line(
+        &self,
+        facts: &[Fact],
+        line: &str,
+    ) -> Result<Option<usize>, ServiceError> {
+        let line = redact_text(line.trim()).kept;
+        for (at, fact) in facts.iter().enumerate() {
+            let told = self.store().told_exchange(&fact.exchange.id).await?;
+            if told.is_some_and(|told| told.text.lines().any(|written| written.trim() == line.as_str())) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What past sessions of a project (of all, when `None`) tell about a file, a command or an error.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where nothing is asked, or a failing store.
+    pub async fn history_facts(
+        &self,
+        project: Option<&Project>,
+        about: &FactsAbout,
+        limit: usize,
+    ) -> Result<Facts, ServiceError> {
+        let (FactsAbout::File(asked) | FactsAbout::Command(asked) | FactsAbout::Error(asked)) = about;
+        if asked.trim().is_empty() {
+            return Err(ServiceError::invalid("query", asked, "it is empty; say what to look for"));
+        }
+        let mut gathered = Gathered::new(about, limit);
+        let mut offset = 0;
+        while gathered.looked < LOOKED_MAX && !gathered.is_full() {
+            let sessions = self.store().past_sessions(project, offset, SESSIONS_AT_ONCE).await?;
+            let ids: Vec<SessionId> = sessions.iter().map(|session| session.id.clone()).collect();
+            let mut exchanges = self.store().exchanges_of(&ids).await?;
+            exchanges.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| b.seq.cmp(&a.seq)));
+            let by_id: HashMap<&SessionId, &PastSession> =
+                sessions.iter().map(|session| (&session.id, session)).collect();
+            for exchange in exchanges {
+                if let Some(session) = by_id.get(&exchange.session) {
+                    gathered.look_at(session, exchange);
+                }
+            }
+            if sessions.len() < SESSIONS_AT_ONCE {
+                break;
+            }
+            offset += SESSIONS_AT_ONCE;
+        }
+        Ok(Facts { looked: gathered.looked, facts: gathered.facts })
+    }
+}
+
+/// Facts under way.
+struct Gathered<'a> {
+    about: &'a FactsAbout,
+    words: Vec<String>,
+    limit: usize,
+    facts: Vec<Fact>,
+    /// Where a command stands among the facts.
+    places: HashMap<String, usize>,
+    looked: usize,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(about: &'a FactsAbout, limit: usize) -> Self {
+        let words = match about {
+            FactsAbout::File(_) => Vec::new(),
+            // `go test` is not meant by a command that adds `go_test.go`.
+            FactsAbout::Command(asked) => vec![text::fold(&text::one_line(asked))],
+            FactsAbout::Error(asked) => words(asked),
+        };
+        Self { about, words, limit, facts: Vec::new(), places: HashMap::new(), looked: 0 }
+    }
+
+    /// Whether nothing that comes can change what is told. Commands are counted, so all of them are looked at.
+    fn is_full(&self) -> bool {
+        self.facts.len() >= self.limit && !matches!(self.about, FactsAbout::Command(_))
+    }
+
+    fn look_at(&mut self, session: &PastSession, exchange: Exchange) {
+        self.looked += 1;
+        if self.is_full() {
+            return;
+        }
+        match self.about {
+            FactsAbout::File(asked) => {
+                if let Some(file) = exchange.files.iter().find(|file| is_same_file(file, asked)) {
+                    let what = file.to_string();
+                    self.facts.push(fact(session, exchange, what, None));
+                }
+            }
+            FactsAbout::Command(_) => self.commands(session, &exchange),
+            FactsAbout::Error(_) => {
+                let error = exchange.errors.iter().find(|error| has_all(error, &self.words));
+                if let Some(error) = error.map(ToString::to_string) {
+                    let then = succeeded_after(&exchange);
+                    self.facts.push(Fact { then, ..fact(session, exchange, error, None) });
+                }
+            }
+        }
+    }
+
+    fn commands(&mut self, session: &PastSession, exchange: &Exchange) {
+        for command in exchange.commands.iter().filter(|command| has_all(&command.line, &self.words)) {
+            let line = command.line.to_string();
+            let at = match self.places.get(&line) {
+                Some(at) => *at,
+                None if self.facts.len() >= self.limit => continue,
+                None => {
+                    self.places.insert(line.clone(), self.facts.len());
+                    self.facts.push(fact(session, exchange.clone(), line, command.ok));
+                    self.facts.len() - 1
+                }
+            };
+            match command.ok {
+                Some(true) => self.facts[at].succeeded += 1,
+                Some(false) => self.facts[at].failed += 1,
+                None => {}
+            }
+        }
+    }
+}
+
+fn fact(session: &PastSession, exchange: Exchange, what: String, ok: Option<bool>) -> Fact {
+    Fact { exchange, session: session.clone(), what, ok, succeeded: 0, failed: 0, then: Vec::new() }
+}
+
+/// The commands of an exchange that succeeded after the first that failed.
+fn succeeded_after(exchange: &Exchange) -> Vec<String> {
+    let after = exchange.commands.iter().skip_while(|command| command.ok != Some(false));
+    let mut lines: Vec<String> = Vec::new();
+    for command in after.filter(|command| command.ok == Some(true)) {
+        let line = command.line.to_string();
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// Whether one path is the other, or its end: paths are kept as they are seen from the working folder.
+fn is_same_file(kept: &str, asked: &str) -> bool {
+    let asked = asked.trim().trim_start_matches("./");
+    let ends = |whole: &str, end: &str| {
+        whole.strip_suffix(end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    !asked.is_empty() && (ends(kept, asked) || ends(asked, kept))
+}
+
+/// The words to look for, folded. Numbers differ from one time to the next.
+fn words(asked: &str) -> Vec<String> {
+    let folded = text::fold(asked);
+    let words = folded.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    let telling: Vec<String> =
+        words.iter().filter(|word| !word.chars().all(|c| c.is_ascii_digit())).cloned().collect();
+    if telling.is_empty() { words } else { telling }
+}
+
+fn has_all(line: &str, words: &[String]) -> bool {
+    let folded = text::fold(line);
+    !words.is_empty() && words.iter().all(|word| folded.contains(word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_the_ends_of_their_paths() {
+        for (kept, asked, want) in [
+            ("src/a.rs", "a.rs", true),
+            ("src/a.rs", "src/a.rs", true),
+            ("src/a.rs", "/w/src/a.rs", true),
+            ("src/a.rs", "./src/a.rs", true),
+            ("src/ba.rs", "a.rs", false),
+            ("src/a.rs", "b/a.rs", false),
+            ("src/a.rs", "", false),
+        ] {
+            assert_eq!(is_same_file(kept, asked), want, "{kept} {asked}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_found_whatever_its_numbers() {
+        let asked = words("error[E0425]: cannot find value `x` at line 12");
+        assert!(has_all("error[E0425]: cannot find value x at line 99", &asked));
+        assert!(!has_all("error[E0425]: cannot find type", &asked));
+        assert_eq!(words("404"), ["404"]);
+    }
+}

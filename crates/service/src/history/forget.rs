@@ -1,0 +1,159 @@
+//! Forgetting: exchanges and sessions go for good, and a tombstone of each keeps imports from bringing them back.
+
+use std::collections::BTreeMap;
+
+use super::super::{Service, ServiceError, distil::retract, evidence::Evidence};
+use cerebro_core::domain::{
+    Exchange, ExchangeId, HistoryTombstone, PastSession, Project, SessionId, Timestamp, ToldExchange,
+};
+use cerebro_store::{Decision, Write};
+
+/// How many exchanges are looked at, and forgotten, at once.
+const PAGE: usize = 200;
+
+/// What to forget: all that meets every condition given. Without any, nothing is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Forget {
+    /// Of this session.
+    pub session: Option<SessionId>,
+    /// Of this project.
+    pub project: Option<Project>,
+    /// Begun at or after.
+    pub since: Option<Timestamp>,
+    /// Begun before.
+    pub before: Option<Timestamp>,
+    /// With this in their text, whatever the case.
+    pub text: Option<String>,
+}
+
+/// What was forgotten, or would be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Sessions of which nothing is left.
+    pub sessions: usize,
+    /// Exchanges.
+    pub exchanges: usize,
+}
+
+impl Forget {
+    /// Whether it names whole sessions, also what they will grow by.
+    fn is_whole(&self) -> bool {
+        self.since.is_none() && self.before.is_none() && self.text.is_none()
+    }
+
+    fn meets(&self, exchange: &Exchange, session: &PastSession) -> bool {
+        self.session.as_ref().is_none_or(|id| *id == session.id)
+            && self.project.as_ref().is_none_or(|project| *project == session.project)
+            && self.since.is_none_or(|since| exchange.at >= since)
+            && self.before.is_none_or(|before| exchange.at < before)
+    }
+
+    /// Whether a text holds what is looked for; any does where nothing is.
+    fn holds(&self, text: &str) -> bool {
+        let folded = |needle: &String| text.to_lowercase().contains(&needle.to_lowercase());
+        self.text.as_ref().is_none_or(folded)
+    }
+
+    fn is_told_by(&self, told: &ToldExchange) -> bool {
+        let exchange = &told.exchange;
+        let mut beside = exchange.files.iter().chain(&exchange.errors);
+        self.holds(&told.text)
+            || self.holds(&exchange.title)
+            || beside.any(|text| self.holds(text))
+            || exchange.commands.iter().any(|command| self.holds(&command.line))
+    }
+}
+
+impl Service {
+    /// Destroys the texts of exchanges and keeps a digest of each, or of its session, that every import obeys. A page at
+    /// a time: stopped half-way, it can be repeated. What backups and files of the database still hold goes when they
+    /// do; [`Service::compact`] rewrites the latter. With `dry_run` it only counts.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] without a condition; a failing store.
+    pub async fn forget_history(&self, what: &Forget, dry_run: bool) -> Result<Forgotten, ServiceError> {
+        if *what == Forget::default() || what.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            let problem = "say what to forget: a session, a project, a time or a text";
+            return Err(ServiceError::invalid("text", "", problem));
+        }
+        let mut forgotten = Forgotten::default();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_exchanges(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            let exchanges = page.into_iter().map(|(_, exchange)| exchange).collect();
+            for (session, exchanges) in self.met(what, exchanges).await? {
+                forgotten.exchanges += exchanges.len();
+                if !dry_run {
+                    let batch = ForgetBatch { session, exchanges, what };
+                    forgotten.sessions += usize::from(self.store().transact(&batch).await?);
+                    self.evidence_changed(Evidence::History);
+                }
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// Those of a page that are to be forgotten, by session.
+    async fn met(
+        &self,
+        what: &Forget,
+        page: Vec<Exchange>,
+    ) -> Result<BTreeMap<SessionId, Vec<Exchange>>, ServiceError> {
+        let ids: std::collections::BTreeSet<SessionId> =
+            page.iter().map(|exchange| exchange.session.clone()).collect();
+        let sessions = self.store().past_sessions_by_id(&Vec::from_iter(ids)).await?;
+        let session_of = |exchange: &Exchange| sessions.iter().find(|session| session.id == exchange.session);
+        let met =
+            |exchange: &Exchange| session_of(exchange).is_some_and(|session| what.meets(exchange, session));
+        let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
+        if what.text.is_some() {
+            let told = self.store().with_texts(exchanges).await?;
+            exchanges =
+                told.into_iter().filter(|told| what.is_told_by(told)).map(|told| told.exchange).collect();
+        }
+        let mut by_session: BTreeMap<SessionId, Vec<Exchange>> = BTreeMap::new();
+        for exchange in exchanges {
+            by_session.entry(exchange.session.clone()).or_default().push(exchange);
+        }
+        Ok(by_session)
+    }
+}
+
+/// Some exchanges of one session.
+struct ForgetBatch<'a> {
+    session: SessionId,
+    exchanges: Vec<Exchange>,
+    what: &'a Forget,
+}
+
+impl Decision for ForgetBatch<'_> {
+    /// Whether nothing is left of the session.
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Some(mut session) = write.store().past_session(&self.session).await? else { return Ok(false) };
+        // What is gone meanwhile is not counted twice.
+        let kept = write.store().exchange_ids(&self.session).await?;
+        let going: Vec<ExchangeId> =
+            self.exchanges.iter().map(|exchange| exchange.id).filter(|id| kept.contains(id)).collect();
+        session.exchanges = u32::try_from(kept.len() - going.len()).unwrap_or(u32::MAX);
+        let mut tombstones: Vec<HistoryTombstone> =
+            self.exchanges.iter().map(HistoryTombstone::of_exchange).collect();
+        if self.what.is_whole() {
+            tombstones = vec![HistoryTombstone::of_session(&self.session)];
+        }
+        if self.what.text.is_some() {
+            // The session's own names may be what it is about.
+            for name in [&mut session.title, &mut session.directory, &mut session.branch] {
+                *name = name.take().filter(|name| !self.what.holds(name));
+            }
+        }
+        let tells = |text: &str| self.what.text.is_some() && self.what.holds(text);
+        retract(write, &session, &going, tells).await?;
+        write.forget_history(&session, going, tombstones);
+        Ok(session.exchanges == 0)
+    }
+}

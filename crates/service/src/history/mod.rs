@@ -1,0 +1,106 @@
+//! History: what past sessions' transcripts tell, kept as evidence beside the memories.
+//!
+//! Whoever reads transcripts hands what they read to [`Service::commit_history`]. There it is redacted and committed
+//! with the place up to which the source was read, in one transaction: so whatever happens, each exchange is kept once.
+//! Nothing is opened or written before the first batch.
+
+mod check;
+mod commit;
+mod export;
+mod facts;
+mod find;
+mod forget;
+mod index;
+#[cfg(test)]
+pub(super) mod tests;
+mod told;
+
+pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
+pub(super) use export::{
+    ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
+};
+pub use facts::{Fact, Facts, FactsAbout};
+pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
+pub use forget::{Forget, Forgotten};
+pub use told::agent_slug;
+
+use super::{Service, ServiceError};
+use cerebro_core::domain::{PastSession, Project, SessionId, Source};
+use cerebro_store::HistoryCounts;
+use cerebro_transcript::{Agent, State};
+
+impl Service {
+    /// Every source of an agent that was ever read or tried, with how it stands.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn history_sources(&self, agent: Agent) -> Result<Vec<Source>, ServiceError> {
+        Ok(self.store().sources_of(agent_slug(agent)).await?)
+    }
+
+    /// A source, by what it was read from.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn history_source(&self, agent: Agent, key: &str) -> Result<Option<Source>, ServiceError> {
+        Ok(self.store().source(&Source::id_of(agent_slug(agent), key)).await?)
+    }
+
+    /// Puts how a source stands without exchanges: it failed, is gone or excluded, or was merely touched.
+    /// [`SourceRead::to_source`] makes one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn put_history_source(&self, source: &Source) -> Result<(), ServiceError> {
+        Ok(self.store().put_source(source).await?)
+    }
+
+    /// The state in which the reader left a source; `None` before the first reading, or when it is of another version
+    /// of the reader: then it is read from its beginning.
+    pub fn history_cursor(source: &Source) -> Option<State> {
+        told::cursor_state(source.cursor.as_deref()?).filter(State::can_continue)
+    }
+
+    /// The sessions that have an exchange which begins or ends with one of these native ids, for
+    /// [`cerebro_transcript::lineage`]: pairs of a native id and a session.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn history_owners(&self, native: &[&str]) -> Result<Vec<(String, SessionId)>, ServiceError> {
+        let by_digest: std::collections::HashMap<String, &str> =
+            native.iter().map(|id| (cerebro_core::domain::native_digest(id), *id)).collect();
+        let digests: Vec<String> = by_digest.keys().cloned().collect();
+        let owners = self.store().owners_of_turns(&digests).await?;
+        let named = |(digest, session)| Some(((*by_digest.get(&digest)?).to_owned(), session));
+        Ok(owners.into_iter().filter_map(named).collect())
+    }
+
+    /// A past session.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, ServiceError> {
+        Ok(self.store().past_session(id).await?)
+    }
+
+    /// The past sessions of a project (of all, when `None`) that began last, newest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn past_sessions(
+        &self,
+        project: Option<&Project>,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Vec<PastSession>, ServiceError> {
+        Ok(self.store().past_sessions(project, offset, limit).await?)
+    }
+
+    /// How much history there is, and how its sources stand.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn history_counts(&self) -> Result<HistoryCounts, ServiceError> {
+        Ok(self.store().history_counts().await?)
+    }
+}

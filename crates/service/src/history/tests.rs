@@ -1,0 +1,482 @@
+//! History over a real store in a temporary folder.
+
+use std::{future::Future, path::Path};
+
+use super::{
+    super::{evidence::WAIT, *},
+    *,
+};
+use cerebro_core::domain::{Event, EventKind, ExchangeId, Kind, Scope, SourceState, Timestamp, Validity};
+use cerebro_core::recall::{Match, Weights};
+use cerebro_transcript::{
+    self as transcript,
+    turn::{Prompt, Turn},
+};
+
+/// Runs a test. The database needs deeper stacks than a test's thread has.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(16 << 20)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(Box::pin(test));
+}
+
+async fn open(folder: &Path) -> Service {
+    let (store, index) = (folder.join("store"), folder.join("index"));
+    let service = Service::open(&store, &index, Settings::default(), Embedding::none(), Timestamp::now);
+    let service = service.await.unwrap();
+    service.catch_up().await.unwrap();
+    service
+}
+
+/// Runs a test over a service of its own.
+pub(crate) fn with_service(test: impl AsyncFnOnce(Service)) {
+    let folder = tempfile::tempdir().unwrap();
+    run(async {
+        let service = open(folder.path()).await;
+        test(service.clone()).await;
+        service.close().await.unwrap();
+    });
+}
+
+pub(crate) fn project() -> Project {
+    Project::parse("demo").unwrap()
+}
+
+pub(crate) fn session(id: &str) -> SessionId {
+    SessionId::parse(id).unwrap()
+}
+
+/// An exchange whose native ids follow from its place.
+pub(crate) fn exchange(seq: u32, prompt: &str, reply: &str) -> transcript::Exchange {
+    transcript::Exchange {
+        seq,
+        prompt: Some(Prompt { text: prompt.to_owned(), ..Prompt::default() }),
+        turns: vec![Turn::Reply { text: reply.to_owned(), at: None }],
+        at: Timestamp::from_second(1_700_000_000 + i64::from(seq)).ok(),
+        first_id: Some(format!("u{seq}")),
+        last_id: Some(format!("a{seq}")),
+        ..transcript::Exchange::default()
+    }
+}
+
+/// A word that no other number has. It has no digits, which are found apart from their letters.
+fn word(number: u32) -> String {
+    number.to_string().bytes().map(|digit| char::from(b'b' + digit - b'0')).chain("ish".chars()).collect()
+}
+
+fn talk(range: std::ops::Range<u32>) -> Vec<transcript::Exchange> {
+    range.map(|seq| exchange(seq, &format!("prompt {}", word(seq)), &format!("reply to {seq}"))).collect()
+}
+
+pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBatch {
+    let mut state = transcript::State::new(Agent::ClaudeCode, id);
+    state.offset = 10 * exchanges.last().map_or(0, |last| u64::from(last.seq));
+    HistoryBatch {
+        project: project(),
+        session: transcript::Session { id: id.to_owned(), ..transcript::Session::default() },
+        exchanges,
+        withdrawn: Vec::new(),
+        ends_at: None,
+        source: SourceRead {
+            agent: Agent::ClaudeCode,
+            key: format!("/home/me/.claude/projects/demo/{id}.jsonl"),
+            size: 1_000,
+            mtime: 5,
+            inode: 7,
+            head: None,
+            edge: None,
+            counts: transcript::Counts::default(),
+            state: Some(state),
+            standing: SourceState::Fresh,
+            error: None,
+        },
+    }
+}
+
+fn committed(added: usize, replaced: usize, unchanged: usize) -> HistoryCommitted {
+    HistoryCommitted { added, replaced, unchanged, ..HistoryCommitted::default() }
+}
+
+async fn exported(service: &Service) -> Vec<String> {
+    let (mut lines, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = service.export(cursor.as_deref()).await.unwrap();
+        lines.extend(page.lines);
+        cursor = page.next;
+        if cursor.is_none() {
+            return lines;
+        }
+    }
+}
+
+async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
+    let request = EvidenceRequest {
+        query: query.to_owned(),
+        project: Some(project()),
+        hidden: false,
+        since: None,
+        until: None,
+        limit: 10,
+        offset: 0,
+    };
+    let found =
+        service.search_evidence(Evidence::History, &request).await.unwrap().expect("there is history");
+    (found.matched, found.hits.iter().map(|hit| hit.id.into()).collect())
+}
+
+async fn events_of_history(service: &Service) -> Vec<Event> {
+    let events = service.events(0, 1_000).await.unwrap();
+    let of_history = [EventKind::HistoryImported, EventKind::HistoryForgotten];
+    events.into_iter().filter(|event| of_history.contains(&event.kind)).collect()
+}
+
+/// Whether a file below a folder holds these bytes.
+fn is_on_disk(folder: &Path, needle: &[u8]) -> bool {
+    std::fs::read_dir(folder).unwrap().flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return is_on_disk(&path, needle);
+        }
+        std::fs::read(path).is_ok_and(|bytes| bytes.windows(needle.len()).any(|piece| piece == needle))
+    })
+}
+
+#[test]
+fn nothing_is_opened_or_written_before_the_first_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    run(async {
+        let service = open(folder.path()).await;
+        let request = EvidenceRequest {
+            query: "anything".to_owned(),
+            project: None,
+            hidden: true,
+            since: None,
+            until: None,
+            limit: 10,
+            offset: 0,
+        };
+        assert!(service.search_evidence(Evidence::History, &request).await.unwrap().is_none());
+        assert!(service.evidence_hint(Evidence::History, "anything", None).await.unwrap().is_none());
+        service.compact().await.unwrap();
+        assert_eq!(service.history_counts().await.unwrap(), cerebro_store::HistoryCounts::default());
+        assert!(!folder.path().join("index-history").exists());
+        service.close().await.unwrap();
+    });
+}
+
+#[test]
+fn a_batch_is_kept_once_however_often_and_in_whatever_parts_it_comes() {
+    with_service(async |service| {
+        let commit = async |range| service.commit_history(batch("s1", talk(range))).await.unwrap();
+        assert_eq!(commit(0..3).await, committed(3, 0, 0));
+        let once = exported(&service).await;
+        let events = events_of_history(&service).await.len();
+        assert_eq!(commit(0..3).await, committed(0, 0, 3), "twice");
+        assert_eq!(exported(&service).await, once);
+        assert_eq!(events_of_history(&service).await.len(), events, "nothing changed, so nothing is told");
+        assert_eq!(commit(1..5).await, committed(2, 0, 2), "overlapping");
+        let mut grown = talk(4..5);
+        grown[0].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
+        let again = service.commit_history(batch("s1", grown)).await.unwrap();
+        assert_eq!(again, committed(0, 1, 0), "the last one grew");
+        let past = service.past_session(&session("s1")).await.unwrap().unwrap();
+        assert_eq!(past.exchanges, 5);
+        let source = service.history_sources(Agent::ClaudeCode).await.unwrap().remove(0);
+        assert_eq!((source.offset, &source.session), (40, &Some(session("s1"))));
+        assert_eq!(Service::history_cursor(&source).unwrap().offset, 40);
+
+        // Told in other parts to another store, it is the same.
+        let mut whole = talk(0..5);
+        whole[4].turns.push(Turn::Reply { text: "one more word".to_owned(), at: None });
+        let lines = exported(&service).await;
+        with_other(async |other| {
+            other.commit_history(batch("s1", whole)).await.unwrap();
+            assert_eq!(exported(&other).await, lines);
+        })
+        .await;
+    });
+}
+
+async fn with_other(test: impl AsyncFnOnce(Service)) {
+    let folder = tempfile::tempdir().unwrap();
+    let service = open(folder.path()).await;
+    test(service.clone()).await;
+    service.close().await.unwrap();
+}
+
+#[test]
+fn a_source_that_was_rewritten_shorter_takes_the_rest_away() {
+    with_service(async |service| {
+        service.commit_history(batch("s1", talk(0..6))).await.unwrap();
+        assert_eq!(found(&service, &word(5)).await.1.len(), 1);
+        let mut shorter = batch("s1", talk(0..2));
+        shorter.exchanges[1] = exchange(1, "a heron", "another reply");
+        shorter.ends_at = Some(2);
+        let done = service.commit_history(shorter).await.unwrap();
+        assert_eq!((done.replaced, done.unchanged, done.removed), (1, 1, 4));
+        assert_eq!(service.past_session(&session("s1")).await.unwrap().unwrap().exchanges, 2);
+        assert_eq!(found(&service, &word(5)).await.1, [], "the index follows");
+        assert_eq!(found(&service, "heron").await.1.len(), 1);
+        let mut empty = batch("s1", Vec::new());
+        empty.ends_at = Some(0);
+        assert_eq!(service.commit_history(empty).await.unwrap().removed, 2);
+        assert_eq!(service.past_session(&session("s1")).await.unwrap(), None);
+        assert_eq!(service.history_counts().await.unwrap().sessions, 0);
+    });
+}
+
+#[test]
+fn a_rewind_marks_what_it_took_back() {
+    with_service(async |service| {
+        service.commit_history(batch("s1", talk(0..3))).await.unwrap();
+        let mut more = batch("s1", talk(3..4));
+        more.withdrawn = vec![1];
+        assert_eq!(service.commit_history(more).await.unwrap(), committed(1, 0, 0));
+        let id = ExchangeId::of("claude-code", &session("s1"), 1);
+        let request = ExchangeRequest { id, offset: 0, max_bytes: 1_000 };
+        assert!(service.exchange(&request).await.unwrap().exchange.withdrawn);
+        // Read again from the beginning, without the news of the rewind.
+        service.commit_history(batch("s1", talk(0..4))).await.unwrap();
+        assert!(service.exchange(&request).await.unwrap().exchange.withdrawn);
+    });
+}
+
+#[test]
+fn a_batch_has_its_bounds_and_a_session_its_agent() {
+    with_service(async |service| {
+        let largest = u32::try_from(limits::HISTORY_BATCH_EXCHANGES_MAX).unwrap();
+        let done = service.commit_history(batch("s1", talk(0..largest))).await.unwrap();
+        assert_eq!(done, committed(limits::HISTORY_BATCH_EXCHANGES_MAX, 0, 0));
+        let error = service.commit_history(batch("s2", talk(0..largest + 1))).await.unwrap_err();
+        assert!(error.to_string().contains("200 exchanges at most"), "{error}");
+        let error = service.commit_history(batch("", talk(0..1))).await.unwrap_err();
+        assert!(matches!(error, ServiceError::Invalid { field: "session", .. }), "{error}");
+        let mut other = batch("s1", talk(0..1));
+        other.session.agent = Agent::Codex;
+        let error = service.commit_history(other).await.unwrap_err();
+        assert!(error.to_string().contains("claude-code has this id"), "{error}");
+    });
+}
+
+#[test]
+fn an_exchange_is_found_read_in_parts_and_stands_among_others() {
+    with_service(async |service| {
+        let mut talk = talk(0..5);
+        talk[2] = exchange(2, "Why does the walrus parser fail?", &"It lost é tusks. ".repeat(100));
+        service.commit_history(batch("s1", talk)).await.unwrap();
+        let (matched, ids) = found(&service, "walrus parser").await;
+        let id = ExchangeId::of("claude-code", &session("s1"), 2);
+        assert_eq!((matched, ids), (Match::Strong, vec![id]));
+        assert_eq!(found(&service, "xylophone tuning").await, (Match::None, vec![]));
+
+        let (mut text, mut offset) = (String::new(), Some(0));
+        while let Some(from) = offset {
+            let request = ExchangeRequest { id, offset: from, max_bytes: 256 };
+            let part = service.exchange(&request).await.unwrap();
+            assert!(part.text.len() <= 256);
+            text.push_str(&part.text);
+            offset = part.next_offset;
+        }
+        assert!(text.starts_with("> Why does the walrus") && text.ends_with("tusks."), "{text}");
+
+        let around = service.history_timeline(id, 1, 5).await.unwrap();
+        let places = |exchanges: &[cerebro_core::domain::Exchange]| -> Vec<u32> {
+            exchanges.iter().map(|exchange| exchange.seq).collect()
+        };
+        assert_eq!((places(&around.before), places(&around.after)), (vec![1], vec![3, 4]));
+        let gone = ExchangeId::of("claude-code", &session("s1"), 9);
+        assert!(matches!(service.history_timeline(gone, 1, 1).await, Err(ServiceError::NoExchange(_))));
+    });
+}
+
+#[test]
+fn sessions_without_a_person_are_found_only_when_asked_for() {
+    with_service(async |service| {
+        let mut automated = batch("s1", talk(0..1));
+        automated.session.automated = true;
+        service.commit_history(automated).await.unwrap();
+        assert_eq!(found(&service, &word(0)).await.1, []);
+        let mut request = EvidenceRequest {
+            query: word(0),
+            project: None,
+            hidden: true,
+            since: None,
+            until: None,
+            limit: 10,
+            offset: 0,
+        };
+        assert_eq!(
+            service.search_evidence(Evidence::History, &request).await.unwrap().unwrap().hits.len(),
+            1
+        );
+        request.project = Project::parse("elsewhere");
+        let elsewhere = service.search_evidence(Evidence::History, &request).await.unwrap().unwrap();
+        assert_eq!((elsewhere.hits.len(), elsewhere.matched), (0, Match::None), "of the asked project only");
+    });
+}
+
+#[test]
+fn what_was_forgotten_stays_so_and_leaves_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    run(async {
+        let service = open(folder.path()).await;
+        let mut told = talk(0..4);
+        told[1] = exchange(1, "the embarrassingquokka question", "its reply");
+        service.commit_history(batch("s1", told.clone())).await.unwrap();
+        service.commit_history(batch("s2", talk(10..12))).await.unwrap();
+        assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1);
+        assert!(is_on_disk(folder.path(), b"embarrassingquokka"), "what is kept can be seen in the files");
+        assert!(service.forget_history(&Forget::default(), false).await.is_err());
+
+        let by_text = Forget { text: Some("EmbarrassingQuokka".to_owned()), ..Forget::default() };
+        let one = Forgotten { sessions: 0, exchanges: 1 };
+        assert_eq!(service.forget_history(&by_text, true).await.unwrap(), one);
+        assert_eq!(found(&service, "embarrassingquokka").await.1.len(), 1, "a dry run");
+        assert_eq!(service.forget_history(&by_text, false).await.unwrap(), one);
+        assert_eq!(found(&service, "embarrassingquokka").await.1, []);
+        let again = service.commit_history(batch("s1", told.clone())).await.unwrap();
+        assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
+        // A copy in another session has the same native ids.
+        let copied = service.commit_history(batch("fork", told[1..2].to_vec())).await.unwrap();
+        assert_eq!((copied.added, copied.forgotten), (0, 1));
+
+        let by_session = Forget { session: Some(session("s2")), ..Forget::default() };
+        let whole = Forgotten { sessions: 1, exchanges: 2 };
+        assert_eq!(service.forget_history(&by_session, false).await.unwrap(), whole);
+        let grown = service.commit_history(batch("s2", talk(10..20))).await.unwrap();
+        assert_eq!((grown.added, grown.forgotten), (0, 10), "also what it grew by");
+
+        let lines = exported(&service).await;
+        assert!(lines.iter().all(|line| !line.contains("quokka")));
+        service.compact().await.unwrap();
+        assert_eq!(service.examine(false).await.iter().filter(|check| check.name == "history").count(), 1);
+        service.close().await.unwrap();
+        assert!(!is_on_disk(folder.path(), b"embarrassingquokka"));
+
+        // The tombstones go with an export.
+        with_other(async |other| {
+            other.import(&lines, false).await.unwrap();
+            let again = other.commit_history(batch("s1", told)).await.unwrap();
+            assert_eq!((again.added, again.unchanged, again.forgotten), (0, 3, 1));
+        })
+        .await;
+    });
+}
+
+#[test]
+fn an_export_that_is_imported_comes_out_as_it_went_in() {
+    with_service(async |service| {
+        let mut told = talk(0..3);
+        told[2] = exchange(2, "line one\nline two", "a \"quoted\" reply");
+        service.commit_history(batch("s1", told)).await.unwrap();
+        let lines = exported(&service).await;
+        with_other(async |other| {
+            let imported = other.import(&lines, false).await.unwrap();
+            assert_eq!((imported.created, &imported.skipped), (4, &Vec::new()));
+            assert_eq!(exported(&other).await, lines);
+            assert_eq!(other.import(&lines, false).await.unwrap().created, 0);
+            assert_eq!(found(&other, &word(1)).await.1.len(), 1, "it is indexed");
+            // Its own transcript changes nothing.
+            let again = other.commit_history(batch("s1", talk(0..2))).await.unwrap();
+            assert_eq!(again, committed(0, 0, 2));
+        })
+        .await;
+    });
+}
+
+#[test]
+fn the_index_is_derived_and_follows_a_merge_of_projects() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = async |service: &Service| {
+        let checks = service.examine(true).await;
+        checks.into_iter().find(|check| check.name == "history").unwrap()
+    };
+    run(async {
+        let service = open(folder.path()).await;
+        service.commit_history(batch("s1", talk(0..5))).await.unwrap();
+        assert_eq!(found(&service, &word(3)).await.1.len(), 1);
+        assert_eq!(check(&service).await.health, doctor::Health::Sound);
+        service.close().await.unwrap();
+        std::fs::remove_dir_all(folder.path().join("index-history")).unwrap();
+
+        let service = open(folder.path()).await;
+        assert_eq!(found(&service, &word(3)).await.1.len(), 1, "built anew");
+        let index = service.evidence_index(Evidence::History, WAIT).await.unwrap();
+        let gone = ExchangeId::of("claude-code", &session("s1"), 3);
+        index.push(cerebro_search::lexical::Change::Erase(gone.into())).unwrap();
+        assert_eq!(check(&service).await.health, doctor::Health::Mended);
+        assert_eq!(found(&service, &word(3)).await.1.len(), 1, "mended");
+        let other = Project::parse("renamed").unwrap();
+        assert_eq!(service.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
+        assert_eq!(found(&service, &word(3)).await.1, []);
+        let hint = service
+            .evidence_hint(Evidence::History, &format!("prompt {}", word(3)), Some(&other))
+            .await
+            .unwrap();
+        assert_eq!(hint.map(|hint| hint.id), Some(gone.to_string()));
+        service.close().await.unwrap();
+    });
+}
+
+/// What a search of memories gives, to the bit.
+async fn order(service: &Service) -> Vec<Vec<(String, u32)>> {
+    let caller = Caller { project: project(), agent: agent_name("test"), person: false };
+    let mut all = Vec::new();
+    for query in ["walrus number7", "what does reply say of prompt 12", "tusk", "number3 number4"] {
+        let request = SearchRequest {
+            query: query.to_owned(),
+            project: None,
+            all_projects: false,
+            scope: None,
+            kind: None,
+            tags: Vec::new(),
+            since: None,
+            until: None,
+            limit: 50,
+            offset: 0,
+            weights: Weights::default(),
+            valid_at: None,
+            as_of: None,
+            archived: false,
+        };
+        let found = service.search(&caller, request).await.unwrap();
+        all.push(found.hits.iter().map(|hit| (hit.id.to_string(), hit.score.to_bits())).collect());
+    }
+    all
+}
+
+#[test]
+fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
+    with_service(async |service| {
+        let caller = Caller { project: project(), agent: agent_name("test"), person: false };
+        for n in 0..40 {
+            let request = SaveRequest {
+                title: format!("Walrus {n}"),
+                content: format!("The walrus number{n} has a tusk; reply {} of prompt {n}.", n * 3),
+                kind: Kind::manual(),
+                project: None,
+                scope: Scope::Project,
+                topic_key: None,
+                tags: Vec::new(),
+                session: session("live"),
+                supersedes: Vec::new(),
+                valid: Validity::default(),
+                nature: None,
+                door: Door::SAID,
+            };
+            service.save(&caller, request).await.unwrap();
+        }
+        let before = order(&service).await;
+        assert!(before.iter().all(|hits| !hits.is_empty()));
+        for n in 0..10 {
+            service.commit_history(batch(&format!("past{n}"), talk(0..200))).await.unwrap();
+        }
+        assert_eq!(service.history_counts().await.unwrap().exchanges, 2_000);
+        assert_eq!(found(&service, &word(7)).await.0, Match::Strong);
+        assert_eq!(order(&service).await, before);
+    });
+}

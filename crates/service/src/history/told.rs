@@ -1,0 +1,346 @@
+//! What a transcript told, as it is kept: redacted, one readable text an exchange, with its facts beside.
+
+use std::fmt::Write as _;
+
+use super::super::ServiceError;
+use cerebro_core::domain::{
+    Ancestor, AncestorKind, Exchange, ExchangeId, PastCommand, PastSession, Project, SessionId, Timestamp,
+    ToldExchange,
+    limits::{CURSOR_BYTES_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
+    native_digest,
+};
+use cerebro_core::redact::{RedactedText, redact_name, redact_text};
+use cerebro_core::text;
+use cerebro_transcript::{
+    self as transcript, Agent, State, facts,
+    turn::{Action, Call, Outcome, ParentKind, Stop, Turn},
+};
+
+/// How hard the state of a reader is pressed: it is written often and rarely read.
+const CURSOR_LEVEL: i32 = 1;
+
+/// The name of an agent, as its setup and its hooks have it.
+pub fn agent_slug(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => "claude-code",
+        Agent::Codex => "codex",
+        Agent::Copilot => "copilot",
+        Agent::Cursor => "cursor",
+        Agent::GeminiCli => "gemini-cli",
+        Agent::OpenCode => "opencode",
+        Agent::Qwen => "qwen",
+    }
+}
+
+/// A short text that is no part of what was said: a name, a path, a word about a failure.
+pub(super) fn clean(text: &str) -> RedactedText {
+    redact_text(text).kept.one_line()
+}
+
+/// The state of a reader, as bytes; none that is too long, so that its source is read from its beginning again.
+pub(super) fn cursor(state: &State) -> Option<Vec<u8>> {
+    let mut state = state.clone();
+    state.session.each_text(|text| *text = clean(text).into());
+    let json = serde_json::to_vec(&state).ok()?;
+    zstd::bulk::compress(&json, CURSOR_LEVEL).ok().filter(|bytes| bytes.len() <= CURSOR_BYTES_MAX)
+}
+
+/// The inverse of [`cursor`]; `None` for what another version of the reader wrote.
+pub(super) fn cursor_state(bytes: &[u8]) -> Option<State> {
+    let json = zstd::bulk::decompress(bytes, 16 * CURSOR_BYTES_MAX).ok()?;
+    serde_json::from_slice(&json).ok()
+}
+
+/// Redacts what a transcript told, and counts what was replaced.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    redacted: usize,
+}
+
+impl Texts {
+    /// How many places were replaced so far.
+    pub(super) fn redacted(&self) -> usize {
+        self.redacted
+    }
+
+    fn text(&mut self, text: &str) -> RedactedText {
+        let cleaned = redact_text(text);
+        self.redacted += cleaned.count;
+        cleaned.kept
+    }
+
+    /// A past session as its reader told it, before it is known how much of it is kept. `begun` is when its first
+    /// exchange began, for readers that tell no more.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a session without a usable id.
+    pub(super) fn session(
+        &mut self,
+        told: &transcript::Session,
+        project: Project,
+        begun: Option<Timestamp>,
+    ) -> Result<PastSession, ServiceError> {
+        let started = told.started.or(begun).or(told.ended).unwrap_or(Timestamp::UNIX_EPOCH);
+        let mut name = |name: &Option<String>, max: usize| {
+            name.as_deref()
+                .map(|name| self.text(name).one_line().cut_chars(max))
+                .filter(|name| !name.is_empty())
+        };
+        Ok(PastSession {
+            id: session_id(&told.id).ok_or_else(|| {
+                let problem = "a session has an id of 1 to 128 printable characters";
+                ServiceError::invalid("session", &told.id, problem)
+            })?,
+            agent: clean(agent_slug(told.agent)),
+            project,
+            title: name(&told.title, TITLE_CHARS_MAX),
+            directory: name(&told.cwd, TITLE_CHARS_MAX),
+            branch: name(&told.branch, TITLE_CHARS_MAX),
+            model: name(&told.model, TITLE_CHARS_MAX),
+            parent: told.parent.as_ref().map(ancestor),
+            automated: told.automated,
+            started_at: whole_micros(started),
+            ended_at: whole_micros(told.ended.unwrap_or(started)),
+            exchanges: 0,
+        })
+    }
+
+    /// The exchanges of a session, redacted text by text and then as a whole: a secret may reach over two.
+    pub(super) fn exchanges(
+        &mut self,
+        session: &PastSession,
+        told: &[transcript::Exchange],
+    ) -> Vec<ToldExchange> {
+        let mut told = told.to_vec();
+        for exchange in &mut told {
+            exchange.each_text(|text| {
+                let cleaned = redact_text(text);
+                self.redacted += cleaned.count;
+                *text = cleaned.kept.into();
+            });
+        }
+        let facts = facts::of(&told);
+        let mut at = session.started_at;
+        told.iter()
+            .zip(facts)
+            .map(|(exchange, facts)| {
+                // One without a moment of its own stands behind the one before it.
+                at = exchange.at.map_or(at, whole_micros);
+                self.exchange(session, exchange, facts, at)
+            })
+            .collect()
+    }
+
+    fn exchange(
+        &mut self,
+        session: &PastSession,
+        told: &transcript::Exchange,
+        facts: facts::Facts,
+        at: Timestamp,
+    ) -> ToldExchange {
+        let text = self.text(&written(told)).clipped(EXCHANGE_BYTES_MAX);
+        let clean_all = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
+        let command = |command: facts::Command| PastCommand { line: clean(&command.line), ok: command.ok };
+        let exchange = Exchange {
+            id: ExchangeId::of(&session.agent, &session.id, told.seq),
+            session: session.id.clone(),
+            seq: told.seq,
+            part: told.part,
+            at,
+            title: title(told, &text),
+            files: clean_all(facts.edited),
+            commands: facts.commands.into_iter().map(command).collect(),
+            errors: clean_all(facts.failures.into_iter().map(|failure| failure.error).collect()),
+            withdrawn: false,
+            first: told.first_id.as_deref().map(native_digest),
+            last: told.last_id.as_deref().map(native_digest),
+            digest: String::new(),
+        };
+        ToldExchange { exchange, text }.sealed()
+    }
+}
+
+/// The id of a session as its transcript names it. What looks like a secret in it is none of an agent's making.
+fn session_id(id: &str) -> Option<SessionId> {
+    SessionId::parse(&redact_name(id)).ok()
+}
+
+fn ancestor(parent: &transcript::turn::Parent) -> Ancestor {
+    let kind = match parent.kind {
+        ParentKind::Resume => AncestorKind::Resume,
+        ParentKind::Fork => AncestorKind::Fork,
+        ParentKind::SubAgent => AncestorKind::SubAgent,
+        ParentKind::Compaction => AncestorKind::Compaction,
+        ParentKind::Plan => AncestorKind::Plan,
+    };
+    Ancestor { kind, session: parent.session.as_deref().and_then(session_id) }
+}
+
+/// The moment as the store keeps it, so that what is read back is what was put.
+fn whole_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
+}
+
+/// The first line of the prompt; where there is none, of what was said or done.
+fn title(told: &transcript::Exchange, text: &RedactedText) -> RedactedText {
+    let line = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(clean);
+    let prompt = told.prompt.as_ref().and_then(|prompt| line(&prompt.text));
+    let title = prompt.or_else(|| line(text)).unwrap_or_else(|| clean("(no words)"));
+    title.cut_chars(TITLE_CHARS_MAX)
+}
+
+/// An exchange as a text that people and agents read: the prompt behind `>`, commands behind `$`, the rest in words.
+fn written(told: &transcript::Exchange) -> String {
+    let mut out = String::new();
+    if let Some(prompt) = &told.prompt {
+        block(&mut out, &format!("> {}", prompt.text.trim()));
+    }
+    for turn in &told.turns {
+        match turn {
+            Turn::Reply { text, .. } => block(&mut out, text),
+            Turn::Call(call) => block(&mut out, &call_text(call)),
+            Turn::Compaction { summary, .. } => {
+                block(&mut out, &format!("[summary of what came before] {summary}"));
+            }
+            Turn::Stopped { by: Stop::Person, .. } => block(&mut out, "[the person interrupted]"),
+            Turn::Stopped { by: Stop::Service, .. } => block(&mut out, "[the model's service failed]"),
+            Turn::PullRequest { url, .. } => block(&mut out, &format!("pull request {url}")),
+        }
+    }
+    out
+}
+
+/// Adds a text behind an empty line.
+fn block(out: &mut String, text: &str) {
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    if !out.is_empty() {
+        out.push_str("\n\n");
+    }
+    out.push_str(text);
+}
+
+/// A call in a line, how it ended where that is not well, and its output.
+fn call_text(call: &Call) -> String {
+    let mut out = match &call.action {
+        Action::Edit { paths, excerpt } => format!("edit {}\n{excerpt}", paths.join(", ")),
+        Action::Read { paths } => format!("read {}", paths.join(", ")),
+        Action::Search { pattern, path } if path.is_empty() => format!("search {pattern}"),
+        Action::Search { pattern, path } => format!("search {pattern} in {path}"),
+        Action::Command { line } => format!("$ {line}"),
+        Action::Web { target } => format!("web {target}"),
+        Action::Delegate { agent, task } => format!("delegate to {agent}: {task}"),
+        Action::Plan { text } => format!("plan: {text}"),
+        Action::Todo { items } => {
+            let items: Vec<String> =
+                items.iter().map(|item| format!("[{}] {}", item.status, item.text)).collect();
+            format!("to do: {}", items.join("; "))
+        }
+        Action::Ask { questions } => {
+            let questions: Vec<&str> = questions.iter().map(|question| question.text.as_str()).collect();
+            format!("ask: {}", questions.join(" / "))
+        }
+        Action::Other { input } => format!("{} {input}", call.tool),
+    };
+    out.truncate(out.trim_end().len());
+    match &call.outcome {
+        Outcome::Failed => match call.exit {
+            Some(status) => {
+                let _ = write!(out, "\n[failed with status {status}]");
+            }
+            None => out.push_str("\n[failed]"),
+        },
+        Outcome::Rejected { said } if said.is_empty() => out.push_str("\n[refused]"),
+        Outcome::Rejected { said } => {
+            let _ = write!(out, "\n[refused: {said}]");
+        }
+        Outcome::Skipped => out.push_str("\n[not run]"),
+        Outcome::Pending | Outcome::Done => {}
+    }
+    let output = call.output.trim();
+    if !output.is_empty() {
+        let _ = write!(out, "\n{output}");
+    }
+    text::cut_bytes(&out, EXCHANGE_BYTES_MAX).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_transcript::turn::Prompt;
+
+    fn exchange() -> transcript::Exchange {
+        let call = Call {
+            action: Action::Command { line: "cargo test".to_owned() },
+            outcome: Outcome::Failed,
+            exit: Some(101),
+            output: "error[E0308]: mismatched types".to_owned(),
+            ..Call::default()
+        };
+        transcript::Exchange {
+            seq: 3,
+            prompt: Some(Prompt { text: "\n Fix the test\nof the parser".to_owned(), ..Prompt::default() }),
+            turns: vec![Turn::Call(call), Turn::Reply { text: "It was the type.".to_owned(), at: None }],
+            first_id: Some("u1".to_owned()),
+            ..transcript::Exchange::default()
+        }
+    }
+
+    fn session(texts: &mut Texts) -> PastSession {
+        let told = transcript::Session { id: "s1".to_owned(), ..transcript::Session::default() };
+        texts.session(&told, Project::general(), None).unwrap()
+    }
+
+    #[test]
+    fn an_exchange_is_one_readable_text_with_its_facts() {
+        let mut texts = Texts::default();
+        let session = session(&mut texts);
+        let told = texts.exchanges(&session, &[exchange()]).remove(0);
+        assert_eq!(
+            told.text,
+            "> Fix the test\nof the parser\n\n$ cargo test\n[failed with status 101]\nerror[E0308]: mismatched \
+             types\n\nIt was the type."
+        );
+        assert_eq!(told.exchange.title, "Fix the test");
+        assert_eq!(told.exchange.commands, [PastCommand { line: clean("cargo test"), ok: Some(false) }]);
+        assert_eq!(told.exchange.first, Some(native_digest("u1")));
+        assert_eq!(told.exchange.id, ExchangeId::of("claude-code", &session.id, 3));
+    }
+
+    #[test]
+    fn secrets_go_wherever_they_stand_and_digests_follow_the_text() {
+        let mut texts = Texts::default();
+        let session = session(&mut texts);
+        let secret = "ghp_aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zCaB3d";
+        let mut leaky = exchange();
+        leaky.turns.push(Turn::Reply { text: format!("use {secret}"), at: None });
+        let told = texts.exchanges(&session, &[leaky, exchange()]);
+        assert!(!format!("{told:?}").contains("aB3dE6gH9"));
+        assert_eq!(texts.redacted(), 1);
+        assert_ne!(told[0].exchange.digest, told[1].exchange.digest);
+        assert_eq!(texts.exchanges(&session, &[exchange()])[0], told[1], "the same text, the same exchange");
+    }
+
+    #[test]
+    fn a_long_exchange_keeps_head_and_tail_within_its_bound() {
+        let mut texts = Texts::default();
+        let session = session(&mut texts);
+        let mut long = exchange();
+        for _ in 0..4 {
+            long.turns.push(Turn::Reply { text: "lorem ipsum ".repeat(1_300), at: None });
+        }
+        long.turns.push(Turn::Reply { text: "the end".to_owned(), at: None });
+        let told = texts.exchanges(&session, &[long]).remove(0);
+        assert!(told.text.len() <= EXCHANGE_BYTES_MAX);
+        assert!(told.text.starts_with("> Fix the test") && told.text.ends_with("the end"));
+    }
+
+    #[test]
+    fn the_state_of_a_reader_comes_back() {
+        let state = State::new(Agent::Codex, "s1");
+        assert_eq!(cursor_state(&cursor(&state).unwrap()), Some(state));
+        assert_eq!(cursor_state(b"no zstd"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Where past sessions are not taken in: a transcript that a hook named is read for the journal of work alone.
+//!
+//! Nothing of it is kept but what hooks did not tell of a session that they told of. How far it was read is known until
+//! the daemon ends; after that it is read from its beginning once more.
+
+use super::{
+    places::Form,
+    reading::{Cursor, Piece, Reading},
+    run::named_files,
+    take::{Pass, Trouble, blocking},
+    walk::Found,
+};
+use crate::{Service, ServiceError, lock, work};
+
+/// Most transcripts of which it is known how far they were read.
+const ASIDE_MAX: usize = 256;
+
+/// How far a transcript was read.
+#[derive(Debug, Clone)]
+pub(super) struct Aside {
+    /// The session that it is of.
+    pub session: String,
+    cursor: Cursor,
+}
+
+impl Service {
+    /// Reads the transcripts that hooks have named since, for the journal alone.
+    pub(super) async fn read_aside(&self, pass: &mut Pass) -> Result<(), ServiceError> {
+        let paths = std::mem::take(&mut *lock(&self.history_desk().named));
+        let Some(options) = self.history_desk().options.get().filter(|_| !paths.is_empty()) else {
+            return Ok(());
+        };
+        for (found, _) in named_files(options.places.clone(), paths).await? {
+            let Ok(found) = found else { continue };
+            if found.form != Form::Lines {
+                continue;
+            }
+            match self.read_one_aside(&found, pass).await {
+                Ok(()) => {}
+                Err(Trouble::Source(_)) => tracing::warn!("a transcript could not be read for the journal"),
+                Err(Trouble::Store(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
+        let known = lock(&self.history_desk().aside).get(&found.path).cloned();
+        let mut before = known.map(|aside| aside.cursor);
+        let (opened, cursor) = (found.clone(), before.clone());
+        let Some(mut reading) = blocking(move || Reading::open(opened, cursor)).await?? else {
+            return Ok(());
+        };
+        if reading.began_anew() {
+            before = None;
+        }
+        loop {
+            let (back, piece) = blocking(move || {
+                let piece = reading.step();
+                (reading, piece)
+            })
+            .await?;
+            reading = back;
+            let Piece { batch, cursor, is_last, .. } = piece?;
+            let project = self.project_of(&batch.session, pass).await;
+            if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
+                return Ok(());
+            }
+            if let Some(told) = work::Reading::of(&batch, before.as_ref().map(|before| &before.state)) {
+                self.work_fill(told).await?;
+            }
+            if is_last {
+                let mut aside = lock(&self.history_desk().aside);
+                if aside.len() >= ASIDE_MAX {
+                    aside.clear();
+                }
+                aside.insert(found.path.clone(), Aside { session: batch.session.id, cursor });
+                return Ok(());
+            }
+            before = Some(cursor);
+            self.make_way().await;
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What is asked of the task that takes sessions in, and what it tells.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use super::{
+    aside::Aside,
+    places::Place,
+    settings::HistorySettings,
+    walk::{self, Stat},
+};
+use crate::{Service, ServiceError, agent_slug, lock};
+use cerebro_core::domain::{Project, SessionId, Timestamp};
+use cerebro_core::redact::redact_secrets;
+use cerebro_store::{EngineError, StoreError};
+use cerebro_transcript::Agent;
+
+/// Most files that hooks have named and that wait; beyond it everything is looked through.
+const NAMED_MAX: usize = 256;
+/// Most faults that are told.
+pub(super) const FAULTS_MAX: usize = 100;
+/// Most names of unknown records that are told.
+const UNKNOWN_MAX: usize = 100;
+
+/// Tells which project a folder belongs to. It bounds its own time.
+pub type ProjectOf = Arc<dyn Fn(PathBuf) -> Pin<Box<dyn Future<Output = Project> + Send>> + Send + Sync>;
+
+/// What taking sessions in needs to know.
+pub struct HistoryOptions {
+    /// Reads the settings as they are now.
+    pub settings: Arc<dyn Fn() -> HistorySettings + Send + Sync>,
+    /// Where agents keep their sessions.
+    pub places: Vec<Place>,
+    /// Which project a folder belongs to.
+    pub project_of: ProjectOf,
+}
+
+/// What a person asks to take in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImportRequest {
+    /// Of these agents; those of the settings when empty.
+    pub agents: Vec<Agent>,
+    /// Of this project only.
+    pub project: Option<Project>,
+    /// Written in this time; the settings' own when `None`, and zero is no bound.
+    pub since: Option<Duration>,
+}
+
+/// What lies in the folders of one agent, before it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preview {
+    /// Files of sessions.
+    pub files: usize,
+    /// Their length together.
+    pub bytes: u64,
+    /// Those of them that are new or have changed.
+    pub fresh: usize,
+    /// Those that are older than what is asked for.
+    pub older: usize,
+}
+
+/// What was done for one agent since the daemon began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentProgress {
+    /// Files, or sessions of a database, that were read.
+    pub read: u64,
+    /// Exchanges that were put.
+    pub exchanges: u64,
+    /// Places in which a secret was replaced.
+    pub redacted: u64,
+    /// Records of unknown types, by name.
+    pub unknown: BTreeMap<String, u64>,
+    /// Lines that are no records, and lines that are too long.
+    pub malformed: u64,
+    /// See `malformed`.
+    pub oversized: u64,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Whether it reads now.
+    pub running: bool,
+    /// Files that are to be read, and were.
+    pub files: usize,
+    /// See `files`.
+    pub files_done: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// See `bytes`.
+    pub bytes_done: u64,
+    /// When it last looked through all folders, and how long that took before anything was read.
+    pub scanned_at: Option<Timestamp>,
+    /// See `scanned_at`.
+    pub scan: Duration,
+    /// How long reading took, when it last read anything.
+    pub read: Duration,
+    /// How many files it saw then.
+    pub seen: usize,
+    /// By agent.
+    pub agents: BTreeMap<&'static str, AgentProgress>,
+    /// What could not be read, with why; without secrets.
+    pub faults: BTreeMap<String, String>,
+}
+
+impl Progress {
+    /// Notes why something is not read.
+    pub(super) fn fault(&mut self, path: &Path, why: &str) {
+        let path = redact_secrets(&path.to_string_lossy());
+        if self.faults.len() < FAULTS_MAX || self.faults.contains_key(&path) {
+            self.faults.insert(path, redact_secrets(why));
+        }
+    }
+
+    /// Notes that something is read after all.
+    pub(super) fn mended(&mut self, path: &Path) {
+        if !self.faults.is_empty() {
+            self.faults.remove(&redact_secrets(&path.to_string_lossy()));
+        }
+    }
+
+    pub(super) fn of(&mut self, agent: Agent) -> &mut AgentProgress {
+        self.agents.entry(agent_slug(agent)).or_default()
+    }
+}
+
+impl AgentProgress {
+    /// Adds what was counted between two readings.
+    pub(super) fn count(&mut self, before: &cerebro_transcript::Counts, after: &cerebro_transcript::Counts) {
+        for (name, count) in &after.unknown {
+            let more = count.saturating_sub(before.unknown.get(name).copied().unwrap_or_default());
+            if more > 0 && (self.unknown.len() < UNKNOWN_MAX || self.unknown.contains_key(name)) {
+                *self.unknown.entry(redact_secrets(name)).or_default() += more;
+            }
+        }
+        self.malformed += after.malformed.saturating_sub(before.malformed);
+        self.oversized += after.oversized.saturating_sub(before.oversized);
+    }
+}
+
+/// What is wanted of the task.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// Look through everything.
+    pub scan: bool,
+    /// Take in what a person asked for.
+    pub imports: Vec<ImportRequest>,
+}
+
+impl Wanted {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.scan && self.imports.is_empty()
+    }
+}
+
+/// A task of the process itself that did not come to its end.
+pub(super) fn broke_off(what: &str) -> ServiceError {
+    StoreError::Engine(EngineError::Query { statement: "history", reason: what.to_owned() }).into()
+}
+
+/// What was read, by file and by session.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// What was left alone when this was read.
+    pub excluded: Vec<String>,
+    /// How the files looked when they were read last.
+    pub gates: HashMap<PathBuf, Stat>,
+    /// The files that the sessions were read from, with their sizes.
+    pub holders: HashMap<(Agent, String), (PathBuf, u64)>,
+}
+
+impl Known {
+    /// Whether a session is another file's, which is there and says more. Of two recordings the longer one is kept.
+    pub fn is_held_elsewhere(&self, agent: Agent, session: &str, path: &Path, size: u64) -> bool {
+        let Some((other, held)) = self.holders.get(&(agent, session.to_owned())) else { return false };
+        other != path && (*held, path) >= (size, other.as_path()) && other.exists()
+    }
+}
+
+/// The desk between those who ask and the task.
+#[derive(Default)]
+pub(crate) struct Desk {
+    pub(super) options: OnceLock<HistoryOptions>,
+    pub(super) wake: Notify,
+    pub(super) wanted: Mutex<Wanted>,
+    /// Files that hooks named, and that are to be read.
+    pub(super) named: Mutex<BTreeSet<PathBuf>>,
+    pub(super) progress: Mutex<Progress>,
+    /// What the store knows of the files; read from it when first needed.
+    pub(super) known: Mutex<Option<Known>>,
+    /// How far transcripts were read for the journal alone, where sessions are not taken in.
+    pub(super) aside: Mutex<HashMap<PathBuf, Aside>>,
+}
+
+impl Desk {
+    /// Whether there is something to do.
+    pub(super) fn is_asked(&self) -> bool {
+        let is_wanted = !lock(&self.wanted).is_empty();
+        is_wanted || !lock(&self.named).is_empty()
+    }
+
+    pub(super) fn settings(&self) -> Option<HistorySettings> {
+        self.options.get().map(|options| (options.settings)())
+    }
+}
+
+impl Service {
+    /// Asks to take sessions in, and returns at once; [`Self::history_progress`] tells how far it is.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where this process takes none in, or too many wait.
+    pub fn import_history(&self, request: ImportRequest) -> Result<(), ServiceError> {
+        const WAITING_MAX: usize = 8;
+        let mut wanted = lock(&self.0.history_desk.wanted);
+        if wanted.imports.len() >= WAITING_MAX {
+            let problem = "others wait already; try again when they are done";
+            return Err(ServiceError::invalid("agents", "", problem));
+        }
+        if !wanted.imports.contains(&request) {
+            wanted.imports.push(request);
+        }
+        drop(wanted);
+        self.0.history_desk.wake.notify_one();
+        Ok(())
+    }
+
+    /// Notes that an agent wrote to a file of its sessions. What it is, and whether it is wanted, is looked at later.
+    pub fn note_transcript(&self, path: Option<PathBuf>) {
+        let keeps_history = self.keeps_history();
+        if !keeps_history && self.work_retention().is_none() {
+            return;
+        }
+        let desk = &self.0.history_desk;
+        // One lock at a time.
+        let is_named = path.is_some_and(|path| {
+            let mut named = lock(&desk.named);
+            let has_room = named.len() < NAMED_MAX;
+            if has_room {
+                named.insert(path);
+            }
+            has_room
+        });
+        if !is_named && keeps_history {
+            lock(&desk.wanted).scan = true;
+        }
+        desk.wake.notify_one();
+    }
+
+    /// Has the file of a session read once more, where it is known: its agent went away, and no hook told of what it
+    /// wrote last.
+    pub(crate) fn reread_transcript(&self, session: &SessionId) {
+        let path = {
+            let known = lock(&self.0.history_desk.known);
+            let holders = known.iter().flat_map(|known| &known.holders);
+            let mut own = holders.filter(|((_, id), _)| id == session.as_str());
+            own.next().map(|(_, (path, _))| path.clone())
+        };
+        let path = path.or_else(|| {
+            let aside = lock(&self.0.history_desk.aside);
+            let mut own = aside.iter().filter(|(_, aside)| aside.session == session.as_str());
+            own.next().map(|(path, _)| path.clone())
+        });
+        if path.is_some() {
+            self.note_transcript(path);
+        }
+    }
+
+    /// How far taking sessions in is.
+    pub fn history_progress(&self) -> Progress {
+        let progress = lock(&self.0.history_desk.progress).clone();
+        let waits = self.0.history_desk.is_asked() && self.takes_history_in();
+        Progress { running: progress.running || waits, ..progress }
+    }
+
+    /// Whether what is asked for is kept. While sessions are not, what hooks name is read for the journal alone.
+    pub(super) fn takes_history_in(&self) -> bool {
+        self.keeps_history() || !lock(&self.0.history_desk.wanted).imports.is_empty()
+    }
+
+    /// Whether sessions are taken in by themselves.
+    pub fn keeps_history(&self) -> bool {
+        self.0.history_desk.settings().is_some_and(|settings| settings.enabled)
+    }
+
+    /// What there is to take in, by agent, and what cannot be looked at. Reads no session.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn preview_history(
+        &self,
+        request: &ImportRequest,
+    ) -> Result<(BTreeMap<&'static str, Preview>, Vec<(String, String)>), ServiceError> {
+        let mut found: BTreeMap<&'static str, Preview> = BTreeMap::new();
+        let Some((places, oldest)) = self.asked_for(request) else { return Ok((found, Vec::new())) };
+        self.know().await?;
+        let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
+        let walked = walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
+        let known = lock(&self.0.history_desk.known);
+        let gates = known.as_ref().map(|known| &known.gates);
+        for file in walked.files {
+            let preview = found.entry(agent_slug(file.agent)).or_default();
+            preview.files += 1;
+            preview.bytes += file.stat.size;
+            let known = gates.and_then(|gates| gates.get(&file.path));
+            if known != Some(&file.stat) {
+                preview.fresh += 1;
+            }
+            preview.older += usize::from(known.is_none() && file.stat.mtime < oldest);
+        }
+        let faults = walked.faults.into_iter().take(FAULTS_MAX);
+        let faults = faults.map(|(_, path, why)| (redact_secrets(&path.to_string_lossy()), why)).collect();
+        Ok((found, faults))
+    }
+
+    /// The places that a request is about, and the time before which a file is too old, in microseconds.
+    pub(super) fn asked_for(&self, request: &ImportRequest) -> Option<(Vec<Place>, i64)> {
+        let options = self.0.history_desk.options.get()?;
+        let settings = (options.settings)();
+        let agents = if request.agents.is_empty() { settings.wanted() } else { request.agents.clone() };
+        let places = options.places.iter().filter(|place| agents.contains(&place.agent)).cloned().collect();
+        let since = request.since.unwrap_or(settings.since);
+        let oldest = if since.is_zero() {
+            i64::MIN
+        } else {
+            let now = self.now().as_microsecond();
+            now.saturating_sub(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+        };
+        Some((places, oldest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_recordings_the_longer_one_is_kept_in_either_order() {
+        let temp = tempfile::tempdir().unwrap();
+        let [short, long] = ["short", "long"].map(|name| temp.path().join(name));
+        for path in [&short, &long] {
+            std::fs::write(path, "").unwrap();
+        }
+        let held_by = |path: &PathBuf, size| Known {
+            holders: [((Agent::ClaudeCode, "s".to_owned()), (path.clone(), size))].into(),
+            ..Known::default()
+        };
+        let is_held =
+            |known: &Known, path: &Path, size| known.is_held_elsewhere(Agent::ClaudeCode, "s", path, size);
+        assert!(!is_held(&Known::default(), &short, 1));
+        assert!(!is_held(&held_by(&short, 1), &long, 2) && !is_held(&held_by(&short, 1), &short, 1));
+        assert!(is_held(&held_by(&long, 2), &short, 1));
+        std::fs::remove_file(&long).unwrap();
+        assert!(!is_held(&held_by(&long, 2), &short, 1), "it was renamed");
+    }
+}

@@ -1,0 +1,57 @@
+//! Whether the agents write what their readers do not know: formats change without a word.
+
+use std::collections::BTreeMap;
+
+use super::{
+    places::{Place, agents},
+    walk,
+};
+use crate::{Service, ServiceError, agent_slug};
+
+/// Most sources whose unknown records are named.
+const SOURCES_MAX: usize = 200;
+
+/// Records of which only the number is known.
+const UNNAMED: &str = "(at the end of a file)";
+
+/// Records that were not understood, by their agent and their name.
+pub(crate) type Drift = BTreeMap<&'static str, BTreeMap<String, u64>>;
+
+impl Service {
+    /// The records of unknown types in what was read so far.
+    pub(crate) async fn history_drift(&self) -> Result<Drift, ServiceError> {
+        let mut drift = Drift::new();
+        for agent in agents() {
+            let sources = self.history_sources(agent).await?;
+            let odd = sources.iter().filter(|source| source.unknown > 0).take(SOURCES_MAX);
+            for source in odd {
+                let told = drift.entry(agent_slug(agent)).or_default();
+                let names =
+                    Self::history_cursor(source).map(|state| state.counts.unknown).unwrap_or_default();
+                // Of the last records the state says nothing yet.
+                let named: u64 = names.values().sum();
+                for (name, count) in names {
+                    *told.entry(name).or_default() += count;
+                }
+                if named < source.unknown {
+                    *told.entry(UNNAMED.to_owned()).or_default() += source.unknown - named;
+                }
+            }
+            // What this daemon read it can name.
+            let seen = self.history_progress().agents.remove(agent_slug(agent)).unwrap_or_default().unknown;
+            if let Some(told) = drift.get_mut(agent_slug(agent)).filter(|_| !seen.is_empty()) {
+                told.remove(UNNAMED);
+                for (name, count) in seen {
+                    told.entry(name).or_insert(count);
+                }
+            }
+        }
+        Ok(drift)
+    }
+}
+
+/// How many files of sessions lie in some places, and their bytes. Blocks.
+pub fn glance(places: &[Place]) -> (usize, u64) {
+    let files = walk::walk(places).files;
+    (files.len(), files.iter().map(|file| file.stat.size).sum())
+}

@@ -1,0 +1,159 @@
+//! What a session had in its hands, told to its agent after a compaction: summaries keep hardly any of it.
+
+use std::{
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{
+    desk::HistoryOptions,
+    places::{Form, Place},
+    walk,
+};
+use crate::Service;
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::text;
+use cerebro_transcript::{
+    Exchange, State, gemini_cli, read,
+    turn::{Action, Outcome},
+};
+
+/// How much of a transcript's end is read.
+const TAIL_BYTES: u64 = 8 << 20;
+/// How long that may take: a hook waits for it.
+const LOOK_MAX: Duration = Duration::from_millis(300);
+/// Most files and commands that are named.
+const FILES_MAX: usize = 10;
+const COMMANDS_MAX: usize = 16;
+/// Longest command that is named; a longer one is a script, and is left out.
+const COMMAND_BYTES_MAX: usize = 160;
+/// Longest text in all.
+pub const IN_HAND_BYTES_MAX: usize = 2_400;
+
+impl Service {
+    /// The files that a session changed last and the commands that it ran last, from the end of its transcript.
+    /// `None` where the transcript is not one of a known agent, says nothing, or takes too long to read.
+    pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
+        let HistoryOptions { settings, places, .. } = self.history_desk().options.get()?;
+        let (settings, places) = (Arc::clone(settings), places.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let is_enabled = settings().enabled;
+            is_enabled.then(|| tail(&places, &transcript)).flatten()
+        });
+        let exchanges = tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()??;
+        let told = in_words(&exchanges)?;
+        Some(redact_text(&told).kept)
+    }
+}
+
+/// The last exchanges of a transcript. Blocks.
+fn tail(places: &[Place], transcript: &Path) -> Option<Vec<Exchange>> {
+    let found = walk::known(places, transcript).ok()?;
+    let mut file = walk::open(&found.path).ok()?;
+    let size = file.metadata().ok()?.len();
+    if found.form == Form::Lines {
+        file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES))).ok()?;
+    } else if found.form != Form::Whole || size > TAIL_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
+    let batch = match found.form {
+        Form::Whole => gemini_cli::read(&bytes, &found.session),
+        _ => read(&bytes, &State::new(found.agent, &found.session)),
+    };
+    Some(batch.exchanges)
+}
+
+/// The newest first, each once.
+fn in_words(exchanges: &[Exchange]) -> Option<String> {
+    let (mut files, mut commands) = (Vec::<String>::new(), Vec::<String>::new());
+    for exchange in exchanges.iter().rev() {
+        let calls: Vec<_> = exchange.calls().collect();
+        for call in calls.into_iter().rev() {
+            match &call.action {
+                Action::Edit { paths, .. } => {
+                    for path in paths {
+                        add(&mut files, below(path, exchange.cwd.as_deref()), FILES_MAX);
+                    }
+                }
+                Action::Command { line } if line.len() <= COMMAND_BYTES_MAX => {
+                    let line = text::one_line(line);
+                    let is_known = commands.iter().any(|known| known.trim_end_matches(FAILED) == line);
+                    if !is_known {
+                        let mark = if call.outcome == Outcome::Failed { FAILED } else { "" };
+                        add(&mut commands, format!("{line}{mark}"), COMMANDS_MAX);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    if files.is_empty() && commands.is_empty() {
+        return None;
+    }
+    let mut told = "Before the conversation was summarised, this session worked on:".to_owned();
+    let lines = |heading: &str, items: &[String]| {
+        if items.is_empty() { String::new() } else { format!("\n{heading}\n- {}", items.join("\n- ")) }
+    };
+    told.push_str(&lines("Files that it changed, the last one first:", &files));
+    told.push_str(&lines("Commands that it ran, the last one first:", &commands));
+    let kept = text::cut_bytes(&told, IN_HAND_BYTES_MAX);
+    // No half line at the end.
+    let end = if kept.len() < told.len() { kept.rfind('\n').unwrap_or(kept.len()) } else { kept.len() };
+    Some(kept[..end].to_owned())
+}
+
+const FAILED: &str = "  (failed)";
+
+fn add(list: &mut Vec<String>, item: String, most: usize) {
+    if list.len() < most && !item.trim().is_empty() && !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+/// A path as it is seen from the working folder.
+fn below(path: &str, cwd: Option<&str>) -> String {
+    let below = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok());
+    below.map_or_else(|| path.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_transcript::turn::{Call, Turn};
+
+    fn call(action: Action, outcome: Outcome) -> Turn {
+        Turn::Call(Call { action, outcome, ..Call::default() })
+    }
+
+    #[test]
+    fn the_last_files_and_commands_are_told_once_each_and_within_bounds() {
+        let command = |line: &str| Action::Command { line: line.to_owned() };
+        let edit = |path: &str| Action::Edit { paths: vec![path.to_owned()], excerpt: String::new() };
+        let turns = vec![
+            call(edit("/w/src/a.rs"), Outcome::Done),
+            call(command("cargo test"), Outcome::Failed),
+            call(edit("/w/src/b.rs"), Outcome::Done),
+            call(command("cargo test"), Outcome::Done),
+            call(command("cargo fmt"), Outcome::Done),
+            call(command(&"x".repeat(500)), Outcome::Done),
+        ];
+        let exchange = Exchange { turns, cwd: Some("/w".into()), ..Exchange::default() };
+        let told = in_words(&[exchange]).unwrap();
+        assert_eq!(
+            told,
+            "Before the conversation was summarised, this session worked on:\n\
+             Files that it changed, the last one first:\n- src/b.rs\n- src/a.rs\n\
+             Commands that it ran, the last one first:\n- cargo fmt\n- cargo test"
+        );
+        let many = (0..100)
+            .map(|n| call(command(&format!("make {n} {}", "y".repeat(140))), Outcome::Done))
+            .collect();
+        let told = in_words(&[Exchange { turns: many, ..Exchange::default() }]).unwrap();
+        assert!(told.len() <= IN_HAND_BYTES_MAX && told.matches("\n- ").count() >= 10, "{told}");
+        assert_eq!(in_words(&[Exchange::default()]), None);
+    }
+}

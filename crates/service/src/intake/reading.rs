@@ -1,0 +1,429 @@
+//! One file of sessions, read piece by piece: on from where it was left, or from its beginning.
+//!
+//! Everything here blocks. A piece is bounded by what is read at once, and by nothing else.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    os::unix::fs::FileExt,
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    places::Form,
+    walk::{self, Found, Stat},
+};
+use cerebro_core::text::hex;
+use cerebro_transcript::{
+    Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_settled,
+};
+
+/// A longer file is not read.
+pub const FILE_BYTES_MAX: u64 = 2 << 30;
+/// A longer file is not read where it must be read whole.
+pub const WHOLE_BYTES_MAX: u64 = 96 << 20;
+/// How much is read at once, while no record needs more.
+const PIECE_BYTES: usize = 6 << 20;
+/// The most that is read at once: two records of the longest kind, and what stands between.
+const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
+/// How much of a file's beginning, and of what stands before the place where reading goes on, is compared.
+const EDGE_BYTES: u64 = 4 << 10;
+/// A file that was not written for so long is taken for finished.
+const SETTLED_AFTER: Duration = Duration::from_secs(60);
+
+/// How far a file was read, and how it looked then: what the store keeps of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The reader's own state.
+    pub state: State,
+    /// How the file looked when it was opened. While a record at its end may be half-written, the size is that of
+    /// what was understood, so that the next look does not take the file for unchanged.
+    pub stat: Stat,
+    /// Digests of the first bytes, and of those before `state.offset`.
+    pub head: String,
+    /// See `head`.
+    pub edge: String,
+}
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The system says so.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is too long.
+    #[error("it has {0} bytes, and at most {1} are read")]
+    TooLarge(u64, u64),
+    /// A record does not end.
+    #[error("its records are longer than what is read at once")]
+    Endless,
+    /// It became shorter while it was read. The next look begins anew.
+    #[error("it became shorter while it was read")]
+    Shrunk,
+    /// Its database says so.
+    #[error("{0}")]
+    Database(#[from] rusqlite::Error),
+    /// It is of a version that is not known.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// What one step of reading gives.
+#[derive(Debug)]
+pub struct Piece {
+    /// The exchanges and the session, with secrets in them still.
+    pub batch: Batch,
+    /// Where the next step, or the next reading, goes on.
+    pub cursor: Cursor,
+    /// There is no next step.
+    pub is_last: bool,
+    /// The bytes of the file that this step went forward.
+    pub bytes: u64,
+}
+
+/// A file that is being read.
+pub struct Reading {
+    found: Found,
+    file: File,
+    stat: Stat,
+    source: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    /// Where the buffer begins in the file, or in what is unpacked.
+    base: u64,
+    ended: bool,
+    began_anew: bool,
+    cursor: Cursor,
+}
+
+/// Reads a file that is small by nature, whole.
+///
+/// # Errors
+/// [`Fault`]
+pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
+    let file = walk::open(path)?;
+    let size = file.metadata()?.len();
+    if size > WHOLE_BYTES_MAX {
+        return Err(Fault::TooLarge(size, WHOLE_BYTES_MAX));
+    }
+    let mut bytes = Vec::new();
+    file.take(WHOLE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a file was not written for a while.
+fn is_settled(stat: &Stat) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let written = Duration::from_micros(u64::try_from(stat.mtime).unwrap_or_default());
+    now.checked_sub(written).is_some_and(|age| age >= SETTLED_AFTER)
+}
+
+impl Reading {
+    /// Opens a file and decides whether reading goes on where `cursor` says. `None` when there is nothing new.
+    ///
+    /// # Errors
+    /// [`Fault`]
+    pub fn open(found: Found, cursor: Option<Cursor>) -> Result<Option<Self>, Fault> {
+        let file = walk::open(&found.path)?;
+        let stat = Stat::from(&file.metadata()?);
+        if cursor.as_ref().is_some_and(|cursor| cursor.stat == stat) {
+            return Ok(None);
+        }
+        let most =
+            if matches!(found.form, Form::Whole | Form::Text) { WHOLE_BYTES_MAX } else { FILE_BYTES_MAX };
+        if stat.size > most {
+            return Err(Fault::TooLarge(stat.size, most));
+        }
+        let continued = match cursor {
+            Some(cursor) if found.form == Form::Lines && goes_on(&file, &stat, &cursor)? => Some(cursor),
+            _ => None,
+        };
+        let began_anew = continued.is_none();
+        let cursor = continued.unwrap_or_else(|| Cursor {
+            state: State::new(found.agent, &found.session),
+            stat,
+            head: String::new(),
+            edge: String::new(),
+        });
+        let cursor = Cursor { stat, ..cursor };
+        let mut source = file.try_clone()?;
+        source.seek(SeekFrom::Start(cursor.state.offset))?;
+        let source: Box<dyn Read + Send> = match found.form {
+            Form::Packed => Box::new(zstd::stream::read::Decoder::new(source)?.take(FILE_BYTES_MAX)),
+            // What is appended meanwhile is for the next reading.
+            _ => Box::new(source.take(stat.size - cursor.state.offset)),
+        };
+        let base = cursor.state.offset;
+        Ok(Some(Self {
+            found,
+            file,
+            stat,
+            source,
+            buffer: Vec::new(),
+            base,
+            ended: false,
+            began_anew,
+            cursor,
+        }))
+    }
+
+    /// Whether it is read from its beginning, and replaces what came from it before.
+    pub fn began_anew(&self) -> bool {
+        self.began_anew
+    }
+
+    /// Reads the next piece.
+    ///
+    /// # Errors
+    /// [`Fault`]
+    pub fn step(&mut self) -> Result<Piece, Fault> {
+        match self.found.form {
+            Form::Lines | Form::Packed => self.step_of_lines(),
+            _ => self.whole(),
+        }
+    }
+
+    fn step_of_lines(&mut self) -> Result<Piece, Fault> {
+        let mut want = PIECE_BYTES;
+        loop {
+            self.fill(want)?;
+            let state = &self.cursor.state;
+            let is_settled = self.found.form == Form::Packed || is_settled(&self.stat);
+            let batch = if self.ended && is_settled {
+                read_settled(&self.buffer, state)
+            } else {
+                read(&self.buffer, state)
+            };
+            let forward = batch.state.offset.saturating_sub(self.base);
+            if !self.ended && forward == 0 {
+                // Records longer than what was read.
+                if want >= PIECE_BYTES_MAX {
+                    return Err(Fault::Endless);
+                }
+                want = (want * 4).min(PIECE_BYTES_MAX);
+                continue;
+            }
+            let read_to = self.base + self.buffer.len() as u64;
+            let is_unfinished = !is_settled && batch.end < read_to;
+            // So does the next look, when this reading is cut short.
+            let is_through = self.ended && !is_unfinished;
+            self.cursor.stat.size =
+                if is_through { self.stat.size } else { batch.end.min(self.stat.size.saturating_sub(1)) };
+            self.cursor.state = batch.state.clone();
+            self.base = batch.state.offset;
+            let forward = usize::try_from(forward).unwrap_or(usize::MAX).min(self.buffer.len());
+            self.buffer.drain(..forward);
+            if self.buffer.capacity() > 2 * PIECE_BYTES && self.buffer.len() < PIECE_BYTES {
+                self.buffer.shrink_to(PIECE_BYTES);
+            }
+            return self.piece(batch, forward as u64);
+        }
+    }
+
+    /// Reads on until the buffer has `want` bytes or the file ends.
+    fn fill(&mut self, want: usize) -> Result<(), Fault> {
+        let missing = want.saturating_sub(self.buffer.len());
+        if missing > 0 && !self.ended {
+            let before = self.buffer.len();
+            self.buffer.reserve_exact(missing);
+            self.source.by_ref().take(missing as u64).read_to_end(&mut self.buffer)?;
+            self.ended = self.buffer.len() - before < missing;
+        }
+        if !self.ended && self.found.form == Form::Lines {
+            self.ended = self.base + self.buffer.len() as u64 >= self.stat.size;
+        }
+        let read_to = self.base + self.buffer.len() as u64;
+        if self.ended && self.found.form == Form::Lines && read_to < self.stat.size {
+            return Err(Fault::Shrunk);
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self) -> Result<Piece, Fault> {
+        let mut bytes = Vec::new();
+        self.source.by_ref().take(WHOLE_BYTES_MAX).read_to_end(&mut bytes)?;
+        self.ended = true;
+        let batch = match self.found.form {
+            Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.found.session),
+            _ => gemini_cli::read(&bytes, &self.found.session),
+        };
+        self.cursor.state = State::new(self.found.agent, &batch.session.id);
+        self.piece(batch, bytes.len() as u64)
+    }
+
+    fn piece(&mut self, batch: Batch, bytes: u64) -> Result<Piece, Fault> {
+        if self.found.form == Form::Lines {
+            let offset = self.cursor.state.offset;
+            self.cursor.head = digest(&self.file, 0, EDGE_BYTES.min(offset))?;
+            self.cursor.edge = digest(&self.file, offset.saturating_sub(EDGE_BYTES), EDGE_BYTES.min(offset))?;
+        }
+        Ok(Piece { batch, cursor: self.cursor.clone(), is_last: self.ended, bytes })
+    }
+}
+
+/// Whether what was read of a file is still its beginning.
+fn goes_on(file: &File, stat: &Stat, cursor: &Cursor) -> Result<bool, Fault> {
+    let offset = cursor.state.offset;
+    // With the same length and another time it was touched or written over; both are rare, so it is read anew.
+    if stat.size <= cursor.stat.size || stat.inode != cursor.stat.inode || stat.mtime < cursor.stat.mtime {
+        return Ok(false);
+    }
+    if offset > stat.size {
+        return Ok(false);
+    }
+    Ok(digest(file, 0, EDGE_BYTES.min(offset))? == cursor.head
+        && digest(file, offset.saturating_sub(EDGE_BYTES), EDGE_BYTES.min(offset))? == cursor.edge)
+}
+
+/// A digest of some bytes of a file, as many as there are.
+fn digest(file: &File, from: u64, length: u64) -> Result<String, Fault> {
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let mut at = 0;
+    while at < bytes.len() {
+        match file.read_at(&mut bytes[at..], from + at as u64)? {
+            0 => break,
+            count => at += count,
+        }
+    }
+    Ok(hex(&Sha256::digest(&bytes[..at])[..8]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use cerebro_transcript::Agent;
+
+    fn line(n: u32, kind: &str, text: &str) -> String {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"u{n}\",\"sessionId\":\"s\",\"cwd\":\"/w\",\
+             \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
+        )
+    }
+
+    fn talk(from: u32, to: u32) -> String {
+        (from..to)
+            .map(|n| {
+                line(2 * n, "user", &format!("ask {n}"))
+                    + line(2 * n + 1, "assistant", &format!("answer {n}")).as_str()
+            })
+            .collect()
+    }
+
+    fn found(path: &Path, form: Form) -> Found {
+        let agent = if form == Form::Packed { Agent::Codex } else { Agent::ClaudeCode };
+        Found { agent, form, path: path.to_path_buf(), session: String::new(), stat: Stat::default() }
+    }
+
+    /// Prompts by their place.
+    type Prompts = Vec<(u32, String)>;
+
+    /// Reads to the end; gives the prompts, where it stands, and how much was read.
+    fn through(path: &Path, cursor: Option<Cursor>) -> Option<(Prompts, Cursor, u64)> {
+        let mut reading = Reading::open(found(path, Form::Lines), cursor).unwrap()?;
+        let (mut prompts, mut bytes) = (Vec::new(), 0);
+        loop {
+            let piece = reading.step().unwrap();
+            bytes += piece.bytes;
+            for exchange in piece.batch.exchanges {
+                prompts.retain(|(seq, _)| *seq != exchange.seq);
+                prompts.push((exchange.seq, exchange.prompt.map(|prompt| prompt.text).unwrap_or_default()));
+            }
+            if piece.is_last {
+                return Some((prompts, piece.cursor, bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_grew_is_read_on_and_one_that_changed_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        fs::write(&path, talk(0, 200)).unwrap();
+        let (prompts, cursor, _) = through(&path, None).unwrap();
+        assert_eq!(prompts.len(), 200);
+        assert!(through(&path, Some(cursor.clone())).is_none(), "nothing changed");
+
+        fs::write(&path, talk(0, 203)).unwrap();
+        let (prompts, grown, _) = through(&path, Some(cursor.clone())).unwrap();
+        let seqs: Vec<u32> = prompts.iter().map(|(seq, _)| *seq).collect();
+        assert_eq!(seqs, [198, 199, 200, 201, 202], "the last two come again");
+
+        fs::write(&path, talk(1, 300)).unwrap();
+        let (prompts, _, _) = through(&path, Some(grown.clone())).unwrap();
+        assert_eq!(prompts.len(), 299, "its beginning is another one");
+        fs::write(&path, talk(0, 10)).unwrap();
+        let (prompts, _, _) = through(&path, Some(grown)).unwrap();
+        assert_eq!(prompts.len(), 10, "it was cut short");
+    }
+
+    #[test]
+    fn what_is_read_in_pieces_is_what_is_read_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        let long = "word ".repeat(20_000);
+        let text: String = (0..120)
+            .map(|n| line(2 * n, "user", &format!("ask {n}")) + line(2 * n + 1, "assistant", &long).as_str())
+            .collect();
+        assert!(text.len() > PIECE_BYTES);
+        fs::write(&path, text).unwrap();
+        let (prompts, cursor, _) = through(&path, None).unwrap();
+        let seqs: Vec<u32> = prompts.iter().map(|(seq, _)| *seq).collect();
+        assert_eq!(seqs, (0..120).collect::<Vec<_>>());
+        assert_eq!(cursor.stat.size, fs::metadata(&path).unwrap().len());
+    }
+
+    #[test]
+    fn an_interrupted_reading_goes_on() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        let long = "word ".repeat(20_000);
+        let text: String = (0..120).map(|n| line(n, "user", &format!("{n} {long}"))).collect();
+        fs::write(&path, text).unwrap();
+        let mut reading = Reading::open(found(&path, Form::Lines), None).unwrap().unwrap();
+        let first = reading.step().unwrap();
+        assert!(!first.is_last);
+        let (prompts, cursor, _) = through(&path, Some(first.cursor)).unwrap();
+        assert_eq!(prompts.last().map(|(seq, _)| *seq), Some(119));
+        assert!(prompts[0].0 > 0 && cursor.stat.size > 0);
+    }
+
+    #[test]
+    fn a_half_written_record_waits_until_the_file_is_settled() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("s.jsonl");
+        let text = talk(0, 2);
+        fs::write(&path, text.trim_end()).unwrap();
+        let (_, cursor, _) = through(&path, None).unwrap();
+        let whole = fs::metadata(&path).unwrap().len();
+        assert!(cursor.stat.size < whole);
+        let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - 2 * SETTLED_AFTER).unwrap();
+        let mtime = Stat::from(&file.metadata().unwrap()).mtime;
+        let cursor = Cursor { stat: Stat { mtime, ..cursor.stat }, ..cursor };
+        let (_, settled, _) = through(&path, Some(cursor)).unwrap();
+        assert_eq!(settled.stat.size, whole);
+    }
+
+    #[test]
+    fn a_packed_file_is_unpacked_and_bounds_hold() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("rollout.jsonl.zst");
+        let meta = "{\"type\":\"session_meta\",\"payload\":{\"id\":\"c\",\"cwd\":\"/w\"}}\n";
+        let said = "{\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\
+                    \"content\":[{\"type\":\"input_text\",\"text\":\"ask\"}]}}\n";
+        fs::write(&path, zstd::encode_all(format!("{meta}{said}").as_bytes(), 1).unwrap()).unwrap();
+        let mut reading = Reading::open(found(&path, Form::Packed), None).unwrap().unwrap();
+        let piece = reading.step().unwrap();
+        assert!(piece.is_last);
+        assert_eq!((piece.batch.session.id.as_str(), piece.batch.exchanges.len()), ("c", 1));
+
+        let large = temp.path().join("large.json");
+        File::create(&large).unwrap().set_len(WHOLE_BYTES_MAX + 1).unwrap();
+        let refused = Reading::open(found(&large, Form::Whole), None);
+        assert!(matches!(refused, Err(Fault::TooLarge(..))));
+    }
+}

@@ -1,0 +1,394 @@
+//! Sessions that are rows of an SQLite database which another program has open: OpenCode's.
+//!
+//! It is opened for reading only, with patience for its writer, and never as immutable: its last writes are in the
+//! log beside it. Where it stays locked, a private copy is read. Everything here blocks.
+
+use std::{collections::HashMap, fmt::Write as _, fs, path::Path, time::Duration};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::Value};
+use tempfile::TempDir;
+
+use super::{
+    reading::Fault,
+    walk::{open, with_suffix},
+};
+use cerebro_transcript::{
+    Batch,
+    opencode::{EntryRow, MessageRow, PartRow, SessionRow, read_v1, read_v2},
+};
+
+/// How long a writer is waited for.
+const BUSY_MAX: Duration = Duration::from_secs(3);
+/// A larger database is not copied.
+const COPY_BYTES_MAX: u64 = 1 << 30;
+/// More text of one session is not read: it is read whole.
+const SESSION_BYTES_MAX: i64 = 96 << 20;
+/// Most sessions of one database.
+const SESSIONS_MAX: usize = 100_000;
+
+/// The tables of one generation of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    /// `session`, `message` and `part`.
+    One,
+    /// `session_v2` (or `session`) and `session_message`. Tables of the first stay behind, stale.
+    Two,
+}
+
+/// A session, and by what a change of it is seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Its id.
+    pub id: String,
+    /// Changes when the session does: its times and the number of its rows.
+    pub watermark: String,
+    generation: Generation,
+}
+
+/// An open database.
+pub struct Database {
+    connection: Connection,
+    /// The private copy that is read in its place; it is removed with it.
+    _copy: Option<TempDir>,
+}
+
+impl Database {
+    /// Opens it, or a copy of it where it is locked.
+    ///
+    /// # Errors
+    /// [`Fault`]; a database without the tables that are known is [`Fault::Unknown`].
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        // SQLite would make one that is missing, and follow a link.
+        drop(open(path)?);
+        let opened = Self::connect(path).and_then(|connection| {
+            // A lock, or a log that cannot be shared, shows with the first read only.
+            tables(&connection)?;
+            Ok(Self { connection, _copy: None })
+        });
+        let database = match opened {
+            Err(Fault::Database(error)) if is_busy(&error) => Self::copied(path)?,
+            opened => opened?,
+        };
+        if database.generations()?.is_empty() {
+            let words = "its tables are those of no version that is known".to_owned();
+            return Err(Fault::Unknown(words));
+        }
+        Ok(database)
+    }
+
+    fn connect(path: &Path) -> Result<Connection, Fault> {
+        let escaped: String = path
+            .to_string_lossy()
+            .chars()
+            .map(|c| match c {
+                '%' => "%25".to_owned(),
+                '?' => "%3f".to_owned(),
+                '#' => "%23".to_owned(),
+                c => c.to_string(),
+            })
+            .collect();
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(format!("file:{escaped}?mode=ro"), flags)?;
+        connection.busy_timeout(BUSY_MAX)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
+    /// A copy in a folder that only this user can enter. A copy that was torn by a writer fails SQLite's own checks.
+    fn copied(path: &Path) -> Result<Self, Fault> {
+        let size = fs::metadata(path)?.len();
+        if size > COPY_BYTES_MAX {
+            return Err(Fault::TooLarge(size, COPY_BYTES_MAX));
+        }
+        let folder = tempfile::Builder::new().prefix("cerebro-").tempdir()?;
+        let copy = folder.path().join("copy.db");
+        fs::copy(path, &copy)?;
+        let log = with_suffix(path, "-wal");
+        if log.exists() {
+            fs::copy(&log, with_suffix(&copy, "-wal"))?;
+        }
+        // It is ours, so its log may be taken in.
+        let connection = Connection::open(&copy)?;
+        tables(&connection)?;
+        Ok(Self { connection, _copy: Some(folder) })
+    }
+
+    fn generations(&self) -> Result<Vec<Generation>, Fault> {
+        let tables = tables(&self.connection)?;
+        let has = |name: &str| tables.iter().any(|table| table == name);
+        let mut found = Vec::new();
+        if has("session_message") && (has("session_v2") || has("session")) {
+            found.push(Generation::Two);
+        }
+        if has("session") && has("message") && has("part") {
+            found.push(Generation::One);
+        }
+        Ok(found)
+    }
+
+    /// All sessions. One that both generations have is the later one's.
+    ///
+    /// # Errors
+    /// [`Fault::Database`]
+    pub fn heads(&self) -> Result<Vec<Head>, Fault> {
+        let mut heads: HashMap<String, Head> = HashMap::new();
+        for generation in self.generations()? {
+            for head in self.heads_of(generation)? {
+                if heads.len() < SESSIONS_MAX {
+                    heads.entry(head.id.clone()).or_insert(head);
+                }
+            }
+        }
+        let mut heads: Vec<Head> = heads.into_values().collect();
+        heads.sort_by(|a, b| b.id.cmp(&a.id));
+        Ok(heads)
+    }
+
+    fn heads_of(&self, generation: Generation) -> Result<Vec<Head>, Fault> {
+        let children: &[&str] = match generation {
+            Generation::One => &["message", "part"],
+            Generation::Two => &["session_message"],
+        };
+        let mut marks: HashMap<String, String> = HashMap::new();
+        for table in children {
+            let updated = self.latest_column(table)?;
+            let query =
+                format!("SELECT session_id, count(*), max({updated}) FROM {table} GROUP BY session_id");
+            let mut statement = self.connection.prepare(&query)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (id, count): (String, i64) = (row.get(0)?, row.get(1)?);
+                let at: Option<i64> = row.get(2)?;
+                let mark = marks.entry(id).or_default();
+                // Writing into a text cannot fail.
+                let _ = write!(mark, "{count}@{} ", at.unwrap_or_default());
+            }
+        }
+        let table = self.session_table(generation)?;
+        let mut statement = self.connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let columns = names(&statement);
+        let mut rows = statement.query([])?;
+        let mut heads = Vec::new();
+        while let Some(row) = rows.next()? {
+            let fields = Fields { row, columns: &columns };
+            let Some(id) = fields.text("id") else { continue };
+            // Sessions of 2.x only have entries of 2.x.
+            let Some(mark) = marks.get(&id) else { continue };
+            let own = fields.number("time_updated").unwrap_or_default();
+            let watermark = format!("{generation:?} {own} {}", mark.trim_end());
+            heads.push(Head { id, watermark, generation });
+        }
+        Ok(heads)
+    }
+
+    fn session_table(&self, generation: Generation) -> Result<&'static str, Fault> {
+        let has_second = tables(&self.connection)?.iter().any(|table| table == "session_v2");
+        Ok(if generation == Generation::Two && has_second { "session_v2" } else { "session" })
+    }
+
+    /// The column of a table that tells when a row changed.
+    fn latest_column(&self, table: &str) -> Result<&'static str, Fault> {
+        let statement = self.connection.prepare(&format!("SELECT * FROM {table} LIMIT 0"))?;
+        let columns = names(&statement);
+        let has = |name: &str| columns.iter().any(|column| column == name);
+        Ok(if has("time_updated") { "time_updated" } else { "time_created" })
+    }
+
+    /// Reads a session as of one moment.
+    ///
+    /// # Errors
+    /// [`Fault`]
+    pub fn session(&self, head: &Head) -> Result<Batch, Fault> {
+        let moment = self.connection.unchecked_transaction()?;
+        let table = self.session_table(head.generation)?;
+        let sessions =
+            self.rows(&format!("SELECT * FROM {table} WHERE id = ?1"), &head.id, |row| SessionRow {
+                id: row.text("id").unwrap_or_default(),
+                parent: row.text("parent_id"),
+                forked_from: row.text("fork_session_id"),
+                directory: row.text("directory"),
+                title: row.text("title"),
+                version: row.text("version"),
+                revert: row.text("revert"),
+                created_ms: row.number("time_created"),
+                updated_ms: row.number("time_updated"),
+            })?;
+        let Some(session) = sessions.first() else {
+            return Err(Fault::Unknown("the session has gone".to_owned()));
+        };
+        let batch = match head.generation {
+            Generation::One => {
+                self.check_size("message", &head.id)?;
+                self.check_size("part", &head.id)?;
+                let query = "SELECT * FROM message WHERE session_id = ?1 ORDER BY time_created, id";
+                let messages = self.rows(query, &head.id, |row| MessageRow {
+                    id: row.text("id").unwrap_or_default(),
+                    created_ms: row.number("time_created"),
+                    data: row.text("data").unwrap_or_default(),
+                })?;
+                let query = "SELECT * FROM part WHERE session_id = ?1 ORDER BY message_id, id";
+                let parts = self.rows(query, &head.id, |row| PartRow {
+                    message: row.text("message_id").unwrap_or_default(),
+                    data: row.text("data").unwrap_or_default(),
+                })?;
+                read_v1(session, &messages, &parts)
+            }
+            Generation::Two => {
+                self.check_size("session_message", &head.id)?;
+                let query = "SELECT * FROM session_message WHERE session_id = ?1 ORDER BY seq";
+                let entries = self.rows(query, &head.id, |row| EntryRow {
+                    id: row.text("id").unwrap_or_default(),
+                    kind: row.text("type").unwrap_or_default(),
+                    created_ms: row.number("time_created"),
+                    data: row.text("data").unwrap_or_default(),
+                })?;
+                read_v2(session, &entries)
+            }
+        };
+        drop(moment);
+        Ok(batch)
+    }
+
+    fn check_size(&self, table: &str, session: &str) -> Result<(), Fault> {
+        // Of a text, its length in bytes is that of it as a blob.
+        let query = format!("SELECT sum(length(CAST(data AS BLOB))) FROM {table} WHERE session_id = ?1");
+        let bytes: Option<i64> = self.connection.query_row(&query, [session], |row| row.get(0))?;
+        let bytes = bytes.unwrap_or_default();
+        if bytes > SESSION_BYTES_MAX {
+            return Err(Fault::TooLarge(bytes.unsigned_abs(), SESSION_BYTES_MAX.unsigned_abs()));
+        }
+        Ok(())
+    }
+
+    fn rows<T>(
+        &self,
+        query: &str,
+        session: &str,
+        read: impl Fn(&Fields<'_, '_>) -> T,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = self.connection.prepare(query)?;
+        let columns = names(&statement);
+        let mut rows = statement.query([session])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(read(&Fields { row, columns: &columns }));
+        }
+        Ok(all)
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::CannotOpen))
+}
+
+fn tables(connection: &Connection) -> Result<Vec<String>, Fault> {
+    let mut statement = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    Ok(names)
+}
+
+fn names(statement: &rusqlite::Statement<'_>) -> Vec<String> {
+    statement.column_names().into_iter().map(str::to_owned).collect()
+}
+
+/// A row of which only some columns are sure to be there.
+struct Fields<'row, 'names> {
+    row: &'row Row<'row>,
+    columns: &'names [String],
+}
+
+impl Fields<'_, '_> {
+    fn value(&self, name: &str) -> Option<Value> {
+        let at = self.columns.iter().position(|column| column == name)?;
+        self.row.get(at).ok()
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        match self.value(name)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        match self.value(name)? {
+            Value::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "
+        CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT, title TEXT, time_created INT, time_updated INT);
+        CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, time_updated INT, data TEXT);
+        CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT, time_updated INT,
+            data TEXT);
+        INSERT INTO session VALUES ('s', '/w', 'Mend it', 1, 2);
+        INSERT INTO message VALUES ('m1', 's', 1, 1, '{\"role\":\"user\"}');
+        INSERT INTO part VALUES ('p1', 'm1', 's', 1, 1, '{\"type\":\"text\",\"text\":\"mend it\"}');";
+    const SECOND: &str = "
+        CREATE TABLE session_v2 (id TEXT PRIMARY KEY, directory TEXT, time_created INT, time_updated INT);
+        CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT, seq INT, time_created INT,
+            time_updated INT, data TEXT);
+        INSERT INTO session_v2 VALUES ('s', '/w', 1, 3);
+        INSERT INTO session_message VALUES ('e1', 's', 'user', 1, 1, 1, '{\"text\":\"mend it now\"}');";
+
+    fn prompts(batch: &Batch) -> Vec<String> {
+        let prompts = batch.exchanges.iter().filter_map(|exchange| exchange.prompt.as_ref());
+        prompts.map(|prompt| prompt.text.clone()).collect()
+    }
+
+    #[test]
+    fn both_generations_are_read_and_the_later_one_wins() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("open code?#%.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.pragma_update(None, "journal_mode", "wal").unwrap();
+        writer.execute_batch(FIRST).unwrap();
+        let database = Database::open(&path).unwrap();
+        let heads = database.heads().unwrap();
+        assert_eq!(heads.len(), 1);
+        assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
+
+        writer.execute_batch("UPDATE part SET time_updated = 9").unwrap();
+        let changed = database.heads().unwrap();
+        assert_ne!(changed[0].watermark, heads[0].watermark, "a part changed in place");
+
+        writer.execute_batch(SECOND).unwrap();
+        let heads = database.heads().unwrap();
+        assert_eq!(heads.len(), 1);
+        assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it now"]);
+        assert!(database.connection.execute("DELETE FROM session", []).is_err(), "it is only read");
+    }
+
+    #[test]
+    fn a_locked_database_is_read_from_a_copy() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("opencode.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch(FIRST).unwrap();
+        writer.execute_batch("BEGIN EXCLUSIVE; UPDATE session SET title = 'x'").unwrap();
+        let database = Database::open(&path).unwrap();
+        let heads = database.heads().unwrap();
+        assert_eq!(prompts(&database.session(&heads[0]).unwrap()), ["mend it"]);
+    }
+
+    #[test]
+    fn a_file_of_another_program_is_named_as_such() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("other.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+        let refused = Database::open(&path).err().unwrap();
+        assert!(refused.to_string().contains("no version that is known"), "{refused}");
+        std::fs::write(temp.path().join("no.db"), "text, and no database at all").unwrap();
+        assert!(matches!(Database::open(&temp.path().join("no.db")), Err(Fault::Database(_))));
+        assert!(matches!(Database::open(&temp.path().join("missing.db")), Err(Fault::Io(_))));
+        assert!(!temp.path().join("missing.db").exists());
+    }
+}

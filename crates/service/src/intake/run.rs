@@ -1,0 +1,273 @@
+//! The task that takes sessions in: when it looks, what it reads first, and how it gives way.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    future::Future,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use super::{
+    desk::{HistoryOptions, ImportRequest, Known, broke_off},
+    places::{Form, Place, agents},
+    take::{Pass, Taken, Trouble},
+    walk::{self, Found, Stat, Walk},
+};
+use crate::{Service, ServiceError, agent_slug, lock};
+use cerebro_core::domain::{Project, SourceState};
+
+/// How long the daemon has served before it looks through the folders, so that this does not stand in the way of
+/// those who waited for its start.
+const SETTLE: Duration = Duration::from_secs(3);
+/// How often it looks through all folders.
+const EVERY: Duration = Duration::from_secs(10 * 60);
+/// How long it waits for more after a hook named a file: a turn's last records come right behind it.
+const DEBOUNCE: Duration = Duration::from_secs(1);
+/// How long after a failure of the store it goes on.
+const RETRY: Duration = Duration::from_secs(60);
+/// How long nobody must have called before the next batch, and how long that is waited for.
+const QUIET: Duration = Duration::from_millis(10);
+const QUIET_MAX: Duration = Duration::from_millis(100);
+const QUIET_POLL: Duration = Duration::from_millis(5);
+
+/// The files that hooks named, as far as they are there and an agent's.
+pub(super) async fn named_files(
+    places: Vec<Place>,
+    paths: BTreeSet<PathBuf>,
+) -> Result<Vec<(Result<Found, String>, PathBuf)>, ServiceError> {
+    let looked = tokio::task::spawn_blocking(move || {
+        let known = |path: PathBuf| (walk::known(&places, &path), path);
+        // A session that begins has no file yet.
+        paths.into_iter().filter(|path| path.exists()).map(known).collect()
+    });
+    looked.await.map_err(|_| broke_off("a look at a transcript broke off"))
+}
+
+impl Service {
+    /// Takes sessions in as the settings say and as is asked for, until `stopping` completes. What was begun then is
+    /// gone on with by the next daemon. To be run once.
+    pub async fn keep_history(&self, options: HistoryOptions, stopping: impl Future<Output = ()>) {
+        if self.history_desk().options.set(options).is_err() {
+            return;
+        }
+        tokio::pin!(stopping);
+        let mut next = tokio::time::Instant::now() + SETTLE;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {
+                    lock(&self.history_desk().wanted).scan = true;
+                    next = tokio::time::Instant::now() + EVERY;
+                }
+                () = self.history_desk().wake.notified() => {}
+                () = &mut stopping => return,
+            }
+            tokio::select! {
+                done = self.serve_history() => if let Err(error) = done {
+                    tracing::error!(%error, "taking sessions in broke off");
+                    next = tokio::time::Instant::now() + RETRY;
+                },
+                // Half a batch is undone with its transaction, and the cursor says where to go on.
+                () = &mut stopping => return,
+            };
+            lock(&self.history_desk().progress).running = false;
+        }
+    }
+
+    /// Does what is wanted, until nothing is.
+    async fn serve_history(&self) -> Result<(), ServiceError> {
+        while self.history_desk().is_asked() {
+            if !lock(&self.history_desk().named).is_empty() {
+                tokio::time::sleep(DEBOUNCE).await;
+            }
+            // Before it is taken, so that nobody who waits for it sees a moment of rest.
+            lock(&self.history_desk().progress).running = self.takes_history_in();
+            let wanted = std::mem::take(&mut *lock(&self.history_desk().wanted));
+            let mut pass = self.pass(None);
+            if pass.is_enabled() {
+                self.read_named(&mut pass).await?;
+            } else {
+                self.read_aside(&mut pass).await?;
+            }
+            for request in wanted.imports {
+                self.scan(&request).await?;
+            }
+            if pass.is_enabled() && wanted.scan {
+                self.scan(&ImportRequest::default()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the files that hooks have named since.
+    async fn read_named(&self, pass: &mut Pass) -> Result<(), ServiceError> {
+        let paths = std::mem::take(&mut *lock(&self.history_desk().named));
+        let Some((places, _)) = self.asked_for(&ImportRequest::default()).filter(|_| !paths.is_empty())
+        else {
+            return Ok(());
+        };
+        self.know().await?;
+        for (known, path) in named_files(places, paths).await? {
+            match known {
+                Ok(found) => self.read_one(found, pass).await?,
+                Err(why) => lock(&self.history_desk().progress).fault(&path, &why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks through all folders, and reads what is new or has changed.
+    async fn scan(&self, request: &ImportRequest) -> Result<(), ServiceError> {
+        let Some((places, oldest)) = self.asked_for(request) else { return Ok(()) };
+        let begun = Instant::now();
+        self.know().await?;
+        let gates =
+            lock(&self.history_desk().known).as_ref().map(|known| known.gates.clone()).unwrap_or_default();
+        let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
+        let Walk { files, faults, roots } =
+            walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
+        {
+            let mut progress = lock(&self.history_desk().progress);
+            progress.seen = files.len();
+            progress.faults.clear();
+            for (_, path, why) in &faults {
+                progress.fault(path, why);
+            }
+        }
+        self.note_gone(&gates, &files, &roots).await?;
+        let wanted = |file: &Found| match gates.get(&file.path) {
+            Some(stat) => *stat != file.stat,
+            None => file.stat.mtime >= oldest,
+        };
+        let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
+        {
+            let mut progress = lock(&self.history_desk().progress);
+            progress.scan = begun.elapsed();
+            progress.scanned_at = Some(self.now());
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let ordered = tokio::task::spawn_blocking(move || walk::in_order(fresh)).await;
+        let ordered = ordered.map_err(|_| broke_off("a look at the sessions broke off"))?;
+        let mut pass = self.pass(request.project.clone());
+        self.read_all(ordered, &mut pass).await
+    }
+
+    async fn read_all(&self, mut files: Vec<Found>, pass: &mut Pass) -> Result<(), ServiceError> {
+        let begun = Instant::now();
+        // Prompts of deleted sessions come last: only then it is known which are.
+        files.sort_by_key(|file| file.form == Form::Typed);
+        {
+            let mut progress = lock(&self.history_desk().progress);
+            (progress.files, progress.files_done, progress.bytes_done) = (files.len(), 0, 0);
+            progress.bytes = files.iter().map(|file| file.stat.size).sum();
+        }
+        for found in files {
+            // What an agent has just written does not wait for what is old.
+            if pass.is_enabled() {
+                self.read_named(pass).await?;
+            }
+            self.read_one(found, pass).await?;
+            lock(&self.history_desk().progress).files_done += 1;
+        }
+        lock(&self.history_desk().progress).read = begun.elapsed();
+        Ok(())
+    }
+
+    async fn read_one(&self, found: Found, pass: &mut Pass) -> Result<(), ServiceError> {
+        let taken = match found.form {
+            Form::Database => self.take_database(&found, pass).await,
+            Form::Typed => self.take_typed(&found, pass).await,
+            _ => self.take_file(&found, pass).await,
+        };
+        match taken {
+            Ok(taken) => {
+                {
+                    let mut progress = lock(&self.history_desk().progress);
+                    progress.of(found.agent).read += 1;
+                    progress.mended(&found.path);
+                }
+                if let Taken::Done(stat) = taken {
+                    self.set_gate(found.path, stat);
+                }
+                Ok(())
+            }
+            Err(Trouble::Source(fault)) => {
+                tracing::warn!(agent = agent_slug(found.agent), "a source of history could not be read");
+                self.note_fault(&found, &fault).await
+            }
+            Err(Trouble::Store(error)) => Err(error),
+        }
+    }
+
+    /// Notes sources whose files are there no more. What was read of them is kept.
+    async fn note_gone(
+        &self,
+        gates: &HashMap<PathBuf, Stat>,
+        files: &[Found],
+        roots: &[PathBuf],
+    ) -> Result<(), ServiceError> {
+        let there: HashSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
+        let is_looked_for = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+        let missing = gates.keys().filter(|path| !there.contains(path.as_path()) && is_looked_for(path));
+        for path in missing {
+            for agent in agents() {
+                let key = path.to_string_lossy();
+                if let Some(mut source) = self.history_source(agent, &key).await? {
+                    source.state = SourceState::Gone;
+                    self.put_history_source(&source).await?;
+                }
+            }
+            if let Some(known) = lock(&self.history_desk().known).as_mut() {
+                known.gates.remove(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(&self, only: Option<Project>) -> Pass {
+        Pass::new(self.history_desk().settings().unwrap_or_default(), only)
+    }
+
+    /// Reads from the store what is known of the files: once, and again when other ones are to be left alone.
+    pub(super) async fn know(&self) -> Result<(), ServiceError> {
+        let excluded = self.history_desk().settings().unwrap_or_default().exclude;
+        if lock(&self.history_desk().known).as_ref().is_some_and(|known| known.excluded == excluded) {
+            return Ok(());
+        }
+        let mut known = Known { excluded, ..Known::default() };
+        for agent in agents() {
+            for source in self.history_sources(agent).await? {
+                let path = PathBuf::from(source.key.as_str());
+                let is_excluded = source.state == SourceState::Excluded;
+                if let Some(session) = source.session.filter(|_| !is_excluded) {
+                    let holder = (path.clone(), source.size);
+                    known.holders.insert((agent, session.as_str().to_owned()), holder);
+                }
+                // What was left alone may be wanted now; a shorter recording of a session may not.
+                let may_be_wanted = is_excluded && source.error.is_none();
+                if !may_be_wanted && source.state != SourceState::Gone {
+                    let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
+                    known.gates.insert(path, stat);
+                }
+            }
+        }
+        *lock(&self.history_desk().known) = Some(known);
+        Ok(())
+    }
+
+    fn set_gate(&self, path: PathBuf, stat: Stat) {
+        if let Some(known) = lock(&self.history_desk().known).as_mut() {
+            known.gates.insert(path, stat);
+        }
+    }
+
+    /// Gives way to those who wait for an answer, for a moment.
+    pub(super) async fn make_way(&self) {
+        let begun = Instant::now();
+        tokio::task::yield_now().await;
+        while self.0.traffic.quiet() < QUIET && begun.elapsed() < QUIET_MAX {
+            tokio::time::sleep(QUIET_POLL).await;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `[history]` in the settings: whether past sessions are taken in, and which.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::{Deserialize, Deserializer};
+
+use super::places::{agent_named, agents};
+use cerebro_core::domain::Project;
+use cerebro_core::text;
+use cerebro_transcript::Agent;
+
+/// How old a session may be that is taken in by itself.
+const SINCE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+/// Most entries of `exclude`.
+const EXCLUDED_MAX: usize = 1_000;
+
+/// `[history]`: whether past sessions are taken in, and which.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HistorySettings {
+    /// `enabled = false`: whether they are at all. `cerebro history import` asks and sets it.
+    pub enabled: bool,
+    /// `agents = []`: whose, by name; all that are found when it is empty.
+    #[serde(deserialize_with = "known_agents")]
+    pub agents: Vec<String>,
+    /// `since = "180d"`: older ones are taken in only where `import --since` asks for them; `"0"` is no bound.
+    #[serde(deserialize_with = "text::setting_of_duration")]
+    pub since: Duration,
+    /// `exclude = []`: projects and absolute paths of folders whose sessions are left alone.
+    #[serde(deserialize_with = "bounded")]
+    pub exclude: Vec<String>,
+}
+
+impl Default for HistorySettings {
+    fn default() -> Self {
+        Self { enabled: false, agents: Vec::new(), since: SINCE, exclude: Vec::new() }
+    }
+}
+
+fn known_agents<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    match names.iter().find(|name| agent_named(name).is_none()) {
+        Some(unknown) => {
+            Err(serde::de::Error::custom(format!("`{unknown}` is no agent whose sessions are read")))
+        }
+        None => Ok(names),
+    }
+}
+
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let entries = Vec::<String>::deserialize(deserializer)?;
+    if entries.len() > EXCLUDED_MAX {
+        return Err(serde::de::Error::custom(format!("at most {EXCLUDED_MAX} entries")));
+    }
+    Ok(entries)
+}
+
+impl HistorySettings {
+    /// The agents whose sessions are wanted.
+    pub fn wanted(&self) -> Vec<Agent> {
+        if self.agents.is_empty() {
+            return agents().collect();
+        }
+        self.agents.iter().filter_map(|name| agent_named(name)).collect()
+    }
+
+    /// Whether a project, or the folder that a session was in, or the file that it lies in, is left alone.
+    pub fn excludes(&self, project: &Project, folder: Option<&str>, file: &Path) -> bool {
+        self.exclude.iter().any(|entry| {
+            if entry.starts_with('/') {
+                let root = PathBuf::from(entry);
+                folder.is_some_and(|folder| Path::new(folder).starts_with(&root)) || file.starts_with(&root)
+            } else {
+                Project::parse(entry).as_ref() == Some(project)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_and_folders_are_left_alone() {
+        let settings =
+            HistorySettings { exclude: vec!["Acme/Pay".into(), "/w/secret".into()], ..Default::default() };
+        let excludes = |project: &str, folder, file: &str| {
+            settings.excludes(&Project::parse(project).unwrap(), folder, Path::new(file))
+        };
+        assert!(excludes("acme/pay", None, "/x"));
+        assert!(excludes("p", Some("/w/secret/deep"), "/x"));
+        assert!(excludes("p", None, "/w/secret/s.jsonl"));
+        assert!(!excludes("p", Some("/w/secrets"), "/x"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Asking a language model until its answer fits, within what that may cost.
+
+use serde_json::Value;
+
+use super::JobError;
+use crate::Service;
+use cerebro_core::pace::{Budget, Spent, tokens_of};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::relate::claim::{Misfit, json_in};
+use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, Llm};
+use cerebro_models::provider::ProviderError;
+
+/// How often a model may mend an answer that does not fit.
+const REPAIRS_MAX: usize = 1;
+
+/// What a model is asked.
+pub(crate) struct Question<'a> {
+    pub(crate) instructions: &'a str,
+    pub(crate) text: RedactedText,
+    /// JSON schema of the answer.
+    pub(crate) schema: &'a Value,
+}
+
+/// Who pays for questions.
+pub(crate) struct Purse<'a> {
+    service: &'a Service,
+    model: String,
+    is_metered: bool,
+    /// What distilling may cost in a day, where the question is one of that.
+    distilling: Option<Budget>,
+}
+
+impl<'a> Purse<'a> {
+    /// For questions about how memories relate.
+    pub(crate) fn of_relations(service: &'a Service, llm: &Llm) -> Self {
+        Self { service, model: llm.name(), is_metered: llm.is_metered(), distilling: None }
+    }
+
+    /// For distilling, which has a bound of its own, whether the provider is paid for or not.
+    pub(crate) fn of_distilling(service: &'a Service, llm: &Llm, budget: Budget) -> Self {
+        Self { distilling: Some(budget), ..Self::of_relations(service, llm) }
+    }
+
+    /// Before a request of about so many tokens. Of distilling, it is paid for at once: a daemon that is killed
+    /// meanwhile must not ask for free.
+    async fn open(&self, tokens: u64) -> Result<(), JobError> {
+        let Some(budget) = self.distilling else { return Ok(()) };
+        let spent = self.service.distil_spent_today().await?;
+        if !budget.allows(spent, tokens + u64::from(ANSWER_TOKENS_MAX)) {
+            return Err(JobError::Spent);
+        }
+        self.service.note_distilled(&self.model, Spent { requests: 1, tokens }).await?;
+        Ok(())
+    }
+
+    /// After a request that was taken to cost `tokens`: what it did cost, where the provider told.
+    async fn pay(&self, tokens: u64, told: Option<u64>) {
+        if self.is_metered {
+            let spent = Spent { requests: 1, tokens: told.unwrap_or(0) };
+            self.service.note_spent(&self.model, spent).await;
+        }
+        let more = told.unwrap_or(0).saturating_sub(tokens);
+        if self.distilling.is_some() && more > 0 {
+            let noted = self.service.note_distilled(&self.model, Spent { requests: 0, tokens: more }).await;
+            if let Err(error) = noted {
+                tracing::warn!(%error, "what was spent could not be noted");
+            }
+        }
+    }
+}
+
+/// Asks, and once more where the answer does not fit.
+///
+/// # Errors
+/// The provider's, a spent budget, or a failing store. An answer that does not fit, also when it was mended, is a refusal.
+pub(crate) async fn ask<T>(
+    llm: &Llm,
+    question: Question<'_>,
+    purse: &Purse<'_>,
+    read: impl Fn(&Value) -> Result<T, Misfit>,
+) -> Result<T, JobError> {
+    let Question { instructions, text, schema } = question;
+    let mut turns = vec![text];
+    let mut repairs = 0;
+    loop {
+        let ask = Ask { instructions, turns: turns.clone(), schema };
+        let said: u64 = turns.iter().map(|turn| tokens_of(turn)).sum();
+        let tokens = said + tokens_of(instructions) + tokens_of(&schema.to_string());
+        purse.open(tokens).await?;
+        let told = llm.ask(&ask).await;
+        let cost = told.as_ref().ok().map(|told| match told.tokens {
+            0 => tokens + tokens_of(&told.text),
+            counted => counted,
+        });
+        purse.pay(tokens, cost).await;
+        let told = told?;
+        match json_in(&told.text).and_then(|answer| read(&answer)) {
+            Ok(fitting) => return Ok(fitting),
+            Err(misfit) if repairs >= REPAIRS_MAX => {
+                let reason = misfit.to_string();
+                return Err(ProviderError::Refused { provider: llm.name(), reason }.into());
+            }
+            Err(misfit) => {
+                let again = format!("{misfit}. Answer once more, with JSON of that schema and nothing else.");
+                turns.extend([&told.text, &again].map(|turn| redact_text(turn).kept));
+                repairs += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Asks a language model what is worth keeping of past sessions: one at a time, when they have been over for a while.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use super::{
+    WorkerState,
+    runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
+};
+use crate::{ServiceError, distil::DistilSettings};
+use cerebro_core::domain::SessionId;
+use cerebro_models::llm::{self, Llm};
+use cerebro_store::{Job, JobKind, Subject};
+
+/// How often it is looked for sessions that are over.
+const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
+/// How many sessions are queued at once.
+const QUEUED_MAX: usize = 20;
+/// What a question is taken to cost at least.
+const TOKENS_LEAST: u64 = 1;
+
+/// The handler of [`JobKind::Distil`].
+pub(super) struct Distilling {
+    /// Opened for each look, because the settings may have changed.
+    asked: Option<(Llm, DistilSettings)>,
+    /// When it was looked for sessions.
+    looked: Option<Instant>,
+}
+
+impl Distilling {
+    pub(super) fn new() -> Self {
+        Self { asked: None, looked: None }
+    }
+}
+
+fn blocked(state: WorkerState) -> Blocked {
+    Blocked { state, wait: HELD_OFF, until_woken: true }
+}
+
+impl JobHandler for Distilling {
+    const KIND: JobKind = JobKind::Distil;
+    type Task = SessionId;
+
+    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        self.asked = None;
+        let unusable = |reason: String| Ok(Err(blocked(WorkerState::Unusable(reason))));
+        let settings = match (cx.service.0.vectors.embedding.distil.settings)() {
+            Ok(settings) => settings,
+            Err(error) => return unusable(error.to_string()),
+        };
+        if !settings.enabled {
+            return Ok(Err(blocked(WorkerState::Off)));
+        }
+        match llm::open(&settings.model, crate::distil::MODEL_TABLE) {
+            Ok(Some(llm)) => self.asked = Some((llm, settings)),
+            Ok(None) => return unusable("`[distil.model]` of config.toml names no `provider`".to_owned()),
+            Err(error) => return unusable(error.to_string()),
+        }
+        Ok(Ok(()))
+    }
+
+    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
+        let Some((llm, settings)) = &self.asked else { return Ok(Readiness::Ready { at_once: 1 }) };
+        let spent = cx.service.distil_spent_today().await?;
+        let paid = !llm.is_metered()
+            || cx.service.fits_budget(settings.paid_budget(), settings.question_tokens()).await;
+        if !paid || !settings.budget().allows(spent, TOKENS_LEAST) {
+            return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
+        }
+        Ok(Readiness::Ready { at_once: 1 })
+    }
+
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<SessionId>>, ServiceError> {
+        let named: Vec<Option<SessionId>> = jobs
+            .iter()
+            .map(|job| match &job.subject {
+                Subject::Other { key, .. } => SessionId::parse(key).ok(),
+                Subject::Memory(_) => None,
+            })
+            .collect();
+        let ids: Vec<SessionId> = named.iter().flatten().cloned().collect();
+        let here = cx.service.store().past_sessions_by_id(&ids).await?;
+        let is_here = |id: &SessionId| here.iter().any(|session| session.id == *id);
+        Ok(named.into_iter().map(|id| id.filter(is_here)).collect())
+    }
+
+    async fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<SessionId>>,
+        cx: &mut Context,
+    ) -> Result<Step, JobError> {
+        let (Some(Leased { job, task: session }), Some((llm, settings))) = (leased.front(), &self.asked)
+        else {
+            return Ok(Step::Void);
+        };
+        if cx.service.distil_session(session, llm, settings).await? {
+            cx.answered();
+        }
+        cx.end(job).await?;
+        Ok(Step::Done)
+    }
+
+    async fn drained(&mut self, cx: &Context) -> Result<bool, ServiceError> {
+        let Some((_, settings)) = &self.asked else { return Ok(false) };
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+            return Ok(false);
+        }
+        self.looked = Some(Instant::now());
+        let due = cx.service.distil_due(settings, None, settings.idle, QUEUED_MAX).await?;
+        cx.service.owe_distilling(&due).await?;
+        Ok(!due.is_empty())
+    }
+}

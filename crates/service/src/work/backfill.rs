@@ -1,0 +1,171 @@
+//! The second source: what hooks did not tell of a session comes from its transcript. What both tell is one event.
+
+use std::collections::BTreeSet;
+
+use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::redact::redact_text;
+use cerebro_ledger::{Entry, Step, limits};
+use cerebro_store::StoredWork;
+
+use super::{
+    Actor, Happening, LOCAL_OWNER, Target,
+    draft::kept_once,
+    session_name,
+    told::{self, Told},
+};
+use crate::{Service, ServiceError};
+use cerebro_transcript::{Batch, Counts, State};
+
+/// How long a hook may still be on its way.
+const UNDER_WAY: jiff::SignedDuration = jiff::SignedDuration::from_secs(1);
+/// How far a prompt's time in the journal may be from that in the transcript.
+const SAME_TIME: jiff::SignedDuration = jiff::SignedDuration::from_secs(10);
+/// How many of the last events are looked at for a prompt's words.
+const LOOKED_AT: u64 = 500;
+/// Most that one reading of a transcript adds; the rest is told as a gap.
+const ADDED_MAX: usize = 512;
+
+/// What a reading of a transcript tells of a session.
+pub(crate) struct Reading {
+    session: String,
+    told: Vec<Told>,
+    /// Records that could not be read since the reading before, and all of them.
+    unread: (u64, u64),
+}
+
+impl Reading {
+    /// What a batch tells, where its agent names its calls. `before` is how far its source was read until then.
+    pub fn of(batch: &Batch, before: Option<&State>) -> Option<Self> {
+        if !told::names_its_calls(batch.session.agent) || batch.exchanges.is_empty() {
+            return None;
+        }
+        let lost = |counts: &Counts| counts.malformed + counts.oversized;
+        let all = lost(&batch.counts);
+        // A sub-agent's calls are its session's own: so its hooks say it.
+        let session = batch.session.id.split('/').next().unwrap_or_default().to_owned();
+        let unread = (all.saturating_sub(before.map_or(0, |before| lost(&before.counts))), all);
+        Some(Self { session, told: told::of_exchanges(batch.session.agent, &batch.exchanges), unread })
+    }
+}
+
+impl Service {
+    /// Adds to a session's piece of work what its hooks did not tell, as far as its transcript has it. Where hooks
+    /// should have told it, a gap says so. A session of which no hook ever told has no piece of work, and gets none.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(crate) async fn work_fill(&self, reading: Reading) -> Result<(), ServiceError> {
+        let Reading { session, mut told, unread } = reading;
+        if self.journal().retention.is_none() {
+            return Ok(());
+        }
+        let Ok(id) = SessionId::parse(&session) else { return Ok(()) };
+        let Some(stored) = self.store().work_named(&session_name(LOCAL_OWNER, id.as_str())).await? else {
+            return Ok(());
+        };
+        let work = &stored.work;
+        if work.key_id != self.journal().key_id
+            || work.seq + 2 * limits::BATCH_MAX as u64 > limits::EVENTS_MAX
+        {
+            return Ok(());
+        }
+        let (since, until) = (work.created_at, self.now());
+        told.retain(|told| told.at.is_some_and(|at| at >= since && at <= until));
+        // The hook of what has just happened may still be on its way.
+        let settled = until.checked_sub(UNDER_WAY).unwrap_or(Timestamp::MIN);
+        if told.iter().any(|told| told.at.is_some_and(|at| at > settled)) {
+            tokio::time::sleep(UNDER_WAY.unsigned_abs()).await;
+        }
+        let mut missing = self.untold(&stored, told).await?;
+        let beyond = missing.split_off(missing.len().min(ADDED_MAX)).len() as u64;
+        let happenings = with_gaps(missing, (unread.0 + beyond, unread.1), self.now());
+        let actor = Actor {
+            owner: work.owner.clone(),
+            agent: work.agent.clone(),
+            session: Some(id),
+            project: work.project.clone(),
+            directory: None,
+        };
+        for batch in happenings.chunks(limits::BATCH_MAX) {
+            match self.work_append(&actor, Target::Work(work.id), batch.to_vec()).await {
+                Ok(_) => {}
+                // It is full by now, or gone.
+                Err(ServiceError::Invalid { .. } | ServiceError::NoWork(_)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is not in the journal yet, and whether a hook told nothing at all of it.
+    async fn untold(&self, stored: &StoredWork, told: Vec<Told>) -> Result<Vec<(Told, bool)>, ServiceError> {
+        let work = &stored.work;
+        let names = |told: &Told| -> Vec<String> {
+            // Under which a hook tells of it that does not know how it ended.
+            let open = told.once.as_deref().and_then(|once| once.strip_prefix("ran:"));
+            let open = open.map(|rest| format!("ran?:{rest}"));
+            told.once.iter().chain(&open).map(|once| kept_once(&work.id, once)).collect()
+        };
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for chunk in told.chunks(limits::BATCH_MAX) {
+            let asked: Vec<String> = chunk.iter().flat_map(names).collect();
+            known.extend(self.store().work_onces(&asked).await?);
+        }
+        let after = work.seq.saturating_sub(LOOKED_AT);
+        let last = self.store().work_events(&work.id, after, usize::try_from(LOOKED_AT).unwrap_or(1)).await?;
+        let asked: Vec<(Timestamp, String)> = last.iter().map(Entry::from).filter_map(asked).collect();
+        let newest = told.iter().rposition(|told| is_asked(&asked, told));
+        let missing = told.into_iter().enumerate().filter_map(|(n, told)| match &told.step {
+            // One before a prompt that was told is no news, and would stand for the last request.
+            Step::Prompt { .. } => {
+                let is_news = newest.is_none_or(|newest| n > newest) && work.outcome.is_none();
+                is_news.then_some((told, true))
+            }
+            _ => {
+                let names = names(&told);
+                let is_known = names.first().is_some_and(|once| known.contains(once));
+                let is_open = names.get(1).is_some_and(|once| known.contains(once));
+                let by_hooks = !matches!(told.step, Step::TurnFailed { .. });
+                (!is_known).then_some((told, by_hooks && !is_open))
+            }
+        });
+        Ok(missing.collect())
+    }
+}
+
+/// A prompt of the journal.
+fn asked(entry: Entry) -> Option<(Timestamp, String)> {
+    match entry.step {
+        Some(Step::Prompt { text }) => Some((entry.at, text)),
+        _ => None,
+    }
+}
+
+/// Whether a prompt was told: in the same words, or at the same time in the words of its hook.
+fn is_asked(asked: &[(Timestamp, String)], told: &Told) -> bool {
+    let Step::Prompt { text } = &told.step else { return false };
+    let words = redact_text(text).kept;
+    let is_near = |at: Timestamp| told.at.is_some_and(|told| told.duration_since(at).abs() <= SAME_TIME);
+    asked.iter().any(|(at, known)| known == words.as_str() || is_near(*at))
+}
+
+/// What is added, after what is to be said of gaps.
+fn with_gaps(missing: Vec<(Told, bool)>, (unread, all): (u64, u64), now: Timestamp) -> Vec<Happening> {
+    let mut happenings = Vec::new();
+    let untold: Vec<&Told> =
+        missing.iter().filter(|(_, is_untold)| *is_untold).map(|(told, _)| told).collect();
+    if let (Some(first), Some(last)) = (untold.first(), untold.last()) {
+        let reason = "hooks did not tell of these; they come from the transcript".to_owned();
+        let (from, to) = (first.at.unwrap_or(now), last.at.unwrap_or(now));
+        let step = Step::Gap { from, to, count: Some(untold.len() as u64), reason, filled: true };
+        let once = first.once.as_ref().map(|once| format!("gap:{once}"));
+        happenings.push(Happening { step, once });
+    }
+    if unread > 0 {
+        let reason = "records of the transcript could not be taken in".to_owned();
+        let step = Step::Gap { from: now, to: now, count: Some(unread), reason, filled: false };
+        happenings.push(Happening { step, once: Some(format!("gap:unread:{all}:{unread}")) });
+    }
+    happenings.extend(missing.into_iter().map(|(Told { step, once, .. }, _)| Happening { step, once }));
+    happenings
+}

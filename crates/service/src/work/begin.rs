@@ -1,0 +1,191 @@
+//! How a piece of work begins, goes on from another one, and ends.
+
+use cerebro_core::domain::WorkId;
+use cerebro_ledger::{State, Step, Work, limits};
+use cerebro_store::{Decision, StoredWork, Write};
+
+use super::{
+    Actor, Appended, BeginWork, CloseWork, Happening, Target,
+    append::new_work,
+    draft::{Draft, Prepared, line},
+    key_name,
+};
+use crate::{Service, ServiceError};
+
+impl Service {
+    /// Begins a piece of work. One with a key that the owner has begun before in this project is that one.
+    /// Says whether it is new.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for a bound, or where the journal is off; [`ServiceError::NoWork`] for the parent.
+    pub async fn work_begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
+        self.needs_journal()?;
+        let kind = begin.kind.as_deref().unwrap_or("task");
+        check_chars("kind", kind, limits::KIND_CHARS_MAX)?;
+        check_chars("title", &begin.title, limits::TITLE_CHARS_MAX)?;
+        if let Some(key) = &begin.key {
+            check_chars("key", key, limits::KEY_CHARS_MAX)?;
+        }
+        if begin.steps.len() > limits::STEPS_MAX {
+            let problem = format!("at most {} steps", limits::STEPS_MAX);
+            return Err(ServiceError::invalid("steps", &begin.steps.len().to_string(), problem));
+        }
+        if let Some(parent) = &begin.parent {
+            self.stored_work(&actor.owner, parent).await?;
+        }
+        let first = Prepared::step(Step::Begun {
+            title: begin.title.clone(),
+            goal: begin.goal.clone(),
+            agent: actor.agent.to_string(),
+            directory: actor.directory.clone(),
+            commit: begin.commit.clone(),
+            steps: begin.steps.clone(),
+        })?;
+        let decision = Begin { service: self, actor, asked: &begin, kind, first: &first };
+        let (work, state) = self.store().transact(&decision).await?;
+        let is_new = state.is_some();
+        if let Some(state) = state {
+            self.journal().remember(work.id, state);
+        }
+        Ok((work, is_new))
+    }
+
+    /// Makes a piece of work that goes on from an event of another one; what that had become by then is its beginning.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have.
+    pub async fn work_fork(&self, actor: &Actor, id: &WorkId, at: Option<u64>) -> Result<Work, ServiceError> {
+        self.needs_journal()?;
+        let from = self.stored_work(&actor.owner, id).await?;
+        let at = at.unwrap_or(from.work.seq);
+        if at == 0 || at > from.work.seq {
+            let problem = format!("it has the events 1 to {}", from.work.seq);
+            return Err(ServiceError::invalid("at", &at.to_string(), problem));
+        }
+        let state = self.state_at(&from, at).await?;
+        let first = Prepared::step(Step::Forked { from: id.to_string(), at })?;
+        let fork = Fork { service: self, actor, from: &from, at, state: &state, first: &first };
+        let (work, state) = self.store().transact(&fork).await?;
+        self.journal().remember(work.id, state);
+        Ok(work)
+    }
+
+    /// Ends a piece of work.
+    ///
+    /// # Errors
+    /// As [`Self::work_append`]; [`ServiceError::Invalid`] where another one holds it.
+    pub async fn work_close(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        close: CloseWork,
+    ) -> Result<Work, ServiceError> {
+        self.needs_journal()?;
+        let stored = self.stored_work(&actor.owner, id).await?;
+        if stored.work.outcome == Some(close.outcome) {
+            return Ok(stored.work);
+        }
+        let step = Step::Closed { outcome: close.outcome, text: close.text };
+        self.work_must_append(actor, id, step.into()).await?;
+        Ok(self.stored_work(&actor.owner, id).await?.work)
+    }
+
+    /// Appends to a piece of work what is of no use when it is late or not waited for.
+    pub(super) async fn work_must_append(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        happening: Happening,
+    ) -> Result<Appended, ServiceError> {
+        let appended = self.work_append(actor, Target::Work(*id), vec![happening]).await?;
+        if appended.late {
+            let problem = "another session holds it; claim it first";
+            return Err(ServiceError::invalid("work", id.as_str(), problem));
+        }
+        if appended.degraded {
+            let problem = "the journal answers too slowly at present; call again in a minute";
+            return Err(ServiceError::invalid("work", id.as_str(), problem));
+        }
+        Ok(appended)
+    }
+}
+
+/// Refuses a text that is empty or too long.
+pub(super) fn check_chars(field: &'static str, text: &str, max: usize) -> Result<(), ServiceError> {
+    let chars = text.chars().count();
+    if text.trim().is_empty() || chars > max {
+        let problem = format!("it must have 1 to {max} characters");
+        return Err(ServiceError::invalid(field, text, problem));
+    }
+    Ok(())
+}
+
+struct Begin<'a> {
+    service: &'a Service,
+    actor: &'a Actor,
+    asked: &'a BeginWork,
+    kind: &'a str,
+    first: &'a Prepared,
+}
+
+impl Decision for Begin<'_> {
+    /// The piece of work, and its state if it is new.
+    type Output = (Work, Option<State>);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        let Self { service, actor, asked: begin, kind, first } = *self;
+        let project = begin.project.as_ref().unwrap_or(&actor.project);
+        let key = begin.key.as_deref().map(|key| line(key, limits::KEY_CHARS_MAX).to_string());
+        let name = key.as_ref().map(|key| key_name(&actor.owner, project, key));
+        if let Some(name) = &name
+            && let Some(stored) = write.store().work_named(name).await?
+        {
+            return Ok((stored.work, None));
+        }
+        let mut work = new_work(service, actor, kind, &begin.title, write.at());
+        work.project = project.clone();
+        work.key = key;
+        work.parent = begin.parent;
+        let (work, state) = made(service, (work, name, State::default()), first, write);
+        Ok((work, Some(state)))
+    }
+}
+
+/// Puts a piece of work that is new, under a name, with what it was before and its first event.
+fn made(
+    service: &Service,
+    (work, name, state): (Work, Option<String>, State),
+    first: &Prepared,
+    write: &mut Write<'_>,
+) -> (Work, State) {
+    let mut draft = Draft::of(service.journal(), StoredWork { work, name, unknown: 0, sealed: 0 }, state);
+    draft.add(write.at(), first, false);
+    let (stored, state) = draft.finish(write);
+    (stored.work, state)
+}
+
+struct Fork<'a> {
+    service: &'a Service,
+    actor: &'a Actor,
+    from: &'a StoredWork,
+    at: u64,
+    state: &'a State,
+    first: &'a Prepared,
+}
+
+impl Decision for Fork<'_> {
+    type Output = (Work, State);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        let Self { service, actor, from, at, state, first } = *self;
+        let from = &from.work;
+        // A session's piece of work is found by its session; a fork is not, so it is a task.
+        let kind = if from.kind == "session" { "task" } else { &from.kind };
+        let mut work = new_work(service, actor, kind, &from.title, write.at());
+        work.project = from.project.clone();
+        work.forked_from = Some((from.id, at));
+        Ok(made(service, (work, None, state.clone()), first, write))
+    }
+}

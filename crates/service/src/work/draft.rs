@@ -1,0 +1,147 @@
+//! A piece of work while a decision changes it: its row, its state, and what is added.
+
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_core::text;
+use cerebro_ledger::{
+    Entry, Kept, Key, Mac, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim, fold,
+};
+use cerebro_store::{Artifact, StoredWork, Write};
+use sha2::{Digest, Sha256};
+
+use super::{Actor, Happening, Journal};
+use crate::ServiceError;
+
+/// How much zstd tries: its own default.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A step, redacted and fitted into its row, with what is too long for it.
+pub(super) struct Prepared {
+    pub kind: &'static str,
+    pub step: Step,
+    body: Body,
+    salt: [u8; SALT_BYTES],
+    artifact: Option<Artifact>,
+    once: Option<String>,
+}
+
+impl Prepared {
+    pub fn of(happening: Happening) -> Result<Self, ServiceError> {
+        let body = Body::of(&happening.step);
+        let artifact = body.artifact.as_ref().map(|whole| packed(whole.as_bytes())).transpose()?;
+        let (kind, salt) = (happening.step.kind(), rand::random());
+        Ok(Self { kind, step: happening.step, body, salt, artifact, once: happening.once })
+    }
+
+    /// A step of this program's own.
+    pub fn step(step: Step) -> Result<Self, ServiceError> {
+        Self::of(step.into())
+    }
+
+    /// What makes it the same as another event of a piece of work, as it is kept.
+    pub fn once(&self, work: &WorkId) -> Option<String> {
+        Some(kept_once(work, self.once.as_deref()?))
+    }
+}
+
+/// What makes an event the same as another one of a piece of work, as it is kept.
+pub(super) fn kept_once(work: &WorkId, once: &str) -> String {
+    text::hex(&Sha256::digest(format!("{work}\n{once}"))[..16])
+}
+
+/// Bytes as an artifact.
+pub(super) fn packed(bytes: &[u8]) -> Result<Artifact, ServiceError> {
+    let data = zstd::bulk::compress(bytes, ZSTD_LEVEL).map_err(|error| {
+        ServiceError::invalid("artifact", "", format!("it cannot be compressed: {error}"))
+    })?;
+    Ok(Artifact { id: chain::artifact_id(bytes), data, len: bytes.len() as u64 })
+}
+
+/// What is in an artifact, if it is what its name says.
+pub(super) fn unpacked(artifact: &Artifact) -> Option<Vec<u8>> {
+    let most = cerebro_ledger::limits::ARTIFACT_BYTES_MAX;
+    let bytes = zstd::bulk::decompress(&artifact.data, most).ok()?;
+    (chain::artifact_id(&bytes) == artifact.id).then_some(bytes)
+}
+
+/// A piece of work under change.
+pub(super) struct Draft<'a> {
+    key: &'a Key,
+    pub stored: StoredWork,
+    pub state: State,
+    kept: Vec<Kept>,
+    artifacts: Vec<Artifact>,
+}
+
+impl<'a> Draft<'a> {
+    pub fn of(journal: &'a Journal, stored: StoredWork, state: State) -> Self {
+        Self { key: &journal.key, stored, state, kept: Vec::new(), artifacts: Vec::new() }
+    }
+
+    /// Adds an event: chained, folded, and with its artifact.
+    pub fn add(&mut self, at: Timestamp, prepared: &Prepared, late: bool) {
+        let work = &mut self.stored.work;
+        let mut kept = Kept {
+            seq: 0,
+            at,
+            kind: prepared.kind.to_owned(),
+            once: prepared.once(&work.id),
+            late,
+            full: prepared.body.full,
+            artifact: prepared.artifact.as_ref().map(|artifact| artifact.id.clone()),
+            body: Some(prepared.body.text.clone()),
+            salt: Some(prepared.salt.to_vec()),
+            commitment: Mac::default(),
+            mac: Mac::default(),
+        };
+        self.key.of(&work.id).append(work, &mut kept);
+        self.state = fold(std::mem::take(&mut self.state), &Entry::from(&kept));
+        if !late {
+            work.active_at = at;
+        }
+        self.kept.push(kept);
+        self.artifacts.extend(prepared.artifact.clone());
+    }
+
+    /// Adds an event that this program tells itself.
+    pub fn tell(&mut self, at: Timestamp, step: Step) -> Result<(), ServiceError> {
+        self.add(at, &Prepared::step(step)?, false);
+        Ok(())
+    }
+
+    /// A claim is renewed by whoever holds it: any activity keeps it.
+    pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
+        let until = lease_end(at, cerebro_ledger::limits::LEASE);
+        claim::renew(&mut self.stored.work, &actor.holder(), until);
+    }
+
+    /// Makes the row what the events come to, and leaves both in the write.
+    pub fn finish(self, write: &mut Write<'_>) -> (StoredWork, State) {
+        let Self { key, mut stored, state, kept, artifacts } = self;
+        let work = &mut stored.work;
+        work.status = match state.closed {
+            Some(_) => Status::Closed,
+            None if state.is_waiting() => Status::Waiting,
+            None => Status::Open,
+        };
+        work.outcome = state.closed;
+        work.lost = state.lost.is_some();
+        stored.unknown = state.open_intents().count() as u64;
+        stored.work.row_mac = key.of(&stored.work.id).row(&stored.work);
+        write.note_work(&stored, kept, artifacts);
+        // As the commit leaves it.
+        stored.work.version += 1;
+        (stored, state)
+    }
+}
+
+/// When a lease that begins now ends.
+pub(super) fn lease_end(now: Timestamp, lease: std::time::Duration) -> Timestamp {
+    let lease = jiff::SignedDuration::try_from(lease).unwrap_or_default();
+    now.checked_add(lease).unwrap_or(Timestamp::MAX)
+}
+
+/// A text of a caller's as one redacted line of at most `max` characters.
+pub(super) fn line(text: &str, max: usize) -> RedactedText {
+    redact_text(text).kept.one_line().cut_chars(max)
+}

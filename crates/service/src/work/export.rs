@@ -1,0 +1,367 @@
+//! The journal in exports and imports: its lines, and how they are taken in.
+//!
+//! Everything goes as it is kept, with commitments and MACs, so that a home with the same keys verifies it again. In
+//! another home it is read, listed and forked, and nothing can be said of its chain.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    draft::{packed, unpacked},
+    key_name, session_name,
+};
+use crate::{Service, ServiceError};
+use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
+use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
+use cerebro_core::text;
+use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work, chain, limits, seal::unhex};
+use cerebro_store::{Artifact, StoredEvent, StoredWork, Write};
+
+/// Longest owner or name of a holder, in characters.
+const NAME_CHARS_MAX: usize = 200;
+
+/// A piece of work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkLine {
+    id: String,
+    owner: String,
+    project: String,
+    #[serde(rename = "type")]
+    kind: String,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_at: Option<u64>,
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lost: bool,
+    unknown: u64,
+    created_at: Timestamp,
+    active_at: Timestamp,
+    seq: u64,
+    head: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    fence: u64,
+    key_id: String,
+    mac: String,
+}
+
+/// An event of a piece of work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkEventLine {
+    work: String,
+    seq: u64,
+    at: Timestamp,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    once: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    late: bool,
+    full: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    salt: Option<String>,
+    commitment: String,
+    mac: String,
+}
+
+/// What is too long for an event's row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ArtifactLine {
+    id: String,
+    text: String,
+}
+
+impl From<&StoredWork> for WorkLine {
+    fn from(stored: &StoredWork) -> Self {
+        let work = &stored.work;
+        Self {
+            id: work.id.to_string(),
+            owner: work.owner.clone(),
+            project: work.project.to_string(),
+            kind: work.kind.clone(),
+            title: work.title.to_string(),
+            key: work.key.clone(),
+            session: work.session.as_ref().map(ToString::to_string),
+            agent: work.agent.to_string(),
+            parent: work.parent.map(|id| id.to_string()),
+            forked_from: work.forked_from.map(|(id, _)| id.to_string()),
+            forked_at: work.forked_from.map(|(_, at)| at),
+            status: work.status.as_str().to_owned(),
+            outcome: work.outcome.map(|outcome| outcome.as_str().to_owned()),
+            lost: work.lost,
+            unknown: stored.unknown,
+            created_at: work.created_at,
+            active_at: work.active_at,
+            seq: work.seq,
+            head: work.head.hex(),
+            holder: work.lease.as_ref().map(|lease| lease.holder.clone()),
+            until: work.lease.as_ref().map(|lease| lease.until),
+            fence: work.fence,
+            key_id: work.key_id.clone(),
+            mac: work.row_mac.hex(),
+        }
+    }
+}
+
+impl TryFrom<WorkLine> for StoredWork {
+    type Error = String;
+
+    /// Without its name, which is of one home.
+    fn try_from(line: WorkLine) -> Result<Self, String> {
+        let forked = line.forked_from.as_deref().map(work_id).transpose()?;
+        if line.seq > limits::EVENTS_MAX {
+            return Err(format!("work `{}`: it has {} events", line.id, line.seq));
+        }
+        let status = Status::parse(&line.status);
+        let holder = line.holder.map(|holder| plain("holder", holder, NAME_CHARS_MAX)).transpose()?;
+        let work = Work {
+            id: work_id(&line.id)?,
+            owner: plain("owner", line.owner, NAME_CHARS_MAX)?,
+            project: project(&line.project)?,
+            kind: plain("type", line.kind, limits::KIND_CHARS_MAX)?,
+            title: redact_text(&line.title).kept.one_line().cut_chars(limits::TITLE_CHARS_MAX),
+            key: line.key.map(|key| plain("key", key, limits::KEY_CHARS_MAX)).transpose()?,
+            session: line.session.as_deref().map(session).transpose()?,
+            agent: redact_text(&line.agent).kept.one_line().cut_chars(NAME_CHARS_MAX),
+            parent: line.parent.as_deref().map(work_id).transpose()?,
+            forked_from: forked.map(|id| (id, line.forked_at.unwrap_or_default())),
+            status: status.ok_or_else(|| format!("`{}` is no status", redact_secrets(&line.status)))?,
+            outcome: line.outcome.as_deref().and_then(Outcome::parse),
+            lost: line.lost,
+            created_at: line.created_at,
+            active_at: line.active_at,
+            seq: line.seq,
+            head: mac(&line.head)?,
+            lease: holder.zip(line.until).map(|(holder, until)| Lease { holder, until }),
+            fence: line.fence,
+            key_id: plain("key_id", line.key_id, NAME_CHARS_MAX)?,
+            row_mac: mac(&line.mac)?,
+            version: 0,
+        };
+        Ok(Self { work, name: None, unknown: line.unknown, sealed: 0 })
+    }
+}
+
+impl From<&StoredEvent> for WorkEventLine {
+    fn from(StoredEvent { work, kept }: &StoredEvent) -> Self {
+        Self {
+            work: work.to_string(),
+            seq: kept.seq,
+            at: kept.at,
+            kind: kept.kind.clone(),
+            once: kept.once.clone(),
+            late: kept.late,
+            full: kept.full,
+            artifact: kept.artifact.clone(),
+            body: kept.body.as_ref().map(ToString::to_string),
+            salt: kept.salt.as_ref().map(|salt| text::hex(salt)),
+            commitment: kept.commitment.hex(),
+            mac: kept.mac.hex(),
+        }
+    }
+}
+
+impl TryFrom<WorkEventLine> for StoredEvent {
+    type Error = String;
+
+    fn try_from(line: WorkEventLine) -> Result<Self, String> {
+        let work = work_id(&line.work)?;
+        // With something taken out of it, its text would not be what was committed to: it is as one that was purged.
+        let body = line.body.filter(|body| body.len() <= limits::BODY_BYTES_MAX);
+        let body = body.and_then(|body| unchanged(&body)).zip(line.salt);
+        let hex = |name: &str, given: String| match text::unhex(&given) {
+            Some(bytes) if bytes.len() <= 32 => Ok(given),
+            _ => Err(format!("{name} of an event of work `{work}` is not in hex")),
+        };
+        let (body, salt) = body.map(|(body, salt)| (body, chain::salt_of(&salt))).unzip();
+        let kept = Kept {
+            seq: line.seq,
+            at: line.at,
+            kind: plain("type", line.kind, limits::KIND_CHARS_MAX)?,
+            once: line.once.map(|once| hex("once", once)).transpose()?,
+            late: line.late,
+            full: line.full,
+            artifact: line.artifact.map(|id| hex("artifact", id)).transpose()?,
+            body,
+            salt,
+            commitment: mac(&line.commitment)?,
+            mac: mac(&line.mac)?,
+        };
+        Ok(Self { work, kept })
+    }
+}
+
+/// A text that redaction leaves as it is; none where it finds something.
+fn unchanged(given: &str) -> Option<RedactedText> {
+    let kept = match serde_json::from_str::<serde_json::Value>(given) {
+        Ok(value) => redact_json(&value).kept,
+        // The beginning of what was too long even for an artifact.
+        Err(_) => redact_text(given).kept,
+    };
+    (kept.as_str() == given).then_some(kept)
+}
+
+fn work_id(text: &str) -> Result<WorkId, String> {
+    WorkId::parse(text).map_err(|error| format!("work `{}`: {error}", redact_secrets(text)))
+}
+
+fn mac(text: &str) -> Result<Mac, String> {
+    unhex(text).map(Mac).ok_or_else(|| "a MAC has 64 hexadecimal digits".to_owned())
+}
+
+fn session(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(&redact_name(text))
+        .map_err(|error| format!("session `{}`: {error}", redact_secrets(text)))
+}
+
+fn project(text: &str) -> Result<Project, String> {
+    if text.is_empty() {
+        return Ok(Project::none());
+    }
+    Project::parse(&redact_name(text)).ok_or_else(|| format!("`{}` is no project name", redact_secrets(text)))
+}
+
+/// A name as it is, since it stands in a chain: one with a secret in it is refused.
+fn plain(field: &str, given: String, max: usize) -> Result<String, String> {
+    let chars = given.chars().count();
+    if given.trim().is_empty() || chars > max || redact_secrets(&given) != given {
+        return Err(format!("{field} `{}` is none", redact_secrets(text::cut_bytes(&given, max))));
+    }
+    Ok(given)
+}
+
+/// What an import must know of the journal before it looks at a line.
+#[derive(Default)]
+pub(crate) struct Intake {
+    key_id: String,
+    /// What a seal says to be pruned does not come back.
+    pruned: BTreeSet<WorkId>,
+}
+
+/// Whether a line brought something new; or why it was not taken.
+type Taking = Result<Result<bool, String>, ServiceError>;
+
+/// Takes in a piece of work.
+pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine) -> Taking {
+    let mut stored = match StoredWork::try_from(line) {
+        Ok(stored) => stored,
+        Err(why) => return Ok(Err(why)),
+    };
+    let work = &stored.work;
+    if intake.pruned.contains(&work.id) {
+        return Ok(Err(format!("work `{}` was pruned here", work.id)));
+    }
+    if let Some(here) = write.work(&work.id).await? {
+        let why = format!("work `{}` is here already in another state; it stays as it is", work.id);
+        // A title that was purged, and a project that was merged, are no other state.
+        let (title, project) = (here.work.title.to_string(), here.work.project.to_string());
+        let same = WorkLine { project, title, ..WorkLine::from(&stored) } == WorkLine::from(&here);
+        return Ok(if same { Ok(false) } else { Err(why) });
+    }
+    if work.key_id != intake.key_id {
+        // A chain of another home cannot go on here: nobody looks for it by its name, and no seal is over it.
+        stored.sealed = work.seq;
+    } else if let Some(name) = name_of(work)
+        && write.is_free_work_name(&name).await?
+    {
+        stored.name = Some(name);
+    }
+    write.import_work(&stored);
+    Ok(Ok(true))
+}
+
+/// The name that a piece of work has in its home. One of a session that is closed may have been gone on from.
+fn name_of(work: &Work) -> Option<String> {
+    match (&work.key, &work.session) {
+        (Some(key), _) => Some(key_name(&work.owner, &work.project, key)),
+        (None, Some(session)) if work.kind == "session" && work.status != Status::Closed => {
+            Some(session_name(&work.owner, session.as_str()))
+        }
+        _ => None,
+    }
+}
+
+/// Takes in an event of a piece of work that is here.
+pub(crate) async fn event(write: &mut Write<'_>, line: WorkEventLine) -> Taking {
+    let StoredEvent { work, kept } = match StoredEvent::try_from(line) {
+        Ok(event) => event,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Some(owner) = write.work(&work).await? else {
+        return Ok(Err(format!("work `{work}` of the event is not here")));
+    };
+    if let Some(here) = write.work_event(&work, kept.seq).await? {
+        let same = Kept { body: here.body.clone(), salt: here.salt.clone(), ..kept.clone() } == here;
+        // A text that was purged here does not come back.
+        let same = same && (here.body.is_none() || kept.body.is_none() || here.body == kept.body);
+        let why =
+            format!("event {} of work `{work}` is here already and another; it stays as it is", kept.seq);
+        return Ok(if same { Ok(false) } else { Err(why) });
+    }
+    if kept.seq == 0 || kept.seq > owner.work.seq {
+        return Ok(Err(format!("work `{work}` has no place for event {}", kept.seq)));
+    }
+    if let Some(once) = &kept.once
+        && write.has_work_once(once).await?
+    {
+        return Ok(Err(format!("event {} of work `{work}` is here under another number", kept.seq)));
+    }
+    write.import_work_event(&owner, kept);
+    Ok(Ok(true))
+}
+
+/// Takes in what is too long for the row of an event.
+pub(crate) async fn artifact(write: &mut Write<'_>, line: ArtifactLine) -> Taking {
+    if chain::artifact_id(line.text.as_bytes()) != line.id || line.text.len() > limits::ARTIFACT_BYTES_MAX {
+        return Ok(Err("an artifact is not what its name says".to_owned()));
+    }
+    if write.has_artifact(&line.id).await? {
+        return Ok(Ok(false));
+    }
+    let Some(whole) = unchanged(&line.text) else {
+        return Ok(Err(format!("artifact `{}` has something secret in it", line.id)));
+    };
+    write.import_artifact(packed(whole.as_bytes())?);
+    Ok(Ok(true))
+}
+
+impl From<&Artifact> for ArtifactLine {
+    /// One that is not what its name says has no text, and no import takes it: `work verify` tells of it.
+    fn from(artifact: &Artifact) -> Self {
+        let text = unpacked(artifact).and_then(|bytes| String::from_utf8(bytes).ok());
+        Self { id: artifact.id.clone(), text: text.unwrap_or_default() }
+    }
+}
+
+impl Service {
+    /// What an import of these lines must know of the journal.
+    pub(crate) async fn journal_intake(&self, lines: &[String]) -> Result<Intake, ServiceError> {
+        let journal = self.journal();
+        let mut intake = Intake { key_id: journal.key_id.clone(), pruned: BTreeSet::new() };
+        let has_work = lines.iter().any(|line| line.contains("\"work\""));
+        if has_work && journal.retention.is_some() {
+            let mut slot = journal.sealed.lock().await;
+            intake.pruned = self.sealed(&mut slot).await?.log.pruned().collect();
+        }
+        Ok(intake)
+    }
+}

@@ -1,0 +1,123 @@
+//! What was found out in a piece of work, offered to memory when the work is closed, and what ties both together.
+
+use std::collections::BTreeSet;
+
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Scope, SessionId, Validity, WorkId};
+use cerebro_core::redact::redact_text;
+use cerebro_core::text;
+use cerebro_ledger::{Entry, Step};
+use cerebro_store::{Decision, Write};
+
+use super::Actor;
+use crate::{Caller, Door, SaveRequest, Service, ServiceError};
+
+/// Most findings of one piece of work that are offered: the last ones.
+const FINDINGS_MAX: usize = 32;
+/// Most memories that are shown of a piece of work, and the other way round.
+const TIED_MAX: usize = 100;
+/// Longest title of a finding's memory, in characters.
+const TITLE_CHARS_MAX: usize = 100;
+
+impl Service {
+    /// Offers the findings of a piece of work to memory, as somebody saves them, and ties what memory has of them to the
+    /// work. What was corrected or deleted before is not taken again. Offered twice, nothing changes.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`], or a failing store.
+    pub async fn work_offer(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        actor: &Actor,
+        id: &WorkId,
+    ) -> Result<Vec<MemoryId>, ServiceError> {
+        let stored = self.stored_work(&actor.owner, id).await?;
+        let kept = self.all_events(id, stored.work.seq).await?;
+        let found =
+            kept.iter().map(Entry::from).filter(|entry| !entry.late).filter_map(|entry| match entry.step {
+                Some(Step::Finding { text }) => Some(text),
+                _ => None,
+            });
+        let mut found: Vec<String> = found.collect();
+        found.drain(..found.len().saturating_sub(FINDINGS_MAX));
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tied = self.store().memories_of_work(id, TIED_MAX).await?;
+        let tied = self.store().memories_by_id(&tied).await?;
+        let known: BTreeSet<&str> = tied.iter().map(|memory| memory.content.trim()).collect();
+        let mut taken = Vec::new();
+        for text in found.iter().filter(|text| !known.contains(text.trim())) {
+            let saved = match self.save(caller, remembered(text, session, &stored.work)).await {
+                Ok(saved) => saved.memory,
+                // Nobody decided on it at this moment: what stands against it stands.
+                Err(ServiceError::Corrected(_) | ServiceError::Invalid { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            self.store().transact(&Tie { memory: &saved, work: id }).await?;
+            taken.push(saved.id);
+        }
+        Ok(taken)
+    }
+
+    /// The live memories that were found out in a piece of work.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn memories_of_work(&self, id: &WorkId) -> Result<Vec<Memory>, ServiceError> {
+        let ids = self.store().memories_of_work(id, TIED_MAX).await?;
+        Ok(self.store().memories_by_id(&ids).await?)
+    }
+
+    /// The pieces of work of an owner that a memory was found out in, the latest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn works_of_memory(&self, owner: &str, id: &MemoryId) -> Result<Vec<WorkId>, ServiceError> {
+        let tied = self.store().works_of_memory(id, TIED_MAX).await?;
+        if tied.is_empty() {
+            return Ok(tied);
+        }
+        let own = self.store().works_by_id(&tied).await?;
+        let is_own =
+            |id: &WorkId| own.iter().any(|stored| stored.work.id == *id && stored.work.owner == owner);
+        Ok(tied.into_iter().filter(is_own).collect())
+    }
+}
+
+/// A finding as a memory.
+fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> SaveRequest {
+    let line = redact_text(text).kept.one_line();
+    let title = text::cut_chars(&line, TITLE_CHARS_MAX).into_owned();
+    SaveRequest {
+        title,
+        content: text.to_owned(),
+        kind: Kind::parse("discovery").unwrap_or_else(Kind::manual),
+        project: Some(work.project.clone()).filter(|project| !project.is_none()),
+        scope: Scope::Project,
+        topic_key: None,
+        tags: Vec::new(),
+        session: session.clone(),
+        supersedes: Vec::new(),
+        valid: Validity::default(),
+        nature: None,
+        door: Door::Brought,
+    }
+}
+
+struct Tie<'a> {
+    memory: &'a Memory,
+    work: &'a WorkId,
+}
+
+impl Decision for Tie<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        if !write.is_worked_in(&self.memory.id, self.work).await? {
+            write.tie_to_work(EventKind::MemoryTied, self.memory, *self.work, None);
+        }
+        Ok(())
+    }
+}

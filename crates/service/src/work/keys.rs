@@ -1,0 +1,159 @@
+//! The keys of the journal: one file beside the store, for its owner alone.
+//!
+//! The key of the chain stays. The key that signs seals is one of an epoch, and is gone when the epoch is closed. A
+//! restored store is another one, and begins a journal of its own: what it had sealed before is no alarm.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use cerebro_core::text;
+use cerebro_durable as durable;
+use cerebro_ledger::{Key, seal::EpochKey, seal::unhex};
+use serde::{Deserialize, Serialize};
+
+/// Most earlier journals of which the public key is remembered.
+const OLD_MAX: usize = 64;
+
+/// The file, in JSON; keys in hex.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Written {
+    chain: String,
+    /// The present journal: first line of its seals.
+    origin: String,
+    /// The public key of its first epoch.
+    public: String,
+    epoch: u64,
+    secret: String,
+    /// The secret of the next epoch, while the seal that names it is being written.
+    next: String,
+    /// How many seals there are.
+    seals: u64,
+    /// When the epoch began, in seconds.
+    since: i64,
+    /// Journals of stores that were here before: origin and first public key.
+    old: Vec<(String, String)>,
+}
+
+/// The keys in memory.
+pub(super) struct Keyring {
+    path: PathBuf,
+    written: Written,
+    /// The key of all chains.
+    pub key: Key,
+}
+
+fn broken(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the journal's keys are damaged: {what}"))
+}
+
+fn drawn() -> [u8; 32] {
+    rand::random()
+}
+
+impl Keyring {
+    /// Reads the keys, or makes them. `store_id` is the store that they are to be used for. Where the journal is off,
+    /// nothing is written.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, or is damaged: it is not replaced, for what it holds cannot be drawn
+    /// again.
+    pub fn open(path: &Path, store_id: &str, keeps: bool) -> io::Result<Self> {
+        let mut written = match std::fs::read_to_string(path) {
+            Ok(text) => serde_json::from_str::<Written>(&text).map_err(|error| broken(&error.to_string()))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Written { chain: text::hex(&drawn()), ..Written::default() }
+            }
+            Err(error) => return Err(error),
+        };
+        let key = Key::new(unhex(&written.chain).ok_or_else(|| broken("the key of the chain"))?);
+        let origin = format!("cerebro-journal/{store_id}/{}", key.id());
+        let is_new = written.origin != origin;
+        if is_new {
+            if !written.origin.is_empty() {
+                written.old.push((written.origin.clone(), written.public.clone()));
+                let excess = written.old.len().saturating_sub(OLD_MAX);
+                written.old.drain(..excess);
+            }
+            let secret = drawn();
+            written.origin = origin;
+            written.public = text::hex(&EpochKey::new(&secret).public());
+            written.secret = text::hex(&secret);
+            (written.epoch, written.seals, written.since) = (0, 0, 0);
+            written.next.clear();
+        }
+        let keyring = Self { path: path.to_path_buf(), written, key };
+        if is_new && keeps {
+            keyring.write()?;
+        }
+        Ok(keyring)
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let bytes = serde_json::to_vec_pretty(&self.written)?;
+        durable::write(&self.path, durable::Kind::Own, &bytes)
+    }
+
+    /// The first line of the seals of the present journal.
+    pub fn origin(&self) -> &str {
+        &self.written.origin
+    }
+
+    /// The public key of the first epoch.
+    pub fn first_public(&self) -> Option<[u8; 32]> {
+        unhex(&self.written.public)
+    }
+
+    /// How many seals were made.
+    pub fn seals(&self) -> u64 {
+        self.written.seals
+    }
+
+    /// The present epoch, and its key.
+    pub fn epoch(&self) -> io::Result<(u64, EpochKey)> {
+        let secret = unhex(&self.written.secret).ok_or_else(|| broken("the key of the epoch"))?;
+        Ok((self.written.epoch, EpochKey::new(&secret)))
+    }
+
+    /// Whether the epoch has lasted long enough, and the seal that comes should be its last.
+    pub fn is_over(&self, now: i64, lasts: i64) -> bool {
+        self.written.seals > 0 && now - self.written.since >= lasts
+    }
+
+    /// Draws the key of the next epoch and writes it down, before a seal names it.
+    pub fn draw_next(&mut self) -> io::Result<[u8; 32]> {
+        let secret = drawn();
+        self.written.next = text::hex(&secret);
+        self.write()?;
+        Ok(EpochKey::new(&secret).public())
+    }
+
+    /// A seal is on disk: it is counted, and where it was the last one of its epoch, the epoch's key is destroyed.
+    pub fn sealed(&mut self, number: u64, next: Option<[u8; 32]>, now: i64) -> io::Result<()> {
+        let written = &mut self.written;
+        if written.seals == 0 {
+            written.since = now;
+        }
+        written.seals = written.seals.max(number + 1);
+        if let Some(public) = next {
+            let drawn = unhex(&written.next).filter(|secret| EpochKey::new(secret).public() == public);
+            let secret = drawn.ok_or_else(|| broken("the key of the next epoch"))?;
+            written.secret = text::hex(&secret);
+            written.next.clear();
+            written.epoch += 1;
+            written.since = now;
+        }
+        self.write()
+    }
+
+    /// Takes up what a process that ended between a seal and its file left: seals that the file does not count.
+    pub fn catch_up(&mut self, seals: &[cerebro_ledger::seal::Seal], now: i64) -> io::Result<()> {
+        let counted = self.written.seals;
+        for seal in seals.iter().filter(|seal| seal.number >= counted) {
+            self.sealed(seal.number, seal.next, now)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! Reading the journal: lists, one piece of work, its events, and what whoever goes on is told.
+
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_ledger::{Entry, Kept, LiveSession, State, Status, Work, World, action, fold, hint, limits};
+use cerebro_store::StoredWork;
+
+use super::{Actor, ListedWork, ResumedWork, ShownWork, Stale, WORKS_LISTED_MAX, WorkFilter, WorkQuery};
+use crate::{Service, ServiceError, lock};
+
+/// How many events are read at once.
+pub(super) const PAGE: usize = 1_000;
+/// Most pieces of work that one goes on from, one from the other.
+const FORKS_MAX: usize = 8;
+/// Most pages of works that are looked through for one list.
+const LIST_PAGES_MAX: usize = 20;
+/// Most pieces of work that are looked at to find the one to go on with.
+const CANDIDATES_MAX: usize = 50;
+/// Most other live sessions that a hint is checked against.
+const LIVE_MAX: usize = 8;
+/// From when on a piece of work in which nothing happens is stale.
+const IDLE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+
+impl Service {
+    /// Pieces of work of the actor's owner, those first that were active last.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn work_list(&self, actor: &Actor, query: WorkQuery) -> Result<Vec<ListedWork>, ServiceError> {
+        let limit = query.limit.clamp(1, WORKS_LISTED_MAX);
+        let now = self.now();
+        let lives: &[bool] = match query.filter {
+            WorkFilter::Closed => &[false],
+            WorkFilter::All => &[true, false],
+            _ => &[true],
+        };
+        let mut listed = Vec::new();
+        for &live in lives {
+            let mut before = query.before.unwrap_or(Timestamp::MAX);
+            let mut found = 0;
+            for _ in 0..LIST_PAGES_MAX {
+                let page =
+                    self.store().latest_works(live, query.project.as_ref(), before, WORKS_LISTED_MAX).await?;
+                let Some(last) = page.last() else { break };
+                before = last.work.active_at;
+                let is_last = page.len() < WORKS_LISTED_MAX;
+                let own = page.into_iter().filter(|stored| stored.work.owner == actor.owner);
+                let wanted =
+                    own.map(|stored| listing(stored, now)).filter(|one| fits(one, query.filter, now));
+                for one in wanted.take(limit - found) {
+                    found += 1;
+                    listed.push(one);
+                }
+                if is_last || found == limit {
+                    break;
+                }
+            }
+        }
+        listed.sort_by_key(|one| std::cmp::Reverse(one.work.active_at));
+        listed.truncate(limit);
+        Ok(listed)
+    }
+
+    /// One piece of work with all that its events come to.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`], or a failing store.
+    pub async fn work_show(&self, actor: &Actor, id: &WorkId) -> Result<ShownWork, ServiceError> {
+        let stored = self.stored_work(&actor.owner, id).await?;
+        let state = self.state_of(&stored).await?;
+        let ListedWork { work, stale } = listing(stored, self.now());
+        Ok(ShownWork { work, state, stale })
+    }
+
+    /// Events of a piece of work after a number, in order, at most a page of them.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`], or a failing store.
+    pub async fn work_tail(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, ServiceError> {
+        self.stored_work(&actor.owner, id).await?;
+        let kept = self.store().work_events(id, after, limit.clamp(1, PAGE)).await?;
+        Ok(kept.iter().map(Entry::from).collect())
+    }
+
+    /// What to do with a piece of work, and the hint for whoever goes on with it. Where none is named, it is the one of
+    /// the actor's project that was active last, is not at its end, and is no live session's.
+    ///
+    /// Looking is no activity: nothing changes.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`] for one that is named, or a failing store.
+    pub async fn work_resume(
+        &self,
+        actor: &Actor,
+        id: Option<&WorkId>,
+        world: &World,
+        max_bytes: usize,
+    ) -> Result<Option<ResumedWork>, ServiceError> {
+        if self.journal().retention.is_none() {
+            return Ok(None);
+        }
+        let found = match id {
+            Some(id) => {
+                let stored = self.stored_work(&actor.owner, id).await?;
+                let state = self.state_of(&stored).await?;
+                Some((stored.work, state))
+            }
+            None => self.unfinished(actor).await?,
+        };
+        let Some((work, state)) = found else { return Ok(None) };
+        let mut world = world.clone();
+        world.live = self.live_beside(actor, &work).await?;
+        let holder = work.holder(world.now).filter(|holder| *holder != actor.holder());
+        world.held_by = holder.map(str::to_owned);
+        world.head.clone_from(&lock(&self.journal().head));
+        let text = hint(&work, &state, &world, max_bytes);
+        Ok(Some(ResumedWork { action: action(&state, &world), work, state, text }))
+    }
+
+    async fn unfinished(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
+        let project = &actor.project;
+        let latest = self.store().latest_works(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
+        for stored in latest {
+            let work = &stored.work;
+            let is_own = work.session.is_some() && work.session == actor.session;
+            let is_live = work.session.as_ref().is_some_and(|session| self.is_connected(session));
+            if work.owner != actor.owner || is_own || is_live {
+                continue;
+            }
+            let state = self.state_of(&stored).await?;
+            if has_more(&state) {
+                return Ok(Some((stored.work, state)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Other live sessions of the project, with what they edited.
+    async fn live_beside(&self, actor: &Actor, work: &Work) -> Result<Vec<LiveSession>, ServiceError> {
+        let latest =
+            self.store().latest_works(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
+        let mut live = Vec::new();
+        for stored in latest.into_iter().filter(|stored| stored.work.owner == actor.owner) {
+            let session = stored.work.session.as_ref();
+            let is_other = stored.work.id != work.id && session != actor.session.as_ref();
+            if !is_other || !session.is_some_and(|session| self.is_connected(session)) {
+                continue;
+            }
+            let state = self.state_of(&stored).await?;
+            let files = state.files.into_iter().map(|file| file.path).collect();
+            let (agent, active_at) = (stored.work.agent.to_string(), stored.work.active_at);
+            live.push(LiveSession { agent, active_at, files });
+            if live.len() == LIVE_MAX {
+                break;
+            }
+        }
+        Ok(live)
+    }
+
+    /// A piece of work of an owner. Another owner's does not exist.
+    pub(crate) async fn stored_work(&self, owner: &str, id: &WorkId) -> Result<StoredWork, ServiceError> {
+        let found = self.store().work(id).await?.filter(|stored| stored.work.owner == owner);
+        found.ok_or(ServiceError::NoWork(*id))
+    }
+
+    /// What the events of a piece of work come to: as it was kept in memory, else folded anew.
+    pub(super) async fn state_of(&self, stored: &StoredWork) -> Result<State, ServiceError> {
+        if let Some(state) = self.journal().remembered(&stored.work.id, stored.work.seq) {
+            return Ok(state);
+        }
+        let state = self.state_at(stored, stored.work.seq).await?;
+        self.journal().remember(stored.work.id, state.clone());
+        Ok(state)
+    }
+
+    /// The same up to one of its events.
+    pub(super) async fn state_at(&self, stored: &StoredWork, at: u64) -> Result<State, ServiceError> {
+        // From the piece of work itself back to the first one that it goes on from.
+        let mut line = vec![(stored.work.id, at)];
+        let mut from = stored.work.forked_from;
+        while let Some((id, at)) = from {
+            if line.len() > FORKS_MAX {
+                break;
+            }
+            line.push((id, at));
+            from = self.store().work(&id).await?.and_then(|stored| stored.work.forked_from);
+        }
+        let mut state = State::default();
+        for (id, upto) in line.into_iter().rev() {
+            state.closed = None;
+            for kept in self.all_events(&id, upto).await? {
+                state = fold(state, &Entry::from(&kept));
+            }
+        }
+        Ok(state)
+    }
+
+    /// The events of a piece of work up to a number, at most as many as one may have.
+    pub(super) async fn all_events(&self, id: &WorkId, upto: u64) -> Result<Vec<Kept>, ServiceError> {
+        let most = usize::try_from(limits::EVENTS_MAX).unwrap_or(usize::MAX);
+        let mut events: Vec<Kept> = Vec::new();
+        while events.len() < most {
+            let after = events.last().map_or(0, |kept| kept.seq);
+            let page = self.store().work_events(id, after, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            events.extend(page.into_iter().filter(|kept| kept.seq <= upto));
+            if is_last || events.last().is_some_and(|kept| kept.seq >= upto) {
+                break;
+            }
+        }
+        Ok(events)
+    }
+}
+
+fn listing(stored: StoredWork, now: Timestamp) -> ListedWork {
+    let stale = stale(&stored.work, now);
+    ListedWork { work: stored.work, stale }
+}
+
+/// Why an open piece of work may need somebody, if it does.
+fn stale(work: &Work, now: Timestamp) -> Option<Stale> {
+    if work.status == Status::Closed {
+        None
+    } else if work.lost {
+        Some(Stale::Lost)
+    } else if work.lease.as_ref().is_some_and(|lease| lease.until <= now) {
+        Some(Stale::Lapsed)
+    } else if now.duration_since(work.active_at) > IDLE {
+        Some(Stale::Idle)
+    } else {
+        None
+    }
+}
+
+fn fits(one: &ListedWork, filter: WorkFilter, now: Timestamp) -> bool {
+    match filter {
+        WorkFilter::Open | WorkFilter::Closed | WorkFilter::All => true,
+        WorkFilter::Free => one.work.status == Status::Open && one.work.holder(now).is_none(),
+        WorkFilter::Waiting => one.work.status == Status::Waiting,
+        WorkFilter::Stale => one.stale.is_some(),
+    }
+}
+
+/// Whether there is anything to go on with: a session that ended as it should, with nothing open, is none.
+fn has_more(state: &State) -> bool {
+    !state.ended
+        || state.turn_open
+        || state.next_step().is_some()
+        || state.open_intents().next().is_some()
+        || !state.under_way.is_empty()
+}

@@ -1,0 +1,221 @@
+//! Seals over the journal: made, read again, and proved.
+
+use std::{io, sync::Arc};
+
+use cerebro_core::domain::WorkId;
+use cerebro_core::text;
+use cerebro_ledger::seal::{Leaf, Log, Seal, verifier};
+use cerebro_store::{Decision, StoredWork, Write};
+
+use super::{Actor, WorkHead, WorkProof, keys::Keyring};
+use crate::{Service, ServiceError, lock};
+
+/// Most pieces of work under one seal; the others come under the next.
+const SEALED_AT_ONCE_MAX: usize = 1_000;
+/// Most seals that one call makes.
+const SEALS_AT_ONCE_MAX: usize = 100;
+/// How many seals are read at once.
+const PAGE: usize = 200;
+/// How long a key signs, in seconds: a day.
+const EPOCH_SECONDS: i64 = 24 * 60 * 60;
+
+/// The tree of the present journal, and its last seal.
+pub(super) struct Sealed {
+    pub log: Log,
+    pub last: Option<Seal>,
+    /// The public key that the last seal was signed with.
+    pub public: [u8; 32],
+}
+
+/// A piece of work that is about to come under a seal.
+struct Sealing<'a> {
+    seal: &'a Seal,
+    leaves: &'a [Leaf],
+}
+
+impl Decision for Sealing<'_> {
+    type Output = ();
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+        let ids: Vec<WorkId> = self.leaves.iter().map(|leaf| leaf.work).collect();
+        let mut works = write.store().works_by_id(&ids).await?;
+        let mut gone = Vec::new();
+        works.retain_mut(|stored| {
+            let leaf = self.leaves.iter().find(|leaf| leaf.work == stored.work.id);
+            stored.sealed = leaf.map_or(stored.sealed, |leaf| leaf.seq);
+            let is_pruned = leaf.is_some_and(|leaf| leaf.pruned);
+            if is_pruned {
+                gone.push(stored.clone());
+            }
+            !is_pruned
+        });
+        write.seal_works(self.seal, works);
+        for stored in &gone {
+            write.prune_work(stored);
+        }
+        Ok(())
+    }
+}
+
+impl Service {
+    /// Seals what is not sealed yet, and gives the head: what is worth writing down elsewhere.
+    ///
+    /// What does not verify is not sealed: a seal over it would make it look right.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where the journal is off; a failing store, or a file of keys that cannot be written.
+    pub async fn work_head(&self) -> Result<WorkHead, ServiceError> {
+        self.needs_journal()?;
+        let mut slot = self.journal().sealed.lock().await;
+        let mut refused = Vec::new();
+        for _ in 0..SEALS_AT_ONCE_MAX {
+            let mut works = self.store().unsealed_works(SEALED_AT_ONCE_MAX).await?;
+            works.retain(|stored| {
+                stored.work.key_id == self.journal().key_id && !refused.contains(&stored.work.id)
+            });
+            let mut leaves = Vec::new();
+            for stored in works {
+                let id = stored.work.id;
+                match self.sound_leaf(stored).await? {
+                    Some(leaf) => leaves.push(leaf),
+                    None => refused.push(id),
+                }
+            }
+            if leaves.is_empty() {
+                break;
+            }
+            self.seal(&mut slot, leaves).await?;
+        }
+        if !refused.is_empty() {
+            tracing::error!(
+                works = refused.len(),
+                "what does not verify is not sealed; `cerebro work verify`"
+            );
+        }
+        let sealed = self.sealed(&mut slot).await?;
+        let note = sealed.last.as_ref().map(|seal| seal.note(&sealed.public));
+        Ok(WorkHead { size: sealed.log.size(), root: text::hex(&sealed.log.root()), note })
+    }
+
+    /// The proof that a piece of work stands under a seal, as far as it does.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`], or as [`Self::work_head`].
+    pub async fn work_prove(&self, actor: &Actor, id: &WorkId) -> Result<Option<WorkProof>, ServiceError> {
+        self.needs_journal()?;
+        self.stored_work(&actor.owner, id).await?;
+        self.work_head().await?;
+        let mut slot = self.journal().sealed.lock().await;
+        let sealed = self.sealed(&mut slot).await?;
+        let (Some((leaf, inclusion)), Some(seal)) = (sealed.log.prove(id), &sealed.last) else {
+            return Ok(None);
+        };
+        Ok(Some(WorkProof {
+            work: *id,
+            seq: leaf.seq,
+            leaf: leaf.text(),
+            index: inclusion.index,
+            size: inclusion.size,
+            path: inclusion.path.iter().map(|hash| text::hex(hash)).collect(),
+            note: seal.note(&sealed.public),
+            key: verifier(&seal.origin, &sealed.public),
+        }))
+    }
+
+    /// The leaf of a piece of work as it is now, if it verifies.
+    async fn sound_leaf(&self, stored: StoredWork) -> Result<Option<Leaf>, ServiceError> {
+        let (stored, verified) = self.verified(stored, &[].into()).await?;
+        let work = stored.work;
+        let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned: false };
+        Ok(verified.findings.is_empty().then_some(leaf))
+    }
+
+    /// Seals leaves, in one transaction with what they say of rows: pruned ones go with it.
+    pub(super) async fn seal(
+        &self,
+        slot: &mut Option<Sealed>,
+        leaves: Vec<Leaf>,
+    ) -> Result<(), ServiceError> {
+        let now = self.now().as_second();
+        let journal = self.journal();
+        let sealed = self.sealed(slot).await?;
+        let next = self
+            .with_keys(move |keyring| {
+                keyring.is_over(now, EPOCH_SECONDS).then(|| keyring.draw_next()).transpose()
+            })
+            .await?;
+        let (seal, public) = {
+            let keyring = lock(&journal.keyring);
+            let (epoch, key) = keyring.epoch().map_err(keys_failed)?;
+            let texts = leaves.iter().map(Leaf::text).collect();
+            (sealed.log.seal(keyring.origin(), texts, epoch, &key, next), key.public())
+        };
+        let decision = Sealing { seal: &seal, leaves: &leaves };
+        if let Err(error) = self.store().transact(&decision).await {
+            // The tree in memory is ahead of what is kept.
+            *slot = None;
+            return Err(error);
+        }
+        sealed.public = public;
+        *lock(&journal.head) = Some((sealed.log.size(), text::hex(&sealed.log.root())));
+        let (number, next) = (seal.number, seal.next);
+        sealed.last = Some(seal);
+        self.with_keys(move |keyring| keyring.sealed(number, next, now)).await
+    }
+
+    /// Does something with the keys that may write their file, where it holds nobody up.
+    async fn with_keys<T: Send + 'static>(
+        &self,
+        task: impl FnOnce(&mut Keyring) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        let keyring = Arc::clone(&self.journal().keyring);
+        let done = tokio::task::spawn_blocking(move || task(&mut lock(&keyring))).await;
+        done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(keys_failed)
+    }
+
+    /// The tree of the present journal, read from its seals when it is first wanted.
+    pub(super) async fn sealed<'a>(
+        &self,
+        slot: &'a mut Option<Sealed>,
+    ) -> Result<&'a mut Sealed, ServiceError> {
+        if slot.is_none() {
+            let journal = self.journal();
+            let origin = lock(&journal.keyring).origin().to_owned();
+            let seals = self.all_seals(&origin).await?;
+            let (mut log, mut public) = (Log::default(), [0; 32]);
+            let mut next = lock(&journal.keyring).first_public().unwrap_or_default();
+            for seal in &seals {
+                log.take_in(seal);
+                public = next;
+                next = seal.next.unwrap_or(next);
+            }
+            let (now, last) = (self.now().as_second(), seals.last().cloned());
+            self.with_keys(move |keyring| keyring.catch_up(&seals, now)).await?;
+            if log.size() > 0 {
+                *lock(&journal.head) = Some((log.size(), text::hex(&log.root())));
+            }
+            *slot = Some(Sealed { log, last, public });
+        }
+        slot.as_mut().ok_or_else(|| keys_failed(io::Error::other("no tree")))
+    }
+
+    /// All seals of a journal, in order.
+    pub(super) async fn all_seals(&self, origin: &str) -> Result<Vec<Seal>, ServiceError> {
+        let mut seals: Vec<Seal> = Vec::new();
+        loop {
+            let from = seals.last().map_or(0, |seal| seal.number + 1);
+            let page = self.store().seals(origin, from, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            seals.extend(page);
+            if is_last {
+                return Ok(seals);
+            }
+        }
+    }
+}
+
+/// The file of keys cannot be used.
+pub(super) fn keys_failed(error: io::Error) -> ServiceError {
+    ServiceError::Journal(error.to_string())
+}

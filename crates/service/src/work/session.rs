@@ -1,0 +1,38 @@
+//! The piece of work of an agent's session: what its hooks write to, and what becomes of it when its agent is gone.
+
+use cerebro_ledger::{State, Step, Work};
+
+use super::{Actor, Target};
+use crate::{Service, ServiceError};
+
+impl Service {
+    /// The piece of work of the actor's session with what it has come to, if there is one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn work_of_session(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
+        if self.journal().retention.is_none() {
+            return Ok(None);
+        }
+        let Some(stored) = self.store().work_named(&actor.session_name()).await? else { return Ok(None) };
+        let state = self.state_of(&stored).await?;
+        Ok(Some((stored.work, state)))
+    }
+
+    /// Notes that the agent of a session went away without an end. What had begun has an outcome that nobody knows.
+    /// A session that has no work, or whose end is known, is left alone; says whether it was not.
+    ///
+    /// # Errors
+    /// As [`Self::work_append`].
+    pub async fn work_lost(&self, actor: &Actor) -> Result<bool, ServiceError> {
+        let Some((work, state)) = self.work_of_session(actor).await? else { return Ok(false) };
+        if state.ended || state.lost.is_some() || state.closed.is_some() {
+            return Ok(false);
+        }
+        self.work_append(actor, Target::Work(work.id), vec![Step::Lost.into()]).await?;
+        if let Some(session) = &actor.session {
+            self.reread_transcript(session);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,243 @@
+//! What an agent's call comes to as steps, and what makes a step of a hook the same as one of the transcript.
+//!
+//! Hooks and transcripts tell of the same calls in one vocabulary, that of `cerebro_transcript`. Both are read here, so
+//! that a call that is told twice is one event. Every text is bounded without halving a word, so that redaction still
+//! knows a secret that stands at the border.
+
+use cerebro_core::domain::Timestamp;
+use cerebro_ledger::{Ending, Planned, Standing, Step, verdict};
+use cerebro_transcript::report::clipped;
+use cerebro_transcript::turn::{Action, Call, Outcome, PromptKind, Stop, Todo, Turn};
+use cerebro_transcript::{Agent, Exchange};
+
+/// Longest prompt that a step keeps; the whole of it is kept with the session's prompts.
+pub const PROMPT_BYTES_MAX: usize = 2_000;
+/// Longest command line.
+pub const COMMAND_BYTES_MAX: usize = 1_000;
+/// Most of a command's output: its end, where it says how it went.
+const TAIL_BYTES_MAX: usize = 600;
+/// Most files of one call.
+pub const FILES_MAX: usize = 32;
+/// Most steps of a plan, and the longest text of one.
+const PLAN_MAX: usize = 50;
+const ITEM_BYTES_MAX: usize = 200;
+
+/// What makes the first step of a call or turn the same as another one, where the agent names its calls or turns.
+///
+/// The kind tells the beginning of a call from its end. An end of which nobody said how it went is another event than
+/// one that says it: the later one adds what was missing.
+pub fn once(first: &Step, id: &str) -> Option<String> {
+    let kind = first.kind();
+    let open = if matches!(first, Step::Ran { ending: Ending::Unknown, .. }) { "?" } else { "" };
+    (!id.is_empty()).then(|| format!("{kind}{open}:{id}"))
+}
+
+/// The same of the step that is the `n`th of its call, from 0.
+pub fn nth(once: &str, n: usize) -> String {
+    format!("{once}:{n}")
+}
+
+/// How a command ended, beside what its call says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Ran<'a> {
+    pub ending: Ending,
+    pub exit: Option<i32>,
+    pub ms: Option<u64>,
+    /// What it printed.
+    pub output: &'a str,
+}
+
+/// The end of a command.
+pub fn ran(call: &Call, line: &str, ran: &Ran<'_>) -> Step {
+    Step::Ran {
+        call: own_id(call),
+        command: clipped(line, COMMAND_BYTES_MAX),
+        ending: ran.ending,
+        exit: ran.exit,
+        ms: ran.ms,
+        tests: verdict::tests(line, ran.output),
+        tail: if call.outcome == Outcome::Failed { tail(&call.output) } else { String::new() },
+    }
+}
+
+/// The files that a call changed, each with its lines put in and taken out.
+pub fn edited(call: &Call, paths: &[String], lines: impl Fn(&String) -> (u32, u32)) -> Vec<Step> {
+    let one = |path: &String| {
+        let (added, removed) = lines(path);
+        Step::Edited { call: own_id(call), path: path.clone(), added, removed, digest: None }
+    };
+    paths.iter().filter(|path| !path.is_empty()).take(FILES_MAX).map(one).collect()
+}
+
+/// A plan that was proposed, unless nothing is in it.
+pub fn plan(text: &str) -> Vec<Step> {
+    planned(text.lines().filter_map(of_plan).collect())
+}
+
+/// The agent's own list of what is to be done, unless nothing is in it.
+pub fn list(items: &[Todo]) -> Vec<Step> {
+    planned(items.iter().filter_map(of_list).collect())
+}
+
+fn planned(mut steps: Vec<Planned>) -> Vec<Step> {
+    steps.truncate(PLAN_MAX);
+    if steps.is_empty() { Vec::new() } else { vec![Step::Planned { steps }] }
+}
+
+fn own_id(call: &Call) -> Option<String> {
+    (!call.id.is_empty()).then(|| call.id.clone())
+}
+
+/// The end of an output, from the beginning of a line where one is near.
+fn tail(output: &str) -> String {
+    let output = output.trim();
+    if output.len() <= TAIL_BYTES_MAX {
+        return output.to_owned();
+    }
+    let begin = output.ceil_char_boundary(output.len() - TAIL_BYTES_MAX);
+    let end = &output[begin..];
+    // The rest of a line that was cut may be half of a secret.
+    let whole = end.find(['\n', ' ', '\t']).map_or("", |at| &end[at + 1..]);
+    // So may what stands before the end of something private that began before.
+    let closed =
+        ["</private>", "-----END"].iter().filter_map(|mark| whole.find(mark).map(|at| at + mark.len())).max();
+    closed.map_or(whole, |at| &whole[at..]).trim().to_owned()
+}
+
+/// An item of the agent's own list.
+fn of_list(todo: &Todo) -> Option<Planned> {
+    let standing = match todo.status.as_str() {
+        "in_progress" | "active" => Standing::Active,
+        "completed" | "done" => Standing::Passed,
+        "cancelled" | "deleted" => Standing::Dropped,
+        _ => Standing::Pending,
+    };
+    let text = clipped(todo.text.trim(), ITEM_BYTES_MAX);
+    (!text.is_empty()).then_some(Planned { text, standing })
+}
+
+/// An item of a plan in Markdown: a line of a list, numbered or not.
+fn of_plan(line: &str) -> Option<Planned> {
+    let line = line.trim();
+    let bullet = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    let numbered = || {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        (rest.len() < line.len()).then_some(rest)?.strip_prefix(['.', ')'])
+    };
+    let text = bullet.or_else(numbered)?.trim();
+    (!text.is_empty()).then(|| Planned { text: clipped(text, ITEM_BYTES_MAX), standing: Standing::Pending })
+}
+
+/// Something that a transcript tells of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    /// When, as far as the transcript says it.
+    pub at: Option<Timestamp>,
+    pub step: Step,
+    /// As a hook has it; none for a prompt, which is known by its words.
+    pub once: Option<String>,
+}
+
+/// Whether the calls in an agent's transcripts have the ids that its hooks have. Gemini CLI's hooks name none, so
+/// that nobody could tell one call from another.
+pub(crate) fn names_its_calls(agent: Agent) -> bool {
+    matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::OpenCode)
+}
+
+/// What exchanges of a session come to, in order: typed prompts, and calls that have ended.
+pub(crate) fn of_exchanges(agent: Agent, exchanges: &[Exchange]) -> Vec<Told> {
+    exchanges.iter().flat_map(|exchange| of_exchange(agent, exchange)).collect()
+}
+
+fn of_exchange(agent: Agent, exchange: &Exchange) -> Vec<Told> {
+    let mut told = Vec::new();
+    if let Some(prompt) = exchange.prompt.as_ref().filter(|prompt| prompt.kind == PromptKind::Typed) {
+        let text = clipped(prompt.text.trim(), PROMPT_BYTES_MAX);
+        told.push(Told { at: exchange.at, step: Step::Prompt { text }, once: None });
+    }
+    for turn in &exchange.turns {
+        match turn {
+            Turn::Call(call) if !call.id.is_empty() => {
+                let steps = of_call(call);
+                let first = steps.first().and_then(|first| once(first, &call.id));
+                let one =
+                    |(n, step)| Told { at: call.at, step, once: first.as_ref().map(|first| nth(first, n)) };
+                told.extend(steps.into_iter().enumerate().map(one));
+            }
+            // The other agents' hooks tell it.
+            Turn::Stopped { by: Stop::Service, at: Some(at) } if agent == Agent::Codex => {
+                let step = Step::TurnFailed { error: "the model's service failed".to_owned() };
+                let once = Some(format!("turn_failed:{at}"));
+                told.push(Told { at: Some(*at), step, once });
+            }
+            _ => {}
+        }
+    }
+    told
+}
+
+/// What a call that ended comes to.
+fn of_call(call: &Call) -> Vec<Step> {
+    let ending = match call.outcome {
+        // Not ended yet, or never begun.
+        Outcome::Pending | Outcome::Rejected { .. } | Outcome::Skipped => return Vec::new(),
+        Outcome::Failed => Ending::Failed,
+        Outcome::Done => Ending::Passed,
+    };
+    match &call.action {
+        Action::Command { line } if !line.is_empty() => {
+            let end = Ran { ending, exit: call.exit, ms: None, output: &call.output };
+            vec![ran(call, line, &end)]
+        }
+        Action::Edit { paths, .. } if ending == Ending::Passed => edited(call, paths, |_| (0, 0)),
+        Action::Plan { text } => plan(text),
+        Action::Todo { items } => list(items),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_transcript::turn::Prompt;
+
+    fn command(id: &str, outcome: Outcome, exit: Option<i32>) -> Turn {
+        let action = Action::Command { line: "cargo test".to_owned() };
+        let output = "test a::b ... FAILED".to_owned();
+        Turn::Call(Call { id: id.to_owned(), action, outcome, exit, output, ..Call::default() })
+    }
+
+    #[test]
+    fn a_transcript_tells_what_a_hook_does_under_the_same_name() {
+        let edit = Call {
+            id: "c3".to_owned(),
+            action: Action::Edit {
+                paths: vec!["a.rs".to_owned(), "b.rs".to_owned()],
+                excerpt: String::new(),
+            },
+            outcome: Outcome::Done,
+            ..Call::default()
+        };
+        let exchange = Exchange {
+            prompt: Some(Prompt { text: " Mend it ".to_owned(), kind: PromptKind::Typed }),
+            turns: vec![
+                command("c1", Outcome::Failed, Some(101)),
+                command("c2", Outcome::Pending, None),
+                command("", Outcome::Done, Some(0)),
+                Turn::Call(edit),
+            ],
+            ..Exchange::default()
+        };
+        let told = of_exchanges(Agent::ClaudeCode, &[exchange]);
+        let names: Vec<Option<&str>> = told.iter().map(|told| told.once.as_deref()).collect();
+        assert_eq!(names, [None, Some("ran:c1:0"), Some("edited:c3:0"), Some("edited:c3:1")]);
+        assert_eq!(told[0].step, Step::Prompt { text: "Mend it".to_owned() });
+        let Step::Ran { ending, exit, tests, tail, .. } = &told[1].step else { panic!("{told:?}") };
+        assert_eq!((*ending, *exit), (Ending::Failed, Some(101)));
+        assert_eq!(tests.as_ref().unwrap().names, ["a::b"]);
+        assert!(tail.contains("FAILED"));
+        let Turn::Call(call) = command("c1", Outcome::Done, None) else { panic!() };
+        let unknown = Ran { ending: Ending::Unknown, exit: None, ms: None, output: "" };
+        assert_eq!(once(&ran(&call, "cargo test", &unknown), "c1").as_deref(), Some("ran?:c1"));
+    }
+}

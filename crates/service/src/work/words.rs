@@ -1,0 +1,299 @@
+//! What the use cases of the journal take and give.
+
+use std::time::Duration;
+
+use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
+use cerebro_core::redact::RedactedText;
+use cerebro_ledger::{Finding, Outcome, Repeat, State, Step, Work};
+
+/// The owner of what comes over the socket: its other end is the user's own, which the daemon has checked.
+pub const LOCAL_OWNER: &str = "local";
+
+/// Who does something: facts of the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Actor {
+    /// [`LOCAL_OWNER`] for the socket, the name of the token for HTTP. A row of another owner does not exist.
+    pub owner: String,
+    pub agent: RedactedText,
+    /// The session, which is also who holds a claim; an agent without one holds it by its name.
+    pub session: Option<SessionId>,
+    pub project: Project,
+    pub directory: Option<String>,
+}
+
+/// Something that happened, as it is handed in. Texts are redacted here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happening {
+    pub step: Step,
+    /// What makes it the same as another one: repeating it changes nothing. At most 200 characters.
+    pub once: Option<String>,
+}
+
+impl From<Step> for Happening {
+    fn from(step: Step) -> Self {
+        Self { step, once: None }
+    }
+}
+
+/// Which piece of work is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The one of the actor's session, which is made when there is none.
+    Session,
+    /// This one.
+    Work(WorkId),
+}
+
+/// What became of an append.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// The piece of work; none where the journal is off or degraded.
+    pub work: Option<WorkId>,
+    /// The number of its last event.
+    pub seq: u64,
+    /// How many were recorded.
+    pub recorded: usize,
+    /// How many were there already.
+    pub repeated: usize,
+    /// They were recorded as late: the actor does not hold the work any more.
+    pub late: bool,
+    /// Nothing was waited for: the journal answers too slowly, and says later what is missing.
+    pub degraded: bool,
+    /// The piece of work comes to the end of its numbers.
+    pub is_long: bool,
+}
+
+/// How a piece of work begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BeginWork {
+    /// `task` where nothing is said.
+    pub kind: Option<String>,
+    pub title: String,
+    pub goal: Option<String>,
+    pub steps: Vec<String>,
+    /// The caller's own name for it: beginning it twice is beginning it once.
+    pub key: Option<String>,
+    pub parent: Option<WorkId>,
+    pub project: Option<Project>,
+    pub commit: Option<String>,
+}
+
+/// Which pieces of work are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkQuery {
+    pub project: Option<Project>,
+    pub filter: WorkFilter,
+    /// Those that were active before this; the way to the next page.
+    pub before: Option<Timestamp>,
+    /// At most [`super::WORKS_LISTED_MAX`].
+    pub limit: usize,
+}
+
+/// See [`WorkQuery`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WorkFilter {
+    /// All that is not closed.
+    #[default]
+    Open,
+    /// Open, and nobody holds it.
+    Free,
+    /// A gate or a block keeps it from going on.
+    Waiting,
+    /// Open, and something is wrong with it: [`ListedWork::stale`] says what.
+    Stale,
+    Closed,
+    All,
+}
+
+/// Why an open piece of work may need somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stale {
+    /// The agent's connection went away without an end.
+    Lost,
+    /// The lease of its holder ended.
+    Lapsed,
+    /// Nothing happened in it for a day.
+    Idle,
+}
+
+impl Stale {
+    /// The name under which it is told.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Lapsed => "lapsed",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// A piece of work in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedWork {
+    pub work: Work,
+    pub stale: Option<Stale>,
+}
+
+/// One piece of work with all that its events come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownWork {
+    pub work: Work,
+    pub state: State,
+    pub stale: Option<Stale>,
+}
+
+/// A claim that was made or renewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkClaimed {
+    pub work: WorkId,
+    /// Whether the actor holds it now.
+    pub held: bool,
+    /// Who does, if not.
+    pub holder: String,
+    pub fence: u64,
+    pub until: Timestamp,
+}
+
+/// What is wanted of a claim.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClaimWork {
+    /// How long it holds without activity.
+    pub lease: Option<Duration>,
+    /// Take it from a holder whose lease still runs.
+    pub takeover: bool,
+}
+
+/// What became of an intent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntentAnswer {
+    /// It is recorded: go ahead, then confirm or refute it.
+    GoAhead { work: WorkId, seq: u64 },
+    /// It was begun before and nobody knows how it ended; `repeat` says what to do.
+    Unknown { work: WorkId, seq: u64, repeat: Repeat },
+    /// It took place before: do not do it again.
+    Confirmed { work: WorkId, seq: u64 },
+}
+
+/// What to do with a piece of work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResumedWork {
+    pub work: Work,
+    pub state: State,
+    /// `resume`, `check_first`, `wait_gate`, `held`, `complete` or `failed`.
+    pub action: cerebro_ledger::Action,
+    /// The hint: facts, never orders; inert, and of at most as many bytes as were asked for.
+    pub text: String,
+}
+
+/// What was found when everything was read again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VerifiedWork {
+    pub works: u64,
+    pub events: u64,
+    pub artifacts: u64,
+    pub seals: u64,
+    /// Events whose text was purged: no tampering.
+    pub purged: u64,
+    /// Pieces of work that were made with a key that this home does not have: nothing can be said of them.
+    pub foreign: u64,
+    /// What is wrong, at most [`super::FINDINGS_MAX`].
+    pub findings: Vec<WorkFinding>,
+    /// More were found than are listed.
+    pub more: bool,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkFinding {
+    /// The piece of work; none for a seal.
+    pub work: Option<WorkId>,
+    pub finding: Finding,
+}
+
+/// The head of the journal: what is written down outside as a witness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkHead {
+    /// How many leaves the tree of all seals has.
+    pub size: u64,
+    /// Its root, in hex.
+    pub root: String,
+    /// The last seal as a signed note, if there is one.
+    pub note: Option<String>,
+}
+
+/// The proof that a head of a piece of work is under a seal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkProof {
+    pub work: WorkId,
+    /// The event that the sealed head stands at.
+    pub seq: u64,
+    /// What the leaf was hashed of, in hex.
+    pub leaf: String,
+    pub index: u64,
+    pub size: u64,
+    /// The hashes from the leaf up, each in hex.
+    pub path: Vec<String>,
+    /// The seal: a signed note.
+    pub note: String,
+    /// The public key that the note is signed with, in the form of the Go project's `note`.
+    pub key: String,
+}
+
+/// How long what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Texts of work that is closed.
+    pub texts: Duration,
+    /// Closed work and its events.
+    pub works: Duration,
+}
+
+/// What went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PrunedWork {
+    /// Pieces of work that are gone.
+    pub works: u64,
+    /// Events whose text is gone.
+    pub texts: u64,
+    /// Artifacts that nothing names any more.
+    pub artifacts: u64,
+}
+
+/// Whether the journal keeps up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JournalReport {
+    pub enabled: bool,
+    /// It answered too slowly: until then, nobody waits for it.
+    pub degraded_until: Option<Timestamp>,
+    /// Events that were not waited for since the daemon began, and of which nobody knows whether they are kept.
+    pub unwaited: u64,
+}
+
+/// How a piece of work ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseWork {
+    pub outcome: Outcome,
+    pub text: Option<String>,
+}
+
+impl Default for Retention {
+    /// Texts for 90 days, work for a year.
+    fn default() -> Self {
+        let day = 24 * 60 * 60;
+        Self { texts: Duration::from_secs(90 * day), works: Duration::from_secs(365 * day) }
+    }
+}
+
+/// What was found open, in pieces of work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    pub open: usize,
+    /// A gate or a block keeps them from going on.
+    pub waiting: usize,
+    /// The connection of their agent went away without an end.
+    pub lost: usize,
+    /// The lease of their holder ended.
+    pub lapsed: usize,
+    /// They have effects of which nobody knows whether they took place.
+    pub unknown: usize,
+}
