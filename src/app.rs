@@ -16,7 +16,7 @@ use crate::{
     mcp::{self, Context, HttpOptions},
 };
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
-use cerebro_service::{Embedding, Service, ServiceError, Settings};
+use cerebro_service::{Embedding, HistoryOptions, Service, ServiceError, Settings};
 use cerebro_store::Remote;
 
 /// How long a daemon whose store did not open stays to say why.
@@ -38,11 +38,17 @@ pub struct App {
 
 impl App {
     /// Begins to open the store and returns at once: clients are greeted meanwhile, and their calls wait.
-    pub fn open(home: Home, settings: Settings, embedding: Embedding, control: Control) -> Self {
+    pub fn open(
+        home: Home,
+        settings: Settings,
+        embedding: Embedding,
+        history: HistoryOptions,
+        control: Control,
+    ) -> Self {
         let database = settings.remote.as_ref().map(Remote::place);
-        let context = Context::opening(home, database, control);
+        let context = Context::opening(home, database, settings.work_tools, control);
         context.forget_studio();
-        tokio::spawn(bring_up(context.clone(), settings, embedding));
+        tokio::spawn(bring_up(context.clone(), settings, embedding, history));
         Self { context, stays: Arc::default() }
     }
 
@@ -59,7 +65,7 @@ impl App {
 }
 
 /// Opens the store, and then does what is done by the clock until the daemon leaves.
-async fn bring_up(context: Context, settings: Settings, embedding: Embedding) {
+async fn bring_up(context: Context, settings: Settings, embedding: Embedding, history: HistoryOptions) {
     let begun = Instant::now();
     let is_embedded = settings.remote.is_none();
     match open_store(&context, settings, embedding).await {
@@ -69,6 +75,8 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding) {
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
+            tokio::spawn(keep_history(context.clone(), service.clone(), history));
+            tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
             sweep(&context).await;
         }
@@ -112,6 +120,16 @@ async fn keep_backups(context: Context, service: Service) {
     service.keep_backups(context.home().root(), context.control().stopping()).await;
 }
 
+/// Plans, and where the settings say so carries out, what consolidation changes, until the daemon leaves.
+async fn keep_consolidating(context: Context, service: Service) {
+    service.keep_consolidating(context.control().stopping()).await;
+}
+
+/// Takes past sessions in, until the daemon leaves.
+async fn keep_history(context: Context, service: Service, options: HistoryOptions) {
+    service.keep_history(options, context.control().stopping()).await;
+}
+
 /// Ends the sessions whose connections are gone for good, until the store closes.
 async fn sweep(context: &Context) {
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
@@ -147,13 +165,16 @@ impl Serve for App {
             last_call: if stays { Instant::now() } else { self.context.last_call() },
             calls_under_way: self.context.calls_under_way(),
             runnable_jobs: self.context.opened().map_or(0, |service| {
-                service.runnable_jobs() + usize::from(service.backup_progress().is_some())
+                service.runnable_jobs()
+                    + usize::from(service.backup_progress().is_some())
+                    + usize::from(service.history_progress().running)
             }),
         }
     }
 
     async fn close(&self) {
         mcp::http::close(&self.context).await;
+        mcp::web::close(&self.context).await;
         // An opening cannot be cut off half-way, and what it opens has to be closed. The caller bounds the wait.
         if let Some(service) = self.context.take_store().await
             && let Err(error) = service.close().await

@@ -17,7 +17,9 @@ use cerebro_core::redact::Redaction;
 use cerebro_core::text;
 use cerebro_models::embed;
 use cerebro_models::llm;
-use cerebro_service::{Settings, backup::Plan};
+use cerebro_service::{
+    Consolidate, DistilSettings, HistorySettings, Settings, backup::Plan, work::Retention,
+};
 
 /// The whole configuration; every key has a default.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,10 +35,19 @@ pub struct Config {
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
+    /// `consolidate = "plan"`: whether it is planned every night what consolidation would change, or `"apply"`, whether
+    /// that is carried out too; `"off"` is neither.
+    pub consolidate: Consolidate,
     /// `[backup]`: backups by the clock.
     pub backup: BackupConfig,
+    /// `[work]`: the journal of what agents do.
+    pub work: WorkConfig,
     /// `[remote]`: a database on a server in place of the one in the home.
     pub remote: RemoteConfig,
+    /// `[history]`: whether past sessions are taken in, and which.
+    pub history: HistorySettings,
+    /// `[distil]`: whether a chat model is asked what of them is worth keeping.
+    pub distil: DistilSettings,
     /// `[embeddings]`: who turns text into vectors.
     pub embeddings: embed::Settings,
     /// `[redaction]`: which secrets are looked for.
@@ -73,6 +84,35 @@ impl BackupConfig {
     }
 }
 
+/// `[work]`: what is written down of what agents do, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkConfig {
+    /// `enabled = true`: whether a journal is kept.
+    pub enabled: bool,
+    /// `tools = false`: whether agents get the tools that tell steps, gates and effects.
+    pub tools: bool,
+    /// `keep_texts = "90d"`: how long the texts of closed work are kept.
+    #[serde(deserialize_with = "text::setting_of_duration")]
+    pub keep_texts: Duration,
+    /// `keep = "365d"`: how long closed work is kept.
+    #[serde(deserialize_with = "text::setting_of_duration")]
+    pub keep: Duration,
+}
+
+impl Default for WorkConfig {
+    fn default() -> Self {
+        let Retention { texts, works } = Retention::default();
+        Self { enabled: true, tools: false, keep_texts: texts, keep: works }
+    }
+}
+
+impl WorkConfig {
+    fn retention(&self) -> Option<Retention> {
+        self.enabled.then_some(Retention { texts: self.keep_texts, works: self.keep })
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         let settings = Settings::default();
@@ -81,8 +121,12 @@ impl Default for Config {
             agent_hard_delete: settings.agent_hard_delete,
             idle_exit: Duration::from_secs(30 * 60),
             revisions_keep: settings.revisions_keep,
+            consolidate: settings.consolidate,
             backup: BackupConfig::default(),
+            work: WorkConfig::default(),
             remote: RemoteConfig::default(),
+            history: HistorySettings::default(),
+            distil: DistilSettings::default(),
             embeddings: embed::Settings::default(),
             redaction: Redaction::default(),
             relations: llm::Settings::default(),
@@ -145,8 +189,12 @@ impl Config {
     /// The environment's variables that may hold a key or password: those that the file names, and the providers'
     /// own by custom, since another provider can be chosen while a daemon runs.
     pub fn variables(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            vec![&self.embeddings.api_key_env, &self.relations.api_key_env, &self.remote.password_env];
+        let mut names: Vec<&str> = vec![
+            &self.embeddings.api_key_env,
+            &self.relations.api_key_env,
+            &self.distil.model.api_key_env,
+            &self.remote.password_env,
+        ];
         for customary in llm::Dialect::ALL.into_iter().filter_map(llm::Dialect::key_variable) {
             names.push(customary);
         }
@@ -161,6 +209,9 @@ impl Config {
             agent_hard_delete: self.agent_hard_delete,
             revisions_keep: self.revisions_keep,
             backup: self.backup.plan(),
+            consolidate: self.consolidate,
+            journal: self.work.retention(),
+            work_tools: self.work.enabled && self.work.tools,
             remote: None,
         }
     }
@@ -173,11 +224,12 @@ mod tests {
     #[test]
     fn the_variables_of_keys_are_those_of_the_file_and_the_usual_ones() {
         let config: Config = toml::from_str(
-            "[embeddings]\napi_key_env = \"A\"\n[relations]\napi_key_env = \"B\"\n[remote]\npassword_env = \"C\"",
+            "[embeddings]\napi_key_env = \"A\"\n[relations]\napi_key_env = \"B\"\n[remote]\npassword_env = \"C\"\n\
+             [distil.model]\napi_key_env = \"D\"",
         )
         .unwrap();
         let variables = config.variables();
-        for name in ["A", "B", "C", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
+        for name in ["A", "B", "C", "D", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"] {
             assert!(variables.contains(&name), "{name}: {variables:?}");
         }
         assert!(!Config::default().variables().contains(&""));
@@ -200,11 +252,23 @@ mod tests {
                 .unwrap();
         assert_eq!(config.embeddings.unload_after, Duration::from_secs(60));
         assert_eq!(config.embeddings.provider.name(), "openai");
+        let config: Config = toml::from_str("[work]\nkeep_texts = \"7d\"").unwrap();
+        assert_eq!(config.settings().journal.unwrap().texts, Duration::from_secs(7 * 24 * 3600));
+        let config: Config = toml::from_str("[work]\nenabled = false").unwrap();
+        assert_eq!(config.settings().journal, None);
+        assert!(!Config::default().distil.enabled && Config::default().distil.model.provider.is_none());
+        let config: Config = toml::from_str("[distil]\nenabled = true\nidle = \"1h\"").unwrap();
+        assert_eq!(config.distil.budget().requests, 50);
         let config: Config = toml::from_str("[redaction]\ncontext = false").unwrap();
         assert!(!config.redaction.context && Config::default().redaction.context);
+        let config: Config = toml::from_str("consolidate = \"apply\"").unwrap();
+        assert_eq!(config.settings().consolidate, Consolidate::Apply);
+        assert_eq!(Config::default().settings().consolidate, Consolidate::Plan);
         for bad in [
+            "[work]\nenable = true",
             "[redaction]\ncontext = 1",
             "[redaction]\ncontent = true",
+            "consolidate = \"nightly\"",
             "idle_exit = 5",
             "idle_exit = \"5\"",
             "idle_exit = \"-1s\"",
@@ -215,6 +279,10 @@ mod tests {
             "[backup]\nevery = 6",
             "[backup]\nkeep = -1",
             "[backup]\nevry = \"6h\"",
+            "[history]\nagents = [\"nobody\"]",
+            "[history]\nsince = 180",
+            "[distil]\nprovider = \"openai\"",
+            "[distil.model]\nprovider = \"nobody\"",
         ] {
             assert!(toml::from_str::<Config>(bad).is_err(), "{bad}");
         }

@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::platform;
 use cerebro_core::text;
 
+/// The name of the settings' file in the home.
+pub const CONFIG_FILE: &str = "config.toml";
 /// Longest socket path that is used unchanged, in bytes. The kernel's bound is 107 on Linux and
 /// 103 on macOS; one lower number for both keeps some room.
 const SOCKET_PATH_BYTES_MAX: usize = 100;
@@ -111,7 +113,7 @@ impl Home {
 
     /// The user's settings; need not exist.
     pub fn config_file(&self) -> PathBuf {
-        self.root.join("config.toml")
+        self.root.join(CONFIG_FILE)
     }
 
     /// The file whose lock means "I own this home"; see `daemon::lock`.
@@ -127,6 +129,11 @@ impl Home {
     /// The token of those who speak MCP over HTTP, once they were asked for one.
     pub fn token_file(&self) -> PathBuf {
         self.root.join("http.token")
+    }
+
+    /// Which folder had which project.
+    pub fn folders_file(&self) -> PathBuf {
+        self.root.join("folders.json")
     }
 
     /// What the daemon writes to its standard error.

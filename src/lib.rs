@@ -4,12 +4,17 @@
 
 #![recursion_limit = "512"]
 
+pub mod checkout;
 pub mod edits;
 pub mod home;
 pub mod platform;
 pub mod project_dir;
 
 pub mod daemon;
+pub mod folders;
+pub mod view;
+pub mod web;
+
 pub mod mcp;
 
 pub mod app;

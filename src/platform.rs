@@ -1,11 +1,12 @@
 //! Everything that depends on the operating system (Linux and macOS): users, modes, sessions,
 //! signals, the program's own file. A port begins here.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use rustix::fs::{Access, OFlags};
 use tokio::net::UnixStream;
@@ -23,6 +24,18 @@ pub fn user_id() -> u32 {
 pub fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+}
+
+/// The process that started this one, and where the system tells it, the one that started that: between an agent and
+/// what it runs may stand a shell.
+pub fn ancestors() -> Vec<u32> {
+    let parent = std::os::unix::process::parent_id();
+    let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
+    // The name in brackets may have anything in it; state and parent follow it.
+    let grandparent =
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+    // The first process adopts what nobody waits for.
+    [Some(parent), grandparent].into_iter().flatten().filter(|pid| *pid > 1).collect()
 }
 
 /// From now on, what this process and those it starts create is for this user alone, unless a file says
@@ -108,6 +121,13 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// What tells a folder from all others on this machine, also after it was moved on its disk: the device, its number
+/// there, and when it was made. None where the file system does not know the last, since numbers are used again.
+pub fn lasting_name(found: &Metadata) -> Option<String> {
+    let made = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("folder {}-{}-{}", found.dev(), found.ino(), made.as_nanos()))
 }
 
 /// Opens a file for appending that only we may read, making it when missing.

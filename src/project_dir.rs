@@ -52,8 +52,12 @@ pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration)
     }
 }
 
-/// Runs `work` on a thread of its own and waits for it no longer than `bound`.
-async fn within<T: Send + 'static>(bound: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+/// Runs `work` on a thread of its own and waits for it no longer than `bound`; `None` when it takes longer, or when
+/// [`LOOKS_MAX`] threads wait already.
+pub async fn within<T: Send + 'static>(
+    bound: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let place = LOOKS.try_acquire().ok()?;
     let task = tokio::task::spawn_blocking(move || {
         // Released by the thread and not by its waiting caller: a thread that hangs keeps its slot.
@@ -73,18 +77,36 @@ fn project_by_path(dir: &Path, home: Option<&Path>) -> Project {
 /// share its main folder; outside Git the folder itself likewise. The user's `home` and `/` are
 /// `general`, and a repository in `home` itself does not count for the folders below it.
 pub fn project_of(dir: &Path, home: Option<&Path>) -> Project {
+    project_folder(dir, home).project
+}
+
+/// A folder's project, and what the folder can be known by when the project has another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFolder {
+    pub project: Project,
+    /// The folder that names the project where no remote does.
+    pub folder: PathBuf,
+    /// What goes with a repository when it is moved; none outside Git.
+    pub marks: Vec<String>,
+}
+
+/// The project of `dir`, as [`project_of`] has it, with what its folder is known by.
+pub fn project_folder(dir: &Path, home: Option<&Path>) -> ProjectFolder {
     let dir = canonical(dir);
     let home = home.map(canonical);
     let is_general = |path: &Path| path.parent().is_none() || Some(path) == home.as_deref();
     if is_general(&dir) {
-        return Project::general();
+        return ProjectFolder { project: Project::general(), folder: dir, marks: Vec::new() };
     }
     let root = dir.ancestors().take_while(|path| !is_general(path)).find_map(Repository::at);
-    let Some(repository) = root else { return folder_project(&dir) };
+    let Some(repository) = root else {
+        return ProjectFolder { project: folder_project(&dir), folder: dir, marks: Vec::new() };
+    };
     let origin = repository.origin().and_then(|url| remote_path(&url));
-    origin
+    let project = origin
         .and_then(|path| Project::parse(&redact(&path).text))
-        .unwrap_or_else(|| folder_project(&repository.main_folder))
+        .unwrap_or_else(|| folder_project(&repository.main_folder));
+    ProjectFolder { project, marks: repository.marks(), folder: repository.main_folder }
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -136,6 +158,16 @@ impl Repository {
         let is_inside = common_dir.file_name().is_some_and(|name| name == ".git");
         let main_folder = common_dir.parent().filter(|_| is_inside).unwrap_or(&common_dir).to_owned();
         Some(Self { common_dir, main_folder })
+    }
+
+    /// What this repository alone has, wherever it lies: its first commit, as its log of changes has it, and the
+    /// folder of its data, which keeps its number when it is moved on one disk. Git forgets old entries of the log.
+    fn marks(&self) -> Vec<String> {
+        let first = read(&self.common_dir.join("logs/HEAD"));
+        let commit = first.as_deref().and_then(|log| log.split_whitespace().nth(1));
+        let commit = commit.filter(|id| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let folder = fs::metadata(&self.common_dir).ok().and_then(|found| platform::lasting_name(&found));
+        commit.map(|id| format!("commit {id}")).into_iter().chain(folder).collect()
     }
 
     /// The address of the remote `origin`.

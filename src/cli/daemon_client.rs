@@ -8,6 +8,7 @@ use super::error::{Error, Result};
 use crate::config::{Config, asked_database};
 use crate::daemon::client::{self, Autostart, Client, ConnectError};
 use crate::daemon::hello::{Hello, Role};
+use crate::folders;
 use crate::home::Home;
 use cerebro_core::domain::MemoryId;
 use cerebro_core::operation::Operation;
@@ -74,6 +75,7 @@ impl Daemon {
         Config::read(&home.config_file())?;
         let wanted = asked_database(home)?;
         let hello = Hello::of_this_process(Role::Operator).located().await;
+        let hello = folders::acquainted(hello, home).await;
         let connection = client::connect(home, &hello, Autostart::Yes).await?;
         let daemon = Self { client: Client::new(connection, timeout).await? };
         daemon.check_database(wanted.as_deref()).await?;

@@ -192,7 +192,14 @@ fn hint(refusal: &Refusal) -> Option<String> {
             word("title"),
             command(Operation::Update)
         ),
+        Code::Corrected => format!(
+            "`cerebro {} {}` shows it; if the text is right again, `cerebro {} --revive` saves it all the same",
+            command(Operation::GetObservation),
+            word("id"),
+            command(Operation::Save)
+        ),
         Code::NoSession => format!("`cerebro {}` lists them", command(Operation::Sessions)),
+        Code::NoWork => "`cerebro work list` lists what there is".to_owned(),
         Code::EmptyProject => {
             format!("`cerebro {}` lists those that have something", command(Operation::Projects))
         }
@@ -205,6 +212,7 @@ fn hint(refusal: &Refusal) -> Option<String> {
         Code::InvalidArgument
         | Code::PurgeForbidden
         | Code::BackupFailed
+        | Code::JournalFailed
         | Code::StoreFailed
         | Code::HomeGone
         | Code::Unanswered

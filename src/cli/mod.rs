@@ -6,9 +6,11 @@ mod daemon_client;
 mod error;
 mod foreign;
 mod front_matter;
+mod hits;
 mod logging;
 mod note;
 mod output;
+mod screen;
 mod table;
 
 use std::ffi::OsString;
@@ -212,6 +214,21 @@ mod tests {
             "search two words --limit 5 --all-projects",
             "search -- --no-verify",
             "get k3f --history",
+            "get k3f k4f",
+            "delete k3f k4f --hard",
+            "delete --type note --until 30d --project p",
+            "rm k3f",
+            "consolidate",
+            "consolidate --apply",
+            "consolidate --undo k3f --json",
+            "archive k3f k4f",
+            "ls --archived",
+            "ls --type bugfix --tag a --session s --agent codex --cursor 20",
+            "prompts --all-projects",
+            "projects rename a b",
+            "projects delete a --hard --yes",
+            "export --project p --type bugfix --since 7d",
+            "status",
             "timeline k3f --before 0 --within project",
             "update k3f --tag= --expected-revision 2",
             "delete k3f --hard --yes",
@@ -245,15 +262,21 @@ mod tests {
             let helped = parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayHelp);
             assert!(parsed.is_ok() || helped, "{line}: {parsed:?}");
         }
+    }
+
+    #[test]
+    fn command_lines_that_make_no_sense_are_refused() {
         for line in [
             "",
             "no-such",
             "get",
             "search",
             "search x --no-such-flag",
-            "save a b c",
             "timeline k --within day",
             "update k",
+            "delete",
+            "delete k --type note",
+            "pin",
             "projects merge a",
             "backup --keep 0",
             "import f --project p",

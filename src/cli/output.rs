@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::error::{Error, Result};
+use super::screen::Screen;
 use super::table::{self, Table};
 use cerebro_core::text;
 
@@ -14,15 +14,15 @@ use cerebro_core::text;
 #[derive(Debug)]
 pub struct Output {
     json: bool,
-    terminal: bool,
-    zone: TimeZone,
+    /// The terminal at standard output, if one is there.
+    screen: Option<Screen>,
 }
 
 impl Output {
     /// Results as JSON if asked for; else as tables or plain lines, as standard output is a
     /// terminal or not.
     pub fn new(json: bool) -> Self {
-        Self { json, terminal: io::stdout().is_terminal(), zone: TimeZone::system() }
+        Self { json, screen: Screen::at_hand() }
     }
 
     /// Writes an answer as JSON if that was asked for, and says whether it did.
@@ -33,7 +33,7 @@ impl Output {
         if !self.json {
             return Ok(false);
         }
-        let text = if self.terminal { format!("{value:#}\n") } else { format!("{value}\n") };
+        let text = if self.is_terminal() { format!("{value:#}\n") } else { format!("{value}\n") };
         self.write(&text)?;
         Ok(true)
     }
@@ -47,7 +47,7 @@ impl Output {
             self.note(nothing);
             return Ok(());
         }
-        self.write(&if self.terminal { table.drawn(None, &self.zone) } else { table.plain() })
+        self.write(&self.screen.as_ref().map_or_else(|| table.plain(), |screen| table.drawn(screen)))
     }
 
     /// Writes facts, one a line; those without a value are left out. Names and values stand between
@@ -56,13 +56,13 @@ impl Output {
     /// # Errors
     /// When standard output does not take it.
     pub fn facts(&self, facts: &[(&str, String)]) -> Result<()> {
-        self.write(&fact_lines(facts, self.terminal))
+        self.write(&fact_lines(facts, self.is_terminal()))
     }
 
     /// A moment as facts show it.
     pub fn moment(&self, value: &Value) -> String {
         let value = table::shown(value);
-        if self.terminal { table::moment(&value, &self.zone) } else { value }
+        self.screen.as_ref().map_or_else(|| value.clone(), |screen| screen.moment(&value))
     }
 
     /// Writes a text that ends with a line end; a terminal is kept from characters that steer it.
@@ -71,7 +71,7 @@ impl Output {
     /// When standard output does not take it.
     pub fn text(&self, text: &str) -> Result<()> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        if self.terminal {
+        if self.is_terminal() {
             self.write(&format!("{}{end}", text::strip_control_chars(text)))
         } else {
             self.write(&format!("{text}{end}"))
@@ -83,7 +83,7 @@ impl Output {
     /// # Errors
     /// When standard output does not take it.
     pub fn outcome(&self, id: &str, outcome: &str, detail: &str) -> Result<()> {
-        if self.terminal {
+        if self.is_terminal() {
             self.text(&format!("{outcome} {id}{detail}"))
         } else {
             self.write(&format!("{id}\t{outcome}\n"))
@@ -150,7 +150,12 @@ impl Output {
 
     /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        self.screen.is_some()
+    }
+
+    /// The terminal at standard output, if results are drawn on one.
+    pub fn screen(&self) -> Option<&Screen> {
+        self.screen.as_ref()
     }
 }
 

@@ -1,14 +1,24 @@
 //! Rows for people and for scripts: a drawn table on a terminal, values between tabs elsewhere.
 
+use std::fmt::Write as _;
+
 use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrangement, Row, presets};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::screen::Screen;
+use crate::tui::fit;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 
-/// The width of a terminal that says it has none: some that programs make were never given a size.
-const WIDTH_UNKNOWN: u16 = 80;
+/// Columns that a text gets at least before a column that can be spared is left out.
+const TEXT_LEAST: usize = 28;
+/// Columns that a text gets at least in a table; with less, each row is a list of its fields.
+const TEXT_BARE: usize = 8;
+/// Columns that a table's frame takes for each column and at its end.
+const FRAME: usize = 3;
+/// Characters of an id that are shown at least.
+const ID_CHARS_MIN: usize = 7;
 
 /// How a column is laid out on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +31,12 @@ pub enum Layout {
     Count,
     /// Moments: as local date and time on a terminal, as they came elsewhere.
     Moment,
+    /// Ids of memories: by their beginnings on a narrow terminal.
+    Id,
+    /// Moments: as an age on a terminal, as they came elsewhere. Left out where there is no room.
+    Ago,
+    /// Short words: left out on a terminal where all rows have the same, or where there is no room.
+    Spare,
 }
 
 /// A table under way.
@@ -69,20 +85,26 @@ impl Table {
         out
     }
 
-    /// The drawn table, at most `width` columns wide if that is known. Columns without any value
-    /// are left out.
-    pub fn drawn(&self, width: Option<u16>, zone: &TimeZone) -> String {
-        let used = |at: &usize| self.rows.iter().any(|row| !row[*at].is_empty());
-        let places: Vec<usize> = (0..self.columns.len()).filter(used).collect();
+    /// The drawn table, as wide as the screen at most. Columns without any value are left out, and those that can be
+    /// spared where their words say nothing or have no room. Where the rest has no room either, each row is a list.
+    pub fn drawn(&self, screen: &Screen) -> String {
+        let cells = self.cells(screen);
+        let mut places = self.telling(&cells);
+        while self.needed(&cells, &places, TEXT_LEAST) > screen.width {
+            let spare = |at: &usize| matches!(self.columns[*at].1, Layout::Spare | Layout::Ago);
+            let Some(last) = places.iter().rposition(spare) else { break };
+            places.remove(last);
+        }
+        if self.needed(&cells, &places, TEXT_BARE) > screen.width {
+            return self.listed(&cells, &places);
+        }
         let mut table = comfy_table::Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_truncation_indicator("…");
-        if let Some(width) = width.or_else(|| (table.width() == Some(0)).then_some(WIDTH_UNKNOWN)) {
-            table.set_width(width);
-        }
+        table.set_width(u16::try_from(screen.width).unwrap_or(u16::MAX));
         table.set_header(places.iter().map(|at| &self.columns[*at].0));
-        for row in &self.rows {
-            let mut drawn: Row = places.iter().map(|at| cell(&row[*at], self.columns[*at].1, zone)).into();
+        for row in &cells {
+            let mut drawn: Row = places.iter().map(|at| cell(&row[*at], self.columns[*at].1)).into();
             drawn.max_height(1);
             table.add_row(drawn);
         }
@@ -93,15 +115,72 @@ impl Table {
         }
         format!("{}\n", table.trim_fmt())
     }
+
+    /// What each cell shows on a screen.
+    fn cells(&self, screen: &Screen) -> Vec<Vec<String>> {
+        let id_chars: Vec<usize> = (0..self.columns.len()).map(|at| self.id_chars(at, screen)).collect();
+        let cell = |(at, value): (usize, &String)| match self.columns[at].1 {
+            Layout::Moment => screen.moment(&one_line(value)),
+            Layout::Ago => screen.age(&one_line(value)),
+            Layout::Id => one_line(value).chars().take(id_chars[at]).collect(),
+            Layout::Fixed | Layout::Flexible | Layout::Count | Layout::Spare => one_line(value),
+        };
+        self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
+    }
+
+    /// How many characters tell the ids of a column apart, on a narrow screen.
+    fn id_chars(&self, at: usize, screen: &Screen) -> usize {
+        if screen.is_wide() || self.columns[at].1 != Layout::Id {
+            return usize::MAX;
+        }
+        let mut ids: Vec<&str> = self.rows.iter().map(|row| row[at].as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let shared = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count();
+        ids.windows(2).map(|pair| shared(pair) + 1).max().unwrap_or(0).max(ID_CHARS_MIN)
+    }
+
+    /// The columns that tell something.
+    fn telling(&self, cells: &[Vec<String>]) -> Vec<usize> {
+        let tells = |at: &usize| {
+            let is_used = cells.iter().any(|row| !row[*at].is_empty());
+            let is_constant = cells.len() > 1 && cells.iter().all(|row| row[*at] == cells[0][*at]);
+            is_used && !(is_constant && self.columns[*at].1 == Layout::Spare)
+        };
+        (0..self.columns.len()).filter(tells).collect()
+    }
+
+    /// How wide these columns are, when each text has at least so many columns.
+    fn needed(&self, cells: &[Vec<String>], places: &[usize], least: usize) -> usize {
+        let width = |at: &usize| {
+            let (heading, layout) = &self.columns[*at];
+            let widest = cells.iter().map(|row| fit::width(&row[*at])).chain([fit::width(heading)]).max();
+            let widest = widest.unwrap_or_default();
+            if *layout == Layout::Flexible { widest.min(least) } else { widest }
+        };
+        places.iter().map(|at| width(at) + FRAME).sum::<usize>() + 1
+    }
+
+    /// Each row as lines of its fields, with a blank line between two rows.
+    fn listed(&self, cells: &[Vec<String>], places: &[usize]) -> String {
+        let heading = |at: &usize| self.columns[*at].0.as_str();
+        let width = places.iter().map(|at| fit::width(heading(at))).max().unwrap_or_default();
+        let mut out = String::new();
+        for (number, row) in cells.iter().enumerate() {
+            if number > 0 {
+                out.push('\n');
+            }
+            for at in places.iter().filter(|at| !row[**at].is_empty()) {
+                let _ = writeln!(out, "{}  {}", fit::pad(heading(at), width), row[*at]);
+            }
+        }
+        out
+    }
 }
 
-fn cell(value: &str, layout: Layout, zone: &TimeZone) -> Drawn {
-    let value = one_line(value);
-    match layout {
-        Layout::Fixed | Layout::Flexible => Drawn::new(value),
-        Layout::Count => Drawn::new(value).set_alignment(CellAlignment::Right),
-        Layout::Moment => Drawn::new(moment(&value, zone)),
-    }
+fn cell(shown: &str, layout: Layout) -> Drawn {
+    let drawn = Drawn::new(shown);
+    if layout == Layout::Count { drawn.set_alignment(CellAlignment::Right) } else { drawn }
 }
 
 /// The text on one line, without characters that could steer a terminal.
@@ -125,6 +204,20 @@ pub fn moment(value: &str, zone: &TimeZone) -> String {
     match value.parse::<Timestamp>() {
         Ok(at) => at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => value.to_owned(),
+    }
+}
+
+/// How long before `now` a moment in RFC 3339 was, in its largest unit; its local date where that is long ago or lies
+/// ahead. Any other text as it is.
+pub fn age(value: &str, now: Timestamp, zone: &TimeZone) -> String {
+    let Ok(at) = value.parse::<Timestamp>() else { return value.to_owned() };
+    let seconds = now.duration_since(at).as_secs();
+    match seconds {
+        0..60 => "now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        86_400..2_592_000 => format!("{} d ago", seconds / 86_400),
+        _ => at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string(),
     }
 }
 
@@ -160,6 +253,7 @@ pub fn bytes(count: u64) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::screen::tests::screen;
     use super::*;
 
     const COLUMNS: &[(&str, Layout)] = &[
@@ -192,7 +286,7 @@ mod tests {
     #[test]
     fn a_drawn_table_fits_and_keeps_its_ids_whole() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        let drawn = table().drawn(Some(60), &zone);
+        let drawn = table().drawn(&Screen { zone, ..screen(60) });
         let lines: Vec<&str> = drawn.lines().collect();
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{drawn}");
         assert_eq!(lines.len(), 6, "{drawn}");
@@ -201,6 +295,55 @@ mod tests {
         assert!(drawn.contains("    7 ") && drawn.contains(" 1234 "), "counts stand to the right: {drawn}");
         assert!(!drawn.contains("note"), "an empty column is drawn: {drawn}");
         assert!(drawn.contains('…') && !drawn.contains('\u{1b}'), "{drawn}");
+    }
+
+    #[test]
+    fn what_has_no_room_is_spared_and_then_listed() {
+        let columns = &[
+            ("id", Layout::Id),
+            ("written", Layout::Ago),
+            ("type", Layout::Spare),
+            ("project", Layout::Spare),
+            ("title", Layout::Flexible),
+        ];
+        let mut table = Table::new(columns);
+        for (id, kind) in [("aaaaaaaaaaaa", "decision"), ("aaaaaaaabaaa", "bugfix")] {
+            let title = "A title that takes all of the room there is";
+            table.add([id, "2026-11-22T09:59:30Z", kind, "demo", title].map(str::to_owned).to_vec());
+        }
+        for (width, shown, hidden) in [
+            (120, "aaaaaaaaaaaa now written decision", "demo"),
+            (80, "aaaaaaaab now decision", "demo"),
+            (60, "aaaaaaaab now", "decision demo"),
+            (40, "aaaaaaaaa aaaaaaaab", "decision now"),
+            (15, "title  A title that takes all", "│ now"),
+        ] {
+            let drawn = table.drawn(&screen(width));
+            if width > 15 {
+                assert!(shown.split(' ').all(|word| drawn.contains(word)), "{width}: {drawn}");
+                assert!(drawn.lines().all(|line| fit::width(line) <= width), "{width}: {drawn}");
+            } else {
+                assert!(drawn.contains(shown), "{width}: {drawn}");
+            }
+            assert!(hidden.split(' ').all(|word| !drawn.contains(word)), "{width}: {drawn}");
+        }
+    }
+
+    #[test]
+    fn ages_are_in_their_largest_unit() {
+        let (now, zone) = ("2026-11-22T10:00:00Z".parse().unwrap(), TimeZone::UTC);
+        for (at, want) in [
+            ("2026-11-22T09:59:01Z", "now"),
+            ("2026-11-22T09:59:00Z", "1 min ago"),
+            ("2026-11-21T10:00:01Z", "23 h ago"),
+            ("2026-11-21T10:00:00Z", "1 d ago"),
+            ("2026-10-24T10:00:00Z", "29 d ago"),
+            ("2026-10-23T10:00:00Z", "2026-10-23"),
+            ("2026-11-22T10:00:01Z", "2026-11-22"),
+            ("never", "never"),
+        ] {
+            assert_eq!(age(at, now, &zone), want, "{at}");
+        }
     }
 
     #[test]

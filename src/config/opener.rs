@@ -1,14 +1,18 @@
-//! Which provider of vectors the settings name, each time one is opened.
+//! What the settings name and is read anew each time: the provider of vectors, the chat model, the history.
 
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use super::Config;
-use crate::home::Home;
+use crate::home::{Home, user_home};
+use crate::project_dir;
+use cerebro_core::domain::Project;
 use cerebro_core::pace::Budget;
 use cerebro_models::embed::{self, Provider, Settings, Shelf};
 use cerebro_models::llm;
 use cerebro_models::provider::ProviderError;
-use cerebro_service::{Embedding, InferenceSettings};
+use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
 
 impl Config {
     /// How texts become vectors in a home. The file is read each time a provider is opened, so a changed model needs
@@ -30,7 +34,32 @@ impl Config {
             budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
             unload_after: settings.unload_after,
             inference: self.inference(home),
+            distil: Self::distil(home),
         }
+    }
+
+    /// What taking past sessions in needs to know. The file is read each time, as above; one that cannot be read turns
+    /// it off.
+    pub fn history(home: &Home) -> HistoryOptions {
+        let file = home.config_file();
+        let settings = move || Config::read(&file).map(|config| config.history).unwrap_or_default();
+        let user = user_home();
+        let places =
+            user.as_deref().map(|user| places(|name| std::env::var_os(name), user)).unwrap_or_default();
+        let project_of = move |folder: PathBuf| -> Pin<Box<dyn Future<Output = Project> + Send>> {
+            Box::pin(project_dir::look_or_guess(folder, user.clone(), project_dir::LOOK_MAX))
+        };
+        HistoryOptions { settings: Arc::new(settings), places, project_of: Arc::new(project_of) }
+    }
+
+    /// Whether past sessions are distilled, and by which chat model; the file is read each time, as above.
+    fn distil(home: &Home) -> DistilOptions {
+        let file = home.config_file();
+        let read = move || {
+            let config = Config::read(&file).map_err(|error| ProviderError::Unusable(error.to_string()))?;
+            Ok(config.distil)
+        };
+        DistilOptions { settings: Arc::new(read) }
     }
 
     /// Which chat model is asked how memories relate; the file is read each time, as above.
@@ -44,7 +73,7 @@ impl Config {
             let read = read.clone();
             move || read().is_ok_and(|settings| settings.provider.is_some())
         };
-        let open = move || llm::open(&read()?);
+        let open = move || llm::open(&read()?, "relations");
         let settings = &self.relations;
         InferenceSettings {
             wanted: Arc::new(wanted),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{RoleClient, RunningService, ServiceError, ServiceExt};
 use serde_json::Value;
-use tokio::io::{BufReader, Join};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, Join};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Child;
 
@@ -287,6 +287,17 @@ impl Client {
     pub async fn new(connection: Connection, timeout: Duration) -> Result<Self, CallError> {
         let Connection { daemon, reader, writer } = connection;
         let stream: Join<_, _> = tokio::io::join(reader, writer);
+        Self::over(stream, daemon, timeout).await
+    }
+
+    /// The same on any stream, at the other end of which is a daemon that would say `daemon` of itself.
+    ///
+    /// # Errors
+    /// [`CallError`] when the handshake fails.
+    pub async fn over<S>(stream: S, daemon: Reply, timeout: Duration) -> Result<Self, CallError>
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
         let service = tokio::time::timeout(HANDSHAKE_MAX, ().serve(stream))
             .await
             .map_err(|_| CallError::Timeout(HANDSHAKE_MAX))?

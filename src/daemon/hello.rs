@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::home::user_home;
-use crate::project_dir;
+use crate::{platform, project_dir};
 
 /// The protocol's version, which both sides must share. It changes when an old peer would misread a new one.
 pub const PROTOCOL: u32 = 1;
@@ -63,12 +63,16 @@ pub struct Hello {
     pub project_dir: Option<PathBuf>,
     /// The project of [`Self::folder`], as found by the client.
     pub folder_project: Option<String>,
+    /// Other projects that the folder had before, as found by the client; the last one first.
+    pub former: Vec<String>,
     /// The session's id as the agent's environment names it.
     pub client_session: Option<String>,
     /// An id that the pump made up, the same for its whole life.
     pub minted_session: Option<String>,
     /// What the last `mem_session_start` of this client returned, on an earlier connection.
     pub bound_session: Option<String>,
+    /// The processes that started it, the nearest first: an agent's hooks and its server have the agent in common.
+    pub parents: Vec<u32>,
     /// Whether it wants a receipt for each request: see [`READ_METHOD`].
     pub wants_receipts: bool,
     /// Whether it may be on another machine, so that its folders are not those of this one. Set by the server, never
@@ -93,9 +97,11 @@ impl Hello {
             project: None,
             project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
             folder_project: None,
+            former: Vec::new(),
             client_session: variable("CLAUDE_CODE_SESSION_ID"),
             minted_session: None,
             bound_session: None,
+            parents: platform::ancestors(),
             wants_receipts: false,
             is_remote: false,
         }

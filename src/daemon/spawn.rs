@@ -22,10 +22,10 @@ const LOG_TAIL_BYTES: u64 = 4 * 1024;
 /// clock, the way out of its network, and what this program and its libraries read. Keys are kept by the names that
 /// the settings have for them. Everything else is that shell's own affair: a daemon lives for days and serves other
 /// shells too.
-const KEPT: [&str; 20] = [
+const KEPT: [&str; 22] = [
     "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
-    "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE",
+    "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
 ];
 /// What the names of further ones begin with.
 const KEPT_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];

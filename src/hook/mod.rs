@@ -9,17 +9,22 @@
 //! adds the id to the calls of tools that belong to a session. With Cursor, hooks and calls belong to two
 //! sessions.
 
+pub mod step;
 mod strip;
+pub mod world;
 
 use std::path::PathBuf;
 
 use cerebro_core::operation::Operation;
 use serde_json::{Value, json};
 
+pub use step::Moment;
 pub use strip::{framed, strip};
 
 /// The event in which Gemini CLI lets a hook complete the arguments of a tool's call.
 pub const BEFORE_TOOL: &str = "BeforeTool";
+/// The event in which Gemini CLI tells what came of a tool's call.
+pub const AFTER_TOOL: &str = "AfterTool";
 
 /// An agent that runs hooks. `setup` has the agents without hooks beside these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +66,26 @@ impl Agent {
         }
     }
 
+    /// The events that the journal of work has hooks for beside those, and the tools that each is limited to; none is
+    /// all. `OpenCode` has a plugin for them, too.
+    pub fn journal_events(self) -> &'static [(&'static str, Option<&'static str>)] {
+        match self {
+            Self::ClaudeCode => &[
+                ("PreToolUse", Some("Bash|PowerShell")),
+                (
+                    "PostToolUse",
+                    Some("Bash|PowerShell|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode|TodoWrite"),
+                ),
+                ("PostToolUseFailure", Some("Bash|PowerShell")),
+                ("StopFailure", None),
+                ("PreCompact", None),
+            ],
+            Self::Codex => &[("PreToolUse", Some("Bash")), ("PostToolUse", None), ("PreCompact", None)],
+            Self::GeminiCli => &[(AFTER_TOOL, Some("run_shell_command|replace|write_file|write_todos"))],
+            Self::OpenCode | Self::Cursor => &[],
+        }
+    }
+
     /// What its MCP client calls itself. Hooks store under the same name.
     pub fn client(self) -> &'static str {
         match self {
@@ -91,20 +116,49 @@ pub enum Deed {
 }
 
 /// What an agent reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    pub deed: Deed,
+    /// What is to be done for the session; nothing where only the journal is told.
+    pub deed: Option<Deed>,
+    /// What it says of the work.
+    pub moment: Option<Moment>,
     /// The agent's own id of the session.
     pub session: String,
     /// The folder that the agent works in.
     pub cwd: Option<PathBuf>,
+    /// The file that the agent writes the session down in, at moments when something new is in it.
+    pub transcript: Option<PathBuf>,
+    /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty at other events.
+    pub source: String,
 }
 
 /// Reads what an agent reports. `None` when there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
-    let text = |name: &str| input[name].as_str().filter(|text| !text.trim().is_empty());
-    let kept = |name: &str| text(name).map(strip).filter(|text| !text.trim().is_empty());
-    let deed = match event {
+    let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
+    let text = |name: &str| text(input, name);
+    // At a prompt there is nothing new in it yet, and a tool's call is in it with the end of its turn.
+    let has_news = match deed {
+        Some(Deed::Prompt(_) | Deed::Bind(_)) => false,
+        Some(_) => true,
+        None => matches!(event, "Stop" | "AfterAgent"),
+    };
+    let transcript = text("transcript_path").filter(|_| has_news).map(PathBuf::from);
+    if deed.is_none() && moment.is_none() && transcript.is_none() {
+        return None;
+    }
+    let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
+    let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
+    let source = text("source").unwrap_or_default().to_owned();
+    Some(Event { deed, moment, session, cwd, transcript, source })
+}
+
+fn text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
+    input[name].as_str().filter(|text| !text.trim().is_empty())
+}
+
+fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
+    let kept = |name: &str| text(input, name).map(strip).filter(|text| !text.trim().is_empty());
+    Some(match event {
         "SessionStart" | "sessionStart" => Deed::Context,
         "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Deed::Prompt(kept("prompt")?),
         "Stop" => Deed::Message(kept("last_assistant_message")?),
@@ -114,10 +168,7 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
         "SessionEnd" | "sessionEnd" => Deed::End,
         BEFORE_TOOL if agent == Agent::GeminiCli => bind(input)?,
         _ => return None,
-    };
-    let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
-    let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
-    Some(Event { deed, session, cwd })
+    })
 }
 
 /// Adds the session to a tool's call that belongs to one and does not name it.
@@ -161,15 +212,14 @@ mod tests {
             json!({"session_id": "s", "cwd": "/w", "prompt": "Ask <system-reminder>x</system-reminder>"});
         let event = read(Agent::ClaudeCode, "UserPromptSubmit", &claude).unwrap();
         assert_eq!((event.session.as_str(), event.cwd), ("s", Some(PathBuf::from("/w"))));
-        assert_eq!(event.deed, Deed::Prompt("Ask".to_owned()));
+        assert_eq!(event.deed, Some(Deed::Prompt("Ask".to_owned())));
         let cursor = json!({"conversation_id": "c", "workspace_roots": ["/r"], "text": "Done"});
         let event = read(Agent::Cursor, "afterAgentResponse", &cursor).unwrap();
         assert_eq!((event.session.as_str(), event.cwd), ("c", Some(PathBuf::from("/r"))));
-        assert_eq!(event.deed, Deed::Message("Done".to_owned()));
+        assert_eq!(event.deed, Some(Deed::Message("Done".to_owned())));
         for (event, input) in [
             ("UserPromptSubmit", json!({"session_id": "s", "prompt": "<hook_context>x</hook_context>"})),
             ("UserPromptSubmit", json!({"prompt": "no session"})),
-            ("Stop", json!({"session_id": "s"})),
             ("PreToolUse", json!({"session_id": "s"})),
             ("SessionStart", json!(7)),
         ] {
@@ -181,7 +231,7 @@ mod tests {
     fn only_unbound_calls_of_a_sessions_tools_are_bound() {
         let call = |tool: &str, arguments: Value| {
             let input = json!({"session_id": "s", "tool_name": tool, "tool_input": arguments});
-            read(Agent::GeminiCli, BEFORE_TOOL, &input).map(|event| event.deed)
+            read(Agent::GeminiCli, BEFORE_TOOL, &input).and_then(|event| event.deed)
         };
         let bound = call("mcp_cerebro_mem_save", json!({"title": "t"}));
         assert_eq!(bound, Some(Deed::Bind(json!({"title": "t", "session_id": "s"}))));

@@ -3,13 +3,22 @@
 //! The connection's hello names the session and the folder. The agent is an argument: the name of the agent's
 //! own MCP client, so that both write under one name.
 
+use std::path::PathBuf;
+
+use serde_json::Value;
+
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
+    freshness,
     reply::Reply,
     rows::ways,
+    work,
 };
-use cerebro_core::domain::{EndReason, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_core::domain::{EndReason, Timestamp, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_ledger::limits::HINT_BYTES;
+use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
+use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, told};
 use cerebro_service::{Caller, ContextRequest, ServiceError, StartRequest, agent_name};
 
 /// The smallest context that is worth a hook's output.
@@ -27,6 +36,12 @@ fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
 pub(super) async fn message(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
+    // What was shown is known by the session of the agent's server, which may have another name.
+    if !call.service.note_answer(&call.session, &message)
+        && let Some(session) = call.connection.session_beside()
+    {
+        call.service.note_answer(&session, &message);
+    }
     Ok(noted(call.service.note_last_message(&caller, &call.session, &message).await?))
 }
 
@@ -56,9 +71,28 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         session: call.session.clone(),
         ways: ways(caller.person),
     };
-    let context = call.service.context(&caller, &request).await?;
+    let in_hand = match call.arguments.text("transcript")? {
+        Some(transcript) => call.service.in_hand(PathBuf::from(transcript)).await,
+        None => None,
+    };
+    // What was in hand comes first and takes its part of the room.
+    let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
+    let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
+    let request = ContextRequest { max_bytes, ..request };
+    let gathered = call.service.context(&caller, &request).await?;
+    let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
-    Ok(Reply::saying("context").fact("text", (!is_empty).then_some(context.text)))
+    let parts: Vec<String> =
+        in_hand.map(String::from).into_iter().chain((!is_empty).then_some(context.text)).collect();
+    Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
+}
+
+/// Notes that the agent wrote to the file of its session.
+pub(super) async fn transcript(call: &mut Call) -> Answer {
+    caller(call)?;
+    let path = call.arguments.text("transcript")?.map(PathBuf::from);
+    call.service.note_transcript(path);
+    Ok(Reply::saying("noted"))
 }
 
 /// A prompt shows that its session is live, so the session is started, or goes on, with it.
@@ -87,4 +121,168 @@ pub(super) async fn end(call: &mut Call) -> Answer {
         Err(ServiceError::NoSession(_)) => Ok(Reply::saying("no such session")),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Most steps of one call of a hook.
+const STEPS_MAX: usize = 64;
+
+/// Puts into the journal what happened. Nothing is refused for its form: an agent's hook has nobody to tell.
+pub(super) async fn step(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
+    let directory = call.arguments.text("directory")?;
+    let commit = call.arguments.text("commit")?;
+    let once = call.arguments.text("once")?;
+    let told = call.arguments.objects("steps")?.into_iter().take(STEPS_MAX);
+    let steps = told.filter_map(|step| serde_json::from_value::<Step>(step).ok()).filter(is_of_hooks);
+    let mut happened: Vec<Happening> = steps
+        .enumerate()
+        .map(|(n, step)| Happening { once: once.as_ref().map(|once| told::nth(once, n)), step })
+        .collect();
+    call.connection.beside(&call.session);
+    let actor = work::actor(call, &caller, directory);
+    if call.service.work_of_session(&actor).await?.is_none() {
+        let Some(begun) = begun(&actor, commit, &happened) else { return Ok(Reply::saying("nothing began")) };
+        happened.insert(0, begun);
+    }
+    let is_end = happened.iter().any(|happening| matches!(happening.step, Step::Ended { .. }));
+    let appended = call.service.work_append(&actor, Target::Session, happened).await?;
+    if is_end {
+        close(call, &caller, &actor).await?;
+    }
+    Ok(Reply::saying("noted").fact("recorded", appended.recorded))
+}
+
+/// Closes the work of a session that ended in order and left nothing open, so that it does not stay in the lists of what
+/// is open for good. A later request opens it again.
+async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
+    let Some((own, state)) = call.service.work_of_session(actor).await? else { return Ok(()) };
+    let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
+    if state.ended && !is_open {
+        let close = CloseWork { outcome: Outcome::Done, text: None };
+        work::closed(call, caller, actor, &own.id, close).await?;
+    }
+    Ok(())
+}
+
+/// The beginning of a session's piece of work, if what happened is worth one. Told twice, by hooks that met, it is one.
+fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Option<Happening> {
+    let does_something = |step: &Step| {
+        matches!(
+            step,
+            Step::Prompt { .. }
+                | Step::Started { .. }
+                | Step::Ran { .. }
+                | Step::Edited { .. }
+                | Step::Planned { .. }
+        )
+    };
+    if !happened.iter().any(|happening| does_something(&happening.step)) {
+        return None;
+    }
+    let asked = happened.iter().find_map(|happening| match &happening.step {
+        Step::Prompt { text } => Some(text.clone()),
+        _ => None,
+    });
+    let step = Step::Begun {
+        title: asked.unwrap_or_else(|| "a session without a request".to_owned()),
+        goal: None,
+        agent: actor.agent.to_string(),
+        directory: actor.directory.clone(),
+        commit,
+        steps: Vec::new(),
+    };
+    Some(Happening { step, once: Some("begun".to_owned()) })
+}
+
+/// Whether a hook can know of it. What the journal itself concludes is not taken from outside.
+fn is_of_hooks(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Connected
+            | Step::Prompt { .. }
+            | Step::TurnEnded { .. }
+            | Step::TurnFailed { .. }
+            | Step::Started { .. }
+            | Step::Ran { .. }
+            | Step::Edited { .. }
+            | Step::Planned { .. }
+            | Step::Compacted { .. }
+            | Step::Ended { .. }
+    )
+}
+
+/// What is unfinished: of this session after a compaction, else of another one that was left. It names the files to
+/// look at; called again with what they hold, it tells what has changed since.
+pub(super) async fn hint(call: &mut Call) -> Answer {
+    let caller = caller(call)?;
+    let source = call.arguments.text("source")?.unwrap_or_default();
+    let named = call.arguments.work_id("work")?;
+    let commit = call.arguments.text("commit")?;
+    let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
+    let actor = work::actor(call, &caller, None);
+    let world = World { commit, files, ..World::at(Timestamp::now()) };
+    let candidates = match named {
+        Some(id) => vec![id],
+        None => unfinished(call, &actor, &source).await?,
+    };
+    for id in candidates {
+        if !is_worth_telling(&call.service.work_show(&actor, &id).await?.state) {
+            continue;
+        }
+        if let Some(resumed) = call.service.work_resume(&actor, Some(&id), &world, HINT_BYTES).await? {
+            let files =
+                resumed.state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone());
+            return Ok(Reply::saying("unfinished")
+                .fact("work", resumed.work.id.as_str())
+                .fact("files", files.collect::<Vec<_>>())
+                .fact("text", resumed.text));
+        }
+    }
+    Ok(Reply::saying("nothing is unfinished"))
+}
+
+/// Most files of the work that a hook looks at.
+const FILES_LOOKED_AT_MAX: usize = 32;
+
+/// A file as the hook found it.
+fn seen_file(file: Value) -> Option<SeenFile> {
+    let path = file["path"].as_str()?.to_owned();
+    Some(SeenFile { path, digest: file["digest"].as_str().map(str::to_owned) })
+}
+
+/// Which pieces of work a session that begins may hear of, the one that matters most first.
+async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
+    // Its own conversation has it all, but for what a compaction took away, or a crash.
+    if let Some((own, _)) = call.service.work_of_session(actor).await? {
+        let is_told = matches!(source, "compact" | "resume");
+        return Ok(is_told.then_some(own.id).into_iter().collect());
+    }
+    if source == "clear" {
+        return Ok(Vec::new());
+    }
+    let query = WorkQuery {
+        project: Some(actor.project.clone()),
+        filter: WorkFilter::Open,
+        before: None,
+        limit: CANDIDATES_MAX,
+    };
+    let listed = call.service.work_list(actor, query).await?;
+    let is_left = |work: &Work| {
+        work.lost
+            || work.session.as_ref().is_none_or(|session| !call.context.is_at_work(session, work.active_at))
+    };
+    Ok(listed.iter().filter(|listed| is_left(&listed.work)).map(|listed| listed.work.id).collect())
+}
+
+/// Most pieces of work that are looked at to find one that was left half-way.
+const CANDIDATES_MAX: usize = 20;
+
+/// Whether anything was left half-way. A session that stopped between two turns, or that its user ended, left nothing
+/// but effects of which nobody knows whether they took place.
+fn is_worth_telling(state: &State) -> bool {
+    let is_broken_off = state.turn_open
+        || state.turn_failed.is_some()
+        || !state.under_way.is_empty()
+        || state.next_step().is_some();
+    state.open_intents().next().is_some() || (is_broken_off && !state.ended)
 }

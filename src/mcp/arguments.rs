@@ -4,15 +4,16 @@
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, civil::Date, tz::TimeZone};
 use serde_json::{Map, Value};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    IdError, Kind, MemoryId, Project, Scope, SessionId, Timestamp, limits::ECHO_CHARS_MAX,
+    CandidateId, ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Scope, SessionId, Timestamp,
+    WorkId, limits::ECHO_CHARS_MAX,
 };
 use cerebro_core::redact;
 use cerebro_core::text;
+use cerebro_service::Reset;
 
 /// An argument that cannot be read as meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,11 +59,6 @@ type Result<T> = std::result::Result<T, ArgumentError>;
 
 /// The largest count; what is larger is this one.
 const COUNT_MAX: usize = 1_000_000_000;
-
-/// From the first to the last moment of a second.
-const LAST_OF_SECOND: SignedDuration = SignedDuration::from_micros(999_999);
-/// The first day of which not every moment can be told.
-const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 
 /// The sections that are folded into a memory's content.
 const SECTIONS: [(&str, &str); 4] =
@@ -174,6 +170,24 @@ impl Arguments {
         }
     }
 
+    /// A list of objects; none is empty.
+    pub fn objects(&mut self, name: &'static str) -> Result<Vec<Value>> {
+        match self.any(&[name]) {
+            None => Ok(Vec::new()),
+            Some((_, Value::Array(items))) if items.iter().all(Value::is_object) => Ok(items.clone()),
+            Some((_, value)) => {
+                Err(ArgumentError::new(name, Some(&value.to_string()), "it must be a list of objects"))
+            }
+        }
+    }
+
+    /// The id of a piece of work.
+    pub fn work_id(&mut self, name: &'static str) -> Result<Option<WorkId>> {
+        let Some(id) = self.text(name)?.filter(|id| !id.trim().is_empty()) else { return Ok(None) };
+        let parsed = WorkId::parse(&id);
+        parsed.map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
+    }
+
     /// A text that must be there.
     pub fn needed(&mut self, name: &'static str) -> Result<String> {
         self.text(name)?.ok_or_else(|| ArgumentError::new(name, None, "it is missing; give it as a text"))
@@ -271,6 +285,34 @@ impl Arguments {
         MemoryId::parse(&id).map_err(|error: IdError| ArgumentError::of_memory(Some(&id), error.to_string()))
     }
 
+    /// A list of memories' ids; empty when it is not given.
+    pub fn memory_ids(&mut self, name: &'static str) -> Result<Vec<MemoryId>> {
+        let given = self.texts(name)?.unwrap_or_default();
+        given
+            .iter()
+            .map(|id| {
+                MemoryId::parse(id).map_err(|error| ArgumentError::new(name, Some(id), error.to_string()))
+            })
+            .collect()
+    }
+
+    /// The id of a candidate, which must be there.
+    pub fn candidate_id(&mut self) -> Result<CandidateId> {
+        let given = self.needed("id")?;
+        CandidateId::parse(&given).map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
+    }
+
+    /// The id of an exchange, where one stands in the place of a memory's. Else the argument is left for
+    /// [`Self::memory_id`].
+    pub fn exchange_id(&mut self) -> Option<ExchangeId> {
+        self.text_of(&["id", "observation_id", "memory_id"]).ok()?.and_then(|id| ExchangeId::parse(&id).ok())
+    }
+
+    /// The id of a chunk of a document, likewise.
+    pub fn chunk_id(&mut self) -> Option<ChunkId> {
+        self.text_of(&["id", "observation_id", "memory_id"]).ok()?.and_then(|id| ChunkId::parse(&id).ok())
+    }
+
     /// A session's id.
     pub fn session_id(&mut self, name: &'static str) -> Result<Option<SessionId>> {
         let Some(id) = self.name(name)? else { return Ok(None) };
@@ -307,16 +349,42 @@ impl Arguments {
         })
     }
 
+    /// A kind of memory.
+    pub fn nature(&mut self) -> Result<Option<Nature>> {
+        let Some(name) = self.text("kind")?.filter(|name| !name.trim().is_empty()) else { return Ok(None) };
+        let problem = || format!("it is one of {}", Nature::NAMES.join(", "));
+        Nature::parse(&name).map(Some).ok_or_else(|| ArgumentError::new("kind", Some(&name), problem()))
+    }
+
     /// A moment: RFC 3339, a date, or an age. A date means its first instant, or with `end` its last.
     pub fn moment(&mut self, name: &'static str, now: Timestamp, end: bool) -> Result<Option<Timestamp>> {
         let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
-        parse_moment(given.trim(), now, end).map(Some).ok_or_else(|| {
+        text::parse_moment(given.trim(), now, end).map(Some).ok_or_else(|| {
             ArgumentError::new(
                 name,
                 Some(&given),
-                "it must be a date (2026-11-21 or RFC 3339) or an age (7d, 12h)",
+                "it must be a date (2026-11-21, RFC 3339, `yesterday`) or an age (7d, 12h)",
             )
         })
+    }
+
+    /// A moment that is told as a date or in RFC 3339, not as an age.
+    pub fn date(&mut self, name: &'static str, end: bool) -> Result<Option<Timestamp>> {
+        let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+        let given = given.trim();
+        let is_dated = given.get(..10).is_some_and(is_day);
+        let parsed = text::parse_moment(given, Timestamp::UNIX_EPOCH, end).filter(|_| is_dated);
+        parsed.map(Some).ok_or_else(|| {
+            ArgumentError::new(name, Some(given), "it must be a date (2026-11-21 or RFC 3339)")
+        })
+    }
+
+    /// What becomes of such a moment: an empty text takes it away.
+    pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Reset> {
+        match self.text(name)? {
+            None => Ok(Reset::Keep),
+            Some(_) => Ok(Reset::To(self.date(name, end)?)),
+        }
     }
 
     /// `content` with `what`, `why`, `where` and `learned` folded in under their headings.
@@ -341,6 +409,13 @@ impl Arguments {
     }
 }
 
+/// Whether a text has the form of a day: `2026-11-21`.
+fn is_day(text: &str) -> bool {
+    let fits =
+        |(at, byte): (usize, u8)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() };
+    text.len() == 10 && text.bytes().enumerate().all(fits)
+}
+
 /// A list as Markdown.
 pub fn bullets(items: &[String]) -> String {
     items.iter().map(|item| format!("- {}", item.trim())).collect::<Vec<_>>().join("\n")
@@ -351,36 +426,6 @@ fn shown(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
-    if let Ok(moment) = given.parse::<Timestamp>() {
-        // Answers tell moments to the second, which lasts to its end.
-        let whole = end && !given.contains('.');
-        return if whole { moment.checked_add(LAST_OF_SECOND).ok() } else { Some(moment) };
-    }
-    // The last days of the year 9999, by which people mean "for ever", are no moments in every zone.
-    if given.get(..10).and_then(|day| day.parse::<Date>().ok()).is_some_and(|day| day >= LAST_DAYS) {
-        return Some(Timestamp::MAX);
-    }
-    if let Ok(date) = given.parse::<Date>() {
-        let day = if end { date.tomorrow().ok()? } else { date };
-        let instant = day.to_zoned(TimeZone::UTC).ok()?.timestamp();
-        return if end { instant.checked_sub(SignedDuration::from_nanos(1_000)).ok() } else { Some(instant) };
-    }
-    let unit = given.chars().last()?;
-    let number: i64 =
-        given[..given.len() - unit.len_utf8()].trim().parse().ok().filter(|number| *number >= 0)?;
-    let seconds = match unit.to_ascii_lowercase() {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        'y' => 365 * 86_400,
-        _ => return None,
-    };
-    now.checked_sub(SignedDuration::from_secs(number.checked_mul(seconds)?)).ok()
 }
 
 #[cfg(test)]
@@ -438,18 +483,37 @@ mod tests {
             ("2026-11-20", true, "2026-11-20T23:59:59.999999Z"),
             ("7d", false, "2026-11-14T12:00:00Z"),
             ("12h", true, "2026-11-21T00:00:00Z"),
+            ("yesterday", false, "2026-11-20T00:00:00Z"),
+            ("Today", true, "2026-11-21T23:59:59.999999Z"),
             ("9999-12-29", true, "9999-12-29T23:59:59.999999Z"),
         ] {
-            assert_eq!(parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
+            assert_eq!(text::parse_moment(given, now, end), Some(want.parse().unwrap()), "{given}");
         }
         for last in ["9999-12-30", "9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T00:00:00+00:00"] {
-            assert_eq!(parse_moment(last, now, true), Some(Timestamp::MAX), "{last}");
+            assert_eq!(text::parse_moment(last, now, true), Some(Timestamp::MAX), "{last}");
         }
         for bad in
-            ["", "yesterday", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"]
+            ["", "yesterdays", "-7d", "7", "d", "2026-13-01", "99999999999999999999d", "9999999999999d", "7é"]
         {
-            assert_eq!(parse_moment(bad, now, false), None, "{bad}");
+            assert_eq!(text::parse_moment(bad, now, false), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn dates_are_explicit_and_an_empty_one_takes_away() {
+        let mut given = arguments(
+            json!({"a": "2026-11-20", "b": " ", "c": "7d", "d": "soon", "e": "2026-11-20T08:00:00Z"}),
+        );
+        let at = |text: &str| Ok(Some(text.parse::<Timestamp>().unwrap()));
+        assert_eq!(given.date("a", false), at("2026-11-20T00:00:00Z"));
+        assert_eq!(given.date("a", true), at("2026-11-20T23:59:59.999999Z"));
+        assert_eq!(given.date("e", false), at("2026-11-20T08:00:00Z"));
+        assert_eq!((given.date("b", true), given.date("absent", true)), (Ok(None), Ok(None)));
+        assert_eq!(
+            (given.reset("b", true), given.reset("absent", true)),
+            (Ok(Reset::To(None)), Ok(Reset::Keep))
+        );
+        assert!(given.date("c", false).is_err() && given.date("d", false).is_err());
     }
 
     #[test]

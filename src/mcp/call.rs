@@ -1,7 +1,7 @@
 //! One call under way: what a handler is given, and what it gives back.
 
 use super::{arguments::Arguments, connection::Connection, context::Context, fault::Fault, reply::Reply};
-use cerebro_core::domain::SessionId;
+use cerebro_core::domain::{Project, SessionId};
 use cerebro_service::{Caller, Service};
 
 /// One call under way.
@@ -21,6 +21,22 @@ pub(super) struct Call {
 pub(super) type Answer = Result<Reply, Fault>;
 
 impl Call {
+    /// Where the caller's project has no memories: those of the projects that its folder had before which have some,
+    /// with their number.
+    pub(super) async fn former(&self) -> Result<Vec<(Project, i64)>, Fault> {
+        let former = self.connection.former();
+        if former.is_empty() {
+            return Ok(Vec::new());
+        }
+        let known = self.service.projects().await?;
+        let count = |project: &Project| known.get(project).map_or(0, |count| count.memories);
+        if count(&self.caller.project) > 0 {
+            return Ok(Vec::new());
+        }
+        let counted = former.into_iter().map(|project| (count(&project), project));
+        Ok(counted.filter(|(count, _)| *count > 0).map(|(count, project)| (project, count)).collect())
+    }
+
     /// The session that the call names, or else belongs to.
     pub(super) fn session_argument(&mut self) -> Result<SessionId, Fault> {
         let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());

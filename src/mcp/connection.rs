@@ -2,16 +2,24 @@
 
 use std::{
     collections::BTreeSet,
+    path::Path,
     sync::{Arc, Mutex},
 };
 
+use jiff::{civil::Date, tz::TimeZone};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, lock};
-use crate::daemon::hello::{Hello, Role};
-use cerebro_core::domain::{EndReason, Project, SessionId, Timestamp};
-use cerebro_core::redact;
+use crate::{
+    checkout::Checkout,
+    daemon::hello::{Hello, Role},
+};
+use cerebro_core::domain::{EndReason, PERSON, Project, SessionId, Timestamp};
+use cerebro_core::redact::{self, RedactedText};
+use cerebro_core::text;
+use cerebro_service::work::{Actor, LOCAL_OWNER};
 use cerebro_service::{Lease, Service, ServiceError};
 
 /// One client's connection. A clone is another handle to the same.
@@ -22,6 +30,8 @@ struct State {
     context: Context,
     hello: Hello,
     project: Project,
+    /// The folder that it works in, where that is one of this machine.
+    checkout: Option<Arc<Checkout>>,
     /// Its number among the clients of the context; none of a client that only looks on.
     client: Option<u64>,
     /// The last session that was started on this connection.
@@ -34,22 +44,28 @@ struct State {
     lease: Mutex<Option<Lease>>,
     /// What ends the HTTP listener that was opened on this connection.
     listening: Mutex<Option<CancellationToken>>,
+    /// Cancelled when the connection is over.
+    gone: CancellationToken,
 }
 
 impl Connection {
     pub(super) fn new(context: Context, hello: Hello, project: Project) -> Self {
         let client = (!hello.watches).then(|| context.live().joined(project.as_str(), hello.pid));
+        let folder = hello.folder().filter(|_| !hello.is_remote && !is_elsewhere(&hello)).cloned();
+        let checkout = folder.map(Checkout::new);
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
         Self(Arc::new(State {
             context,
             hello,
             project,
+            checkout,
             client,
             bound: Mutex::new(bound),
             minted: Mutex::default(),
             used: Mutex::default(),
             lease: Mutex::default(),
             listening: Mutex::default(),
+            gone: CancellationToken::new(),
         }))
     }
 
@@ -63,14 +79,25 @@ impl Connection {
         &self.0.project
     }
 
+    /// The folder that it works in on the project of [`Self::project`].
+    pub(super) fn checkout(&self) -> Option<&Arc<Checkout>> {
+        self.0.checkout.as_ref()
+    }
+
+    /// Other projects that the client's folder had before, the last one first.
+    pub(super) fn former(&self) -> Vec<Project> {
+        let names = self.0.hello.former.iter().map(|name| redact::redact_secrets(name));
+        names.filter_map(|name| Project::parse(&name)).filter(|project| project != self.project()).collect()
+    }
+
     /// Its number among the clients; none of a client that only looks on.
     pub(super) fn client(&self) -> Option<u64> {
         self.0.client
     }
 
     /// Which session a call without a `session_id` belongs to: the client's word with the call, the last
-    /// one started here, the client's environment, the pump's own.
-    pub(super) fn session(&self, meta: &Map<String, Value>) -> SessionId {
+    /// one started here, the client's environment, the pump's own; for a person, that of the day in the project.
+    pub(super) fn session(&self, meta: &Map<String, Value>, project: Option<&Project>) -> SessionId {
         let told = ["sessionId", "session_id", "threadId"]
             .iter()
             .find_map(|key| meta.get(*key)?.as_str().and_then(clean_session));
@@ -78,7 +105,17 @@ impl Connection {
         told.or_else(|| lock(&self.0.bound).clone())
             .or_else(|| named(&self.0.hello.client_session))
             .or_else(|| named(&self.0.hello.minted_session))
-            .unwrap_or_else(|| lock(&self.0.minted).get_or_insert_with(SessionId::random).clone())
+            .unwrap_or_else(|| self.minted(project.unwrap_or(self.project())))
+    }
+
+    /// The session of calls that nothing names one for.
+    fn minted(&self, project: &Project) -> SessionId {
+        let mut minted = lock(&self.0.minted);
+        if self.is_person() {
+            let today = Timestamp::now().to_zoned(TimeZone::system()).date();
+            *minted = Some(day_of_person(self.0.context.home().root(), project, today));
+        }
+        minted.get_or_insert_with(SessionId::random).clone()
     }
 
     /// Makes a session the one that later calls of this connection belong to.
@@ -90,8 +127,32 @@ impl Connection {
     pub(super) fn uses(&self, service: &Service, session: &SessionId) {
         if lock(&self.0.used).insert(session.clone()) {
             service.connected(session);
+            if !self.is_person() {
+                self.0.context.agent_came(session);
+            }
+            if let Some(agent) = self.0.agent() {
+                self.0.context.serves(session, agent);
+            }
             self.0.context.session_back(session);
         }
+    }
+
+    /// The session that the agent's environment names: the agent is in it whether it calls a tool or not.
+    pub(super) fn own_session(&self) -> Option<SessionId> {
+        let hello = &self.0.hello;
+        hello.client_session.as_deref().and_then(clean_session).filter(|_| hello.role == Role::Agent)
+    }
+
+    /// Notes that this connection's hook speaks for a session, so that the agent's server, which the same process
+    /// started, is known to belong to it.
+    pub(super) fn beside(&self, session: &SessionId) {
+        self.0.context.met(session, &self.0.hello.parents);
+    }
+
+    /// The session of the agent's server that the same process started as this hook, if there is one alone: hooks name
+    /// sessions in the agent's words, and a server may not know them.
+    pub(super) fn session_beside(&self) -> Option<SessionId> {
+        self.0.context.session_served(&self.0.hello.parents)
     }
 
     /// Makes an opening of the live endpoint end with this connection.
@@ -124,10 +185,33 @@ impl Connection {
         self.0.hello.is_remote
     }
 
+    /// Whether news reach the client: over HTTP only where its request is a stream of its own, and so not in a session.
+    pub(super) fn hears_news(&self) -> bool {
+        !self.is_remote() || self.0.hello.minted_session.is_some()
+    }
+
+    /// What is cancelled when the connection is over.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.0.gone.clone()
+    }
+
     /// Gives back all that the connection held; a second time does no harm.
     pub(super) fn leave(&self) {
         self.0.leave();
     }
+}
+
+/// Whether a person asks about a project by its name, from whatever folder.
+fn is_elsewhere(hello: &Hello) -> bool {
+    hello.role == Role::Operator && hello.project.is_some()
+}
+
+/// The session of all that a person does by hand on one day in one project. It is another one for each home, since
+/// several may share a database.
+fn day_of_person(home: &Path, project: &Project, day: Date) -> SessionId {
+    let place = Sha256::new().chain_update(home.as_os_str().as_encoded_bytes()).chain_update([0]);
+    let mark = text::hex(&place.chain_update(project.as_str()).finalize()[..4]);
+    SessionId::parse(&format!("{PERSON}-{day}-{mark}")).unwrap_or_else(|_| SessionId::random())
 }
 
 /// Ends a session; one of commands that only looked was never begun.
@@ -138,13 +222,51 @@ async fn end(service: Service, session: SessionId) {
     }
 }
 
+/// Puts into the journal that a session's agent went away, if it has one.
+async fn lost(service: Service, session: SessionId, project: Project) {
+    let actor = Actor {
+        owner: LOCAL_OWNER.to_owned(),
+        agent: RedactedText::default(),
+        session: Some(session),
+        project,
+        directory: None,
+    };
+    if let Err(error) = service.work_lost(&actor).await {
+        tracing::warn!(%error, "the journal was not told of a session that was lost");
+    }
+}
+
 /// A session's id that the client or its environment tells: like an argument, without secrets.
 fn clean_session(id: &str) -> Option<SessionId> {
     SessionId::parse(&redact::redact_secrets(id)).ok()
 }
 
 impl State {
+    /// Whether an agent is gone with this connection. Was that in order, its hook has told so, or will; a daemon that
+    /// is about to leave closes connections of agents that go on.
+    fn takes_agent_along(&self) -> bool {
+        self.hello.role == Role::Agent && !self.context.control().is_stopping()
+    }
+
+    /// The process of the agent that started this server without naming its session.
+    fn agent(&self) -> Option<u32> {
+        let is_nameless = self.hello.role == Role::Agent && self.hello.client_session.is_none();
+        self.hello.parents.first().copied().filter(|_| is_nameless)
+    }
+
+    /// The sessions that only hooks told of, and whose agent started this connection's server.
+    fn sessions_beside(&self) -> Vec<SessionId> {
+        self.agent().map(|agent| self.context.take_beside(agent)).unwrap_or_default()
+    }
+
+    /// Tells the journal that the agent of a session is gone.
+    fn mourn(&self, service: &Service, session: &SessionId) {
+        self.context.forget_beside(session);
+        tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
+    }
+
     fn leave(&self) {
+        self.gone.cancel();
         if let Some(client) = self.client {
             self.context.live().left(client);
         }
@@ -152,6 +274,10 @@ impl State {
             stop.cancel();
         }
         let Some(service) = self.context.opened() else { return };
+        let is_loss = self.takes_agent_along();
+        if is_loss {
+            self.sessions_beside().iter().for_each(|session| self.mourn(&service, session));
+        }
         if let Some(lease) = lock(&self.lease).take() {
             let (context, service) = (self.context.clone(), service.clone());
             tokio::spawn(async move { context.close_studio(&service, Some(lease)).await });
@@ -161,6 +287,10 @@ impl State {
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
             service.disconnected(&session);
+            self.context.serves_no_more(&session);
+            if self.hello.role == Role::Agent && self.context.agent_left(&session) && is_loss {
+                self.mourn(&service, &session);
+            }
             if over.as_ref() == Some(&session) {
                 tokio::spawn(end(service.clone(), session));
             } else {
@@ -174,5 +304,27 @@ impl Drop for State {
     /// Also after a client that left while one of its calls was under way.
     fn drop(&mut self) {
         self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_has_one_session_a_day_and_project_and_home() {
+        let project = |name: &str| Project::parse(name).unwrap();
+        let day = jiff::civil::date(2026, 11, 22);
+        let (home, demo) = (Path::new("/home/x/.cerebro"), project("demo"));
+        let one = day_of_person(home, &demo, day);
+        assert!(one.as_str().starts_with(&format!("{PERSON}-2026-11-22-")), "{one}");
+        assert_eq!(one, day_of_person(home, &demo, day));
+        for other in [
+            day_of_person(home, &project("web"), day),
+            day_of_person(Path::new("/home/y/.cerebro"), &demo, day),
+            day_of_person(home, &demo, jiff::civil::date(2026, 11, 23)),
+        ] {
+            assert_ne!(one, other);
+        }
     }
 }

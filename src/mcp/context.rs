@@ -22,11 +22,16 @@ use crate::{
     platform,
 };
 use cerebro_core::code::Code;
-use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_service::{Lease, Service};
 
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
+
+/// Most sessions whose hooks' processes are remembered.
+const BESIDE_MAX: usize = 1_024;
+/// How often a client hears at most that the list of memories is another one.
+const NEWS_EVERY: Duration = Duration::from_secs(2);
 
 /// Serves a connection over a pipe in memory, as any other.
 pub(super) type ServePipe =
@@ -41,11 +46,23 @@ enum Stage {
     Closed,
 }
 
-/// The HTTP listener while it is open.
+/// A listener of HTTP while it is open: that of agents, or that of the page.
 pub(super) struct Listening {
     pub(super) address: SocketAddr,
     pub(super) stop: CancellationToken,
     pub(super) ended: JoinHandle<()>,
+}
+
+impl Listening {
+    /// Closes it and says whether it was open.
+    pub(super) async fn close(self) -> bool {
+        let was_open = !self.stop.is_cancelled();
+        self.stop.cancel();
+        if let Err(error) = self.ended.await {
+            tracing::warn!(%error, "a listener did not end in order");
+        }
+        was_open
+    }
 }
 
 /// What all connections share. A clone is another handle to the same.
@@ -56,17 +73,28 @@ struct Shared {
     home: Home,
     /// The server that has the database, without credentials; none where it is in the home.
     database: Option<String>,
+    /// Whether the tools of the journal of work are published.
+    has_work_tools: bool,
     control: Control,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
+    /// How often memories were changed, for those who list them.
+    changes: watch::Sender<u64>,
     calls: AtomicUsize,
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
+    /// How many servers of agents work in a session now. Hooks and commands come and go, and are not counted.
+    agents: Mutex<HashMap<SessionId, usize>>,
+    /// The processes that the hooks of a session were started by: an agent's server has one of them in common.
+    beside: Mutex<HashMap<SessionId, Vec<u32>>>,
+    /// The sessions of servers whose agents did not name them, with the process of the agent.
+    served: Mutex<HashMap<SessionId, u32>>,
     live: Live,
     /// Orders the openings and closings of the live endpoint.
     studio: tokio::sync::Mutex<()>,
     http: tokio::sync::Mutex<Option<Listening>>,
+    web: tokio::sync::Mutex<Option<Listening>>,
     metrics: Metrics,
 }
 
@@ -76,19 +104,31 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Context {
     /// A context whose store is being opened.
-    pub(super) fn new(home: Home, database: Option<String>, control: Control, serve: ServePipe) -> Self {
+    pub(super) fn new(
+        home: Home,
+        database: Option<String>,
+        has_work_tools: bool,
+        control: Control,
+        serve: ServePipe,
+    ) -> Self {
         Self(Arc::new(Shared {
             home,
             database,
+            has_work_tools,
             control,
             serve,
             stage: watch::channel(Stage::Opening).0,
+            changes: watch::channel(0).0,
             calls: AtomicUsize::new(0),
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
+            agents: Mutex::default(),
+            beside: Mutex::default(),
+            served: Mutex::default(),
             live: Live::new(),
             studio: tokio::sync::Mutex::default(),
             http: tokio::sync::Mutex::default(),
+            web: tokio::sync::Mutex::default(),
             metrics: Metrics::default(),
         }))
     }
@@ -101,6 +141,11 @@ impl Context {
     /// Where the database is, if it is on a server.
     pub(super) fn database(&self) -> Option<&str> {
         self.0.database.as_deref()
+    }
+
+    /// Whether the tools of the journal of work are published.
+    pub(super) fn has_work_tools(&self) -> bool {
+        self.0.has_work_tools
     }
 
     /// The daemon's state and its end.
@@ -120,6 +165,10 @@ impl Context {
         &self.0.http
     }
 
+    pub(super) fn web(&self) -> &tokio::sync::Mutex<Option<Listening>> {
+        &self.0.web
+    }
+
     /// Serves a connection over a pipe in memory, as any other.
     pub(super) fn serve(&self, hello: Hello, pipe: DuplexStream) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         (self.0.serve)(self.clone(), hello, pipe)
@@ -134,6 +183,7 @@ impl Context {
             Ok(service) => Stage::Ready(service),
             Err(reason) => Stage::Failed(reason),
         });
+        self.memories_changed();
     }
 
     /// Waits until the store is not being opened any more, and takes it away from all calls to come.
@@ -185,6 +235,39 @@ impl Context {
     }
 }
 
+/// News of what is stored.
+impl Context {
+    /// Tells those who list memories that the list may be another one.
+    pub(super) fn memories_changed(&self) {
+        self.0.changes.send_modify(|count| *count += 1);
+    }
+
+    /// What tells of changes from now on.
+    pub(super) fn news(&self) -> News {
+        News { changes: self.0.changes.subscribe(), told: None }
+    }
+}
+
+/// Tells that memories were changed, at most once in [`NEWS_EVERY`]: a client reads the whole list each time.
+pub(super) struct News {
+    changes: watch::Receiver<u64>,
+    told: Option<Instant>,
+}
+
+impl News {
+    /// Waits for a change that was not told yet. To drop the future loses none.
+    pub(super) async fn next(&mut self) {
+        if let Some(told) = self.told {
+            tokio::time::sleep_until((told + NEWS_EVERY).into()).await;
+        }
+        if self.changes.changed().await.is_err() {
+            // The process ends.
+            return std::future::pending().await;
+        }
+        self.told = Some(Instant::now());
+    }
+}
+
 /// Calls under way, and sessions without a connection.
 impl Context {
     /// How many calls are under way, on all connections.
@@ -210,6 +293,71 @@ impl Context {
     /// Notes that a session lost its last connection.
     pub(super) fn session_gone(&self, session: SessionId, at: Timestamp) {
         lock(&self.0.gone).insert(session, at);
+    }
+
+    /// Notes that an agent's server works in a session.
+    pub(super) fn agent_came(&self, session: &SessionId) {
+        *lock(&self.0.agents).entry(session.clone()).or_default() += 1;
+    }
+
+    /// Notes that one left it; says whether it was the last.
+    pub(super) fn agent_left(&self, session: &SessionId) -> bool {
+        let mut agents = lock(&self.0.agents);
+        match agents.get_mut(session) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                false
+            }
+            Some(_) => agents.remove(session).is_some(),
+            None => false,
+        }
+    }
+
+    /// Notes which processes a session's hooks were started by.
+    pub(super) fn met(&self, session: &SessionId, parents: &[u32]) {
+        let mut beside = lock(&self.0.beside);
+        if beside.len() >= BESIDE_MAX && !beside.contains_key(session) {
+            beside.clear();
+        }
+        beside.insert(session.clone(), parents.to_vec());
+    }
+
+    /// Takes the sessions whose hooks were started by a process.
+    pub(super) fn take_beside(&self, parent: u32) -> Vec<SessionId> {
+        let mut beside = lock(&self.0.beside);
+        beside.extract_if(|_, parents| parents.contains(&parent)).map(|(session, _)| session).collect()
+    }
+
+    /// Forgets which processes a session's hooks were started by: it ended in order.
+    pub(super) fn forget_beside(&self, session: &SessionId) {
+        lock(&self.0.beside).remove(session);
+    }
+
+    /// Notes that an agent's server works in a session that the agent did not name.
+    pub(super) fn serves(&self, session: &SessionId, agent: u32) {
+        lock(&self.0.served).insert(session.clone(), agent);
+    }
+
+    /// Notes that it does so no more.
+    pub(super) fn serves_no_more(&self, session: &SessionId) {
+        lock(&self.0.served).remove(session);
+    }
+
+    /// The session that the server of one of these processes works in; none where it could be several.
+    pub(super) fn session_served(&self, agents: &[u32]) -> Option<SessionId> {
+        let served = lock(&self.0.served);
+        let mut found = served.iter().filter(|(_, agent)| agents.contains(agent)).map(|(session, _)| session);
+        found.next().filter(|_| found.next().is_none()).cloned()
+    }
+
+    /// Whether a session that did something at a moment may still be at work: it has a connection, or its hooks told
+    /// something lately, in the life of this process.
+    pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
+        let now = Timestamp::now();
+        let lately =
+            now.checked_sub(DISCONNECT_GRACE).unwrap_or(Timestamp::MIN).max(self.control().started_at());
+        lock(&self.0.agents).contains_key(session)
+            || (active_at >= lately && lock(&self.0.beside).contains_key(session))
     }
 
     /// Notes that a session has a connection again.

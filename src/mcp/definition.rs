@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use cerebro_core::domain::Nature;
 use cerebro_core::operation::{Effect, Operation};
 
 /// What the server says of itself to an agent; the first sentence is the one that must be read.
@@ -56,6 +57,7 @@ struct Definition {
 }
 
 const PROJECT: Argument = takes("project", Form::Text, "default: this workspace's");
+const KIND: Form = Form::Choice(&Nature::NAMES);
 const SCOPE: Form = Form::Choice(&["project", "personal"]);
 
 /// In the order of the contract. A tool without a definition does not compile.
@@ -128,6 +130,11 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("scope", SCOPE, "personal: for this user in every project"),
             takes("topic_key", Form::Text, "stable subject, e.g. architecture/auth"),
             takes("tags", Form::Texts, "up to 16"),
+            takes("supersedes", Form::Texts, "ids of memories that it replaces; they stay, marked old"),
+            takes("kind", KIND, "default: by type; prospective: to be done, shown when due"),
+            takes("valid_from", Form::Text, "date from which it is so, or due"),
+            takes("valid_until", Form::Text, "last date on which it is so"),
+            takes("revive", Form::Flag, "save a text that was corrected before"),
             takes("session_id", Form::Text, "default: the current one"),
         ],
     },
@@ -146,6 +153,12 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("topic_key", Form::Text, "new topic key"),
             takes("tags", Form::Texts, "new tags, all of them"),
             takes("expected_revision", Form::Count, "fails if another revision is present"),
+            takes("verified", Form::Flag, "still true: stale marks start anew from the code of now"),
+            takes("supersedes", Form::Texts, "ids of memories that it replaces"),
+            takes("valid_from", Form::Text, "date; empty takes it away"),
+            takes("valid_until", Form::Text, "date; empty takes it away"),
+            takes("kind", KIND, "new kind"),
+            takes("done", Form::Flag, "a prospective one is done"),
         ],
     },
     Definition {
@@ -176,10 +189,13 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             needs("query", Form::Text, "question, words or identifier"),
             PROJECT,
             takes("scope", SCOPE, "only this scope"),
-            takes("type", Form::Text, "only this type"),
+            takes("type", Form::Text, "only this type; history: past sessions; document: files"),
             takes("tags", Form::Texts, "only with all of these"),
             takes("since", Form::Text, "date (2026-11-21, RFC 3339) or age (7d, 12h)"),
             takes("until", Form::Text, "date or age"),
+            takes("as_of", Form::Text, "date or age: what was stored then"),
+            takes("valid_at", Form::Text, "date: only what is so then"),
+            takes("archived", Form::Flag, "what was put aside too"),
             takes("all_projects", Form::Flag, "search every project"),
             takes("limit", Form::Count, "1-50; default 10"),
             takes("cursor", Form::Text, "next_cursor of the page before"),
@@ -193,6 +209,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
         arguments: &[
             needs("id", Form::Text, "memory id"),
             takes("history", Form::Flag, "with revisions"),
+            takes("as_of", Form::Text, "date or age: its text then"),
             takes("offset", Form::Count, "next_offset of the part before"),
             takes("max_bytes", Form::Count, "content at once; default 32768"),
         ],
@@ -227,6 +244,82 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
         description: "Counts, sizes and the state of the daemon and its worker.",
         arguments: &[takes("project", Form::Text, "only this project; default: all")],
     },
+];
+
+/// Of the journal of work.
+const WORK_DEFINITIONS: [Definition; Operation::WORK_TOOLS.len()] = [
+    Definition {
+        operation: Operation::WorkBegin,
+        title: "Begin work",
+        hot: false,
+        description: "Begins a piece of work with steps and claims it; what you note survives a crash. With a key, \
+                      beginning twice is beginning once.",
+        arguments: &[
+            needs("title", Form::Text, "up to 200 characters"),
+            takes("goal", Form::Text, "what is wanted in the end"),
+            takes("steps", Form::Texts, "what is to be done, up to 50"),
+            takes("key", Form::Text, "your own name for it"),
+            takes("parent", Form::Text, "id of the work that it is a part of"),
+            PROJECT,
+        ],
+    },
+    Definition {
+        operation: Operation::WorkNote,
+        title: "Note work",
+        hot: false,
+        description: "Notes one event of a piece of work. Before an effect on the world (a release, a payment, a \
+                      pull request) note intent with a key, afterwards confirmed or failed: the answer tells \
+                      whether it was tried before.",
+        arguments: &[
+            needs("event", Form::Choice(&WORK_EVENTS), "what happened"),
+            takes("text", Form::Text, "in a line"),
+            takes("step", Form::Count, "number of the step, for step_…"),
+            takes("key", Form::Text, "of the intent, the gate or the call"),
+            takes(
+                "repeat",
+                Form::Choice(&["safe", "check", "never"]),
+                "of an intent of unknown outcome; default check",
+            ),
+            takes("work", Form::Text, "default: this session's"),
+        ],
+    },
+    Definition {
+        operation: Operation::WorkLook,
+        title: "List work",
+        hot: false,
+        description: "Pieces of work of the project, those that were active last first; stale says what is wrong.",
+        arguments: &[
+            takes(
+                "state",
+                Form::Choice(&["open", "free", "waiting", "stale", "closed", "all"]),
+                "default open",
+            ),
+            PROJECT,
+            takes("limit", Form::Count, "1-100; default 10"),
+            takes("cursor", Form::Text, "next_cursor of the page before"),
+        ],
+    },
+    Definition {
+        operation: Operation::WorkTake,
+        title: "Resume work",
+        hot: false,
+        description: "What is done, open and of unknown outcome in a piece of work; by default the newest of the \
+                      project that was left.",
+        arguments: &[
+            takes("work", Form::Text, "its id"),
+            takes("claim", Form::Flag, "hold it from now on"),
+            takes("takeover", Form::Flag, "even if another session holds it"),
+            takes("release", Form::Flag, "let go of it"),
+            takes("max_bytes", Form::Count, "size of the text; default 4096, at most 32768"),
+        ],
+    },
+];
+
+/// What can be noted.
+const WORK_EVENTS: [&str; 18] = [
+    "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
+    "gate_pending", "gate_passed", "gate_failed", "intent", "confirmed", "failed", "call_started",
+    "call_done", "done", "abandoned",
 ];
 
 impl Form {
@@ -287,7 +380,8 @@ const ALIASES: [(&str, &[&str]); 3] = [
 
 /// Whether a tool has an argument of this name. The arguments of what is not published are not listed: any may be.
 pub fn is_known(operation: Operation, argument: &str) -> bool {
-    let Some(definition) = DEFINITIONS.iter().find(|definition| definition.operation == operation) else {
+    let mut all = DEFINITIONS.iter().chain(&WORK_DEFINITIONS);
+    let Some(definition) = all.find(|definition| definition.operation == operation) else {
         return true;
     };
     let has = |name: &str| definition.arguments.iter().any(|known| known.name == name);
@@ -296,6 +390,10 @@ pub fn is_known(operation: Operation, argument: &str) -> bool {
 
 /// The tools, in the order of the contract.
 pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| DEFINITIONS.iter().map(Definition::tool).collect());
+
+/// The tools of the journal of work.
+pub static WORK_TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| WORK_DEFINITIONS.iter().map(Definition::tool).collect());
 
 #[cfg(test)]
 mod tests {
@@ -307,6 +405,14 @@ mod tests {
         assert!(list.len() < 11_500, "the tool list has {} bytes", list.len());
         assert!(INSTRUCTIONS.len() < 2_000, "the instructions have {} bytes", INSTRUCTIONS.len());
         assert_eq!(TOOLS.iter().filter(|tool| tool.meta.is_some()).count(), 3);
+    }
+
+    #[test]
+    fn the_tools_of_the_journal_have_a_budget_of_their_own() {
+        let list = serde_json::to_string(&*WORK_TOOLS).unwrap();
+        assert!(list.len() < 5_000, "they have {} bytes", list.len());
+        let defined = WORK_DEFINITIONS.iter().map(|definition| definition.operation);
+        assert!(defined.eq(Operation::WORK_TOOLS));
     }
 
     #[test]

@@ -84,10 +84,17 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
             word("title"),
             Operation::Update
         ),
+        Code::Corrected => format!(
+            "read `{}` with {}; if the text is right again, {} with `revive: true` saves it all the same",
+            word("id"),
+            Operation::GetObservation,
+            Operation::Save
+        ),
         Code::PurgeForbidden => {
             format!("delete without `hard`, or ask the user to run `cerebro delete --hard {}`", word("id"))
         }
         Code::NoSession => format!("begin one with {}", Operation::SessionStart),
+        Code::NoWork => "`work_list` and `cerebro work list` name what there is".to_owned(),
         Code::IndexBusy | Code::StoreOpening => "call again in a minute".to_owned(),
         Code::DaemonLeaving => "call again".to_owned(),
         Code::Internal => "see `cerebro daemon logs`; nothing was acknowledged, call again".to_owned(),
@@ -97,6 +104,7 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
         | Code::StudioOpen
         | Code::IndexFailed
         | Code::BackupFailed
+        | Code::JournalFailed
         | Code::StoreFailed
         | Code::HomeGone
         | Code::Interrupted

@@ -178,7 +178,7 @@ fn outcome(result: &CallToolResult) -> String {
         return outcome.to_owned();
     }
     if let Some(hits) = fact("hits").and_then(Value::as_array) {
-        return format!("{} hits, {}", hits.len(), text("match").unwrap_or("none"));
+        return format!("{}, {}", text::counted(hits.len(), "hit"), text("match").unwrap_or("none"));
     }
     "ok".to_owned()
 }
@@ -220,7 +220,7 @@ mod tests {
     fn outcomes_are_words() {
         assert_eq!(outcome(&Fault::new(Code::NoMemory, "no\nmemory").for_person(&[])), "no memory");
         let found = Reply::saying("x").list("hits", vec![json!({})]).fact("match", "strong").finish();
-        assert_eq!(outcome(&found), "1 hits, strong");
+        assert_eq!(outcome(&found), "1 hit, strong");
         assert_eq!(outcome(&Reply::saying("x").finish()), "ok");
     }
 

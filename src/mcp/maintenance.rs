@@ -11,6 +11,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::domain::MemoryId;
+use cerebro_core::text;
 use cerebro_service::{
     NoteRequest,
     backup::{BackupRequest, Target},
@@ -53,7 +54,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
     let made = call.service.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
     let rows: u64 = made.rows.values().sum();
     let removed: Vec<Value> = made.removed.iter().map(|path| json!(path.display().to_string())).collect();
-    Ok(Reply::saying(format!("{rows} rows are in {}", made.path.display()))
+    Ok(Reply::saying(format!("{}: {}", made.path.display(), text::counted(rows, "row")))
         .fact("file", made.path.display().to_string())
         .fact("at", moment(made.at))
         .fact("rows", json!(made.rows))
@@ -147,5 +148,5 @@ pub(super) async fn relations(call: &mut Call) -> Answer {
         .map(|(_, edge)| json!({ "from": edge.from.as_str(), "to": edge.to.as_str(), "kind": edge.kind }))
         .collect();
     let next = page.last().map(|(key, _)| key.clone());
-    Ok(Reply::saying(format!("{} relations", rows.len())).list("relations", rows).fact("next", next))
+    Ok(Reply::saying(text::counted(rows.len(), "relation")).list("relations", rows).fact("next", next))
 }

@@ -2,7 +2,7 @@
 //!
 //! The groups below build on each other, and no two files use each other: arguments and answers; what is watched and
 //! counted; what connections share ([`Context`]), a connection, a call; the handlers; `dispatch`, which names the
-//! handler of each operation, and `server`, which speaks the protocol. It answers the handshake and the tool list at
+//! handler of each operation, `library`, the prompts and resources, and `server`, which speaks the protocol. It answers the handshake and the tool list at
 //! once; only calls wait for the store.
 
 mod arguments;
@@ -14,12 +14,22 @@ mod live;
 mod metrics;
 
 mod context;
+mod cycle;
 
 mod connection;
 
 mod call;
+mod freshness;
+
+mod documents;
+mod evidence;
+mod history;
 
 mod agent_hooks;
+mod distil_ops;
+mod document_ops;
+mod health;
+mod history_ops;
 pub mod http;
 mod maintenance;
 mod observation;
@@ -27,10 +37,15 @@ mod operator;
 mod studio;
 mod tools;
 mod tui_ops;
+pub mod web;
+mod work;
+mod work_tools;
 mod worker;
 
 mod definition;
 mod dispatch;
+mod explain;
+mod library;
 mod server;
 mod wire;
 

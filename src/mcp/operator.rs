@@ -14,10 +14,13 @@ use super::{
     rows::{memory_row, session_row},
 };
 use cerebro_core::domain::{
-    Project, Prompt, Timestamp,
+    Memory, Project, Prompt, Timestamp,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
-use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Updated};
+use cerebro_core::relate::Mention;
+use cerebro_core::text;
+use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Selection, Updated};
+use cerebro_store::StoredRelation;
 
 /// Most lines of an import that are taken in at once.
 const IMPORT_LINES_MAX: usize = 500;
@@ -60,7 +63,7 @@ pub(super) async fn unpin(call: &mut Call) -> Answer {
     set_pin(call, false).await
 }
 
-fn changed(updated: &Updated, outcome: &str) -> Reply {
+pub(super) fn changed(updated: &Updated, outcome: &str) -> Reply {
     let outcome = if updated.changed { outcome } else { "unchanged" };
     Reply::saying(format!("{outcome} `{}` {}", updated.memory.id, updated.memory.title))
         .fact("id", updated.memory.id.as_str())
@@ -82,19 +85,40 @@ pub(super) async fn resolve(call: &mut Call) -> Answer {
     }
     let found = call.service.resolve(&prefix, RESOLVED_MAX).await?;
     let ids = found.iter().map(|(id, title)| json!({ "id": id.as_str(), "title": title })).collect();
-    Ok(Reply::saying(format!("{} memories", found.len())).list("ids", ids))
+    Ok(Reply::saying(text::counted(found.len(), "memory")).list("ids", ids))
 }
 
 pub(super) async fn list(call: &mut Call) -> Answer {
-    let arguments = &mut call.arguments;
+    let (arguments, now) = (&mut call.arguments, Timestamp::now());
     let all = arguments.flag(&["all_projects"])?;
-    let deleted = arguments.flag(&["deleted"])?;
     let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let selection = Selection {
+        project: (!all).then_some(project),
+        scope: arguments.scope()?,
+        kind: arguments.kind()?,
+        tags: arguments.texts("tags")?.unwrap_or_default(),
+        since: arguments.moment("since", now, false)?,
+        until: arguments.moment("until", now, true)?,
+        session: arguments.session_id("session")?,
+        agent: arguments.text("agent")?,
+        deleted: arguments.flag(&["deleted"])?,
+        archived: arguments.flag(&["archived"])?,
+    };
     let limit = arguments.clamped("limit", 20, 1..=LISTING_MAX)?;
-    let before = arguments.moment("before", Timestamp::now(), false)?;
-    let memories = call.service.list(all, &project, deleted, before, limit).await?;
-    let rows = memories.iter().map(memory_row).collect();
-    Ok(Reply::saying(format!("{} memories", memories.len())).list("memories", rows))
+    let offset = arguments.count("cursor")?.unwrap_or(0);
+    let found = call.service.select(&selection, offset, limit).await?;
+    let is_own = !all && call.arguments.named_project().is_none();
+    let former = if found.memories.is_empty() && is_own { call.former().await? } else { Vec::new() };
+    let former: Vec<Value> = former
+        .iter()
+        .map(|(project, count)| json!({ "project": project.as_str(), "memories": count }))
+        .collect();
+    let rows = found.memories.iter().map(memory_row).collect();
+    Ok(Reply::saying(text::counted(found.memories.len(), "memory"))
+        .list("memories", rows)
+        .fact("next_cursor", found.next.map(|next| next.to_string()))
+        .fact("project", call.caller.project.as_str())
+        .fact("former", former))
 }
 
 pub(super) async fn sessions(call: &mut Call) -> Answer {
@@ -104,7 +128,7 @@ pub(super) async fn sessions(call: &mut Call) -> Answer {
     let before = call.arguments.moment("before", Timestamp::now(), false)?;
     let sessions = call.service.sessions((!all).then_some(&project), before, limit).await?;
     let rows = sessions.iter().map(session_row).collect();
-    Ok(Reply::saying(format!("{} sessions", sessions.len())).list("sessions", rows))
+    Ok(Reply::saying(text::counted(sessions.len(), "session")).list("sessions", rows))
 }
 
 pub(super) async fn projects(call: &mut Call) -> Answer {
@@ -118,7 +142,25 @@ pub(super) async fn projects(call: &mut Call) -> Answer {
             })
         })
         .collect();
-    Ok(Reply::saying(format!("{} projects", projects.len())).list("projects", rows))
+    Ok(Reply::saying(text::counted(projects.len(), "project")).list("projects", rows))
+}
+
+/// The types that live memories have, the most frequent first.
+pub(super) async fn types(call: &mut Call) -> Answer {
+    let types = call.service.types().await?;
+    let rows =
+        types.iter().map(|(kind, count)| json!({ "type": kind.as_str(), "memories": count })).collect();
+    Ok(Reply::saying(text::counted(types.len(), "type")).list("types", rows))
+}
+
+/// What the words of a question may have been meant to be.
+pub(super) async fn spelling(call: &mut Call) -> Answer {
+    let query = call.arguments.needed("query")?;
+    let all = call.arguments.flag(&["all_projects"])?;
+    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let spelled = call.service.spelled(&query, (!all).then_some(&project)).await?;
+    let rows = spelled.iter().map(|(word, near)| json!({ "word": word, "near": near })).collect();
+    Ok(Reply::saying(text::counted(spelled.len(), "word")).list("words", rows))
 }
 
 pub(super) async fn merge_projects(call: &mut Call) -> Answer {
@@ -135,21 +177,25 @@ pub(super) async fn merge_projects(call: &mut Call) -> Answer {
         .map(|(id, holder)| json!({ "id": id.as_str(), "topic_held_by": holder.as_str() }))
         .collect();
     Ok(Reply::saying(format!(
-        "{} memories, {} sessions and {} prompts of {from} are now of {into}",
-        merged.memories, merged.sessions, merged.prompts
+        "now of {into}, from {from}: {}, {}, {}",
+        text::counted(merged.memories, "memory"),
+        text::counted(merged.sessions, "session"),
+        text::counted(merged.prompts, "prompt")
     ))
     .fact("memories", merged.memories)
     .fact("sessions", merged.sessions)
     .fact("prompts", merged.prompts)
+    .fact("past_sessions", (merged.past_sessions > 0).then_some(merged.past_sessions))
     .fact("kept", kept))
 }
 
 pub(super) async fn prompts(call: &mut Call) -> Answer {
+    let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
-    let prompts = call.service.prompts(&project, limit).await?;
+    let prompts = call.service.prompts((!all).then_some(&project), limit).await?;
     let rows = prompts.iter().map(prompt_row).collect();
-    Ok(Reply::saying(format!("{} prompts", prompts.len())).list("prompts", rows))
+    Ok(Reply::saying(text::counted(prompts.len(), "prompt")).list("prompts", rows))
 }
 
 fn prompt_row(prompt: &Prompt) -> Value {
@@ -174,7 +220,7 @@ pub(super) async fn events(call: &mut Call) -> Answer {
             })
         })
         .collect();
-    Ok(Reply::saying(format!("{} events", events.len())).list("events", rows))
+    Ok(Reply::saying(text::counted(events.len(), "event")).list("events", rows))
 }
 
 pub(super) async fn graph(call: &mut Call) -> Answer {
@@ -193,20 +239,47 @@ pub(super) async fn graph(call: &mut Call) -> Answer {
             })
         })
         .collect();
-    let relations: Vec<Value> = graph
-        .relations
-        .iter()
-        .map(|one| {
-            json!({
-                "from": one.from.as_str(), "to": one.to.as_str(), "kind": one.kind, "weight": one.weight,
-                "evidence": one.evidence, "method": one.method, "model": one.model, "at": one.at.to_string(),
-            })
-        })
-        .collect();
-    Ok(Reply::saying(format!("{} memories, {} relations", nodes.len(), relations.len()))
-        .list("nodes", nodes)
-        .list("relations", relations)
-        .fact("truncated", graph.truncated))
+    let relations: Vec<Value> = graph.relations.iter().map(relation_json).collect();
+    Ok(Reply::saying(format!(
+        "{}, {}",
+        text::counted(nodes.len(), "memory"),
+        text::counted(relations.len(), "relation")
+    ))
+    .list("nodes", nodes)
+    .list("relations", relations)
+    .fact("truncated", graph.truncated))
+}
+
+fn relation_json(one: &StoredRelation) -> Value {
+    json!({
+        "from": one.from.as_str(), "to": one.to.as_str(), "kind": one.kind, "weight": one.weight,
+        "evidence": one.evidence, "method": one.method, "model": one.model, "at": one.at.to_string(),
+    })
+}
+
+/// What is known about a name.
+pub(super) async fn entity(call: &mut Call) -> Answer {
+    let name = call.arguments.needed("name")?;
+    let project = call.arguments.project()?;
+    let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
+    let found = call.service.entity(&call.caller, &name, project, limit).await?;
+    let memory = |(memory, is_read): &(Memory, bool)| {
+        let mut row = memory_row(memory);
+        row["by"] = json!(if *is_read { "model" } else { "mention" });
+        row
+    };
+    let beside = |(mention, count): &(Mention, usize)| json!({ "name": mention.name, "kind": mention.kind.as_str(), "memories": count });
+    let memories: Vec<Value> = found.memories.iter().map(memory).collect();
+    Ok(Reply::saying(format!(
+        "{} about it in project {}",
+        text::counted(memories.len(), "memory"),
+        found.project
+    ))
+    .fact("project", found.project.as_str())
+    .list("memories", memories)
+    .list("beside", found.beside.iter().map(beside).collect())
+    .list("relations", found.relations.iter().map(relation_json).collect())
+    .fact("truncated", found.truncated))
 }
 
 pub(super) async fn export(call: &mut Call) -> Answer {

@@ -6,7 +6,7 @@ use super::reply::{agent, moment};
 use cerebro_core::domain::{EndReason, Memory, Project, Session};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
-use cerebro_service::{Entry, Ways};
+use cerebro_service::{Entry, Mark, Ways};
 
 /// The project that a personal memory's reply names.
 pub(super) fn shown_project(project: &Project) -> &str {
@@ -28,7 +28,7 @@ pub(super) fn memory_row(memory: &Memory) -> Value {
         "id": memory.id.as_str(), "title": memory.title, "type": memory.kind.as_str(), "project": memory.project.as_str(),
         "scope": memory.scope.as_str(), "revision": memory.revision, "pinned": memory.pinned, "agent": memory.agent,
         "topic_key": memory.topic_key, "updated_at": memory.updated_at.to_string(),
-        "deleted_at": memory.deleted_at.map(moment),
+        "deleted_at": memory.deleted_at.map(moment), "archived_at": memory.archived_at.map(moment),
     })
 }
 
@@ -43,7 +43,7 @@ pub(super) fn session_row(session: &Session) -> Value {
 }
 
 /// An entry of a timeline.
-pub(super) fn entry_json(entry: &Entry) -> Value {
+pub(super) fn entry_json(entry: &Entry, marks: &[Mark]) -> Value {
     let title = text::cut_chars(&entry.title, 120);
     let mut facts = json!({ "kind": entry.kind.as_str(), "id": entry.id, "date": moment(entry.at), "agent": agent(&entry.agent) });
     if !title.is_empty() {
@@ -51,6 +51,9 @@ pub(super) fn entry_json(entry: &Entry) -> Value {
     }
     if let Some(kind) = &entry.memory_kind {
         facts["type"] = json!(kind);
+    }
+    for mark in marks {
+        facts[mark.name] = mark.json();
     }
     facts
 }

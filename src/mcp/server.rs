@@ -5,11 +5,16 @@ use std::{pin::Pin, time::Instant};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        ArgumentInfo, CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult,
+        CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse,
+        GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig,
+        SubscriptionFilter, Tool,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tracing::Instrument as _;
 
@@ -18,9 +23,10 @@ use super::{
     call::{Answer, Call},
     connection::Connection,
     context::{Context, Counted},
-    definition::{self, INSTRUCTIONS, TOOLS},
+    definition::{self, INSTRUCTIONS, TOOLS, WORK_TOOLS},
     dispatch::{self, Handler},
     fault::Fault,
+    library::{self, Address, Completion, PROMPTS, Question, TEMPLATES, Task},
     live::{self, Seen},
     reply::Reply,
     wire::Wire,
@@ -37,14 +43,14 @@ use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::{Caller, agent_name};
 
-/// How long a client may hold on to the tool list, which never changes while the program runs.
-const TOOLS_TTL_MS: u64 = 3_600_000;
+/// How long a client may hold on to a list that never changes while the program runs.
+const LISTS_TTL_MS: u64 = 3_600_000;
 
 impl Context {
     /// What the connections of one process share, while its store is being opened. `database` is the server that has
-    /// the database, in words and without credentials.
-    pub fn opening(home: Home, database: Option<String>, control: Control) -> Self {
-        Self::new(home, database, control, serve_pipe)
+    /// the database, in words and without credentials; `has_work_tools` publishes the tools of the journal of work.
+    pub fn opening(home: Home, database: Option<String>, has_work_tools: bool, control: Control) -> Self {
+        Self::new(home, database, has_work_tools, control, serve_pipe)
     }
 }
 
@@ -57,6 +63,7 @@ where
     let (reader, writer) = tokio::io::split(stream);
     let wire = Wire::new(reader, writer, hello.wants_receipts);
     let connection = Connection::new(context, hello, project);
+    tokio::spawn(attend(connection.clone()));
     match Server(connection.clone()).serve(wire).await {
         Ok(running) => {
             if let Err(error) = running.waiting().await {
@@ -66,6 +73,15 @@ where
         Err(error) => tracing::debug!(%error, "a connection ended before its handshake"),
     }
     connection.leave();
+}
+
+/// Notes that an agent is in its session, as soon as the store is open. An agent that calls no tool is seen, too,
+/// and so is its end.
+async fn attend(connection: Connection) {
+    let Some(session) = connection.own_session() else { return };
+    if let Ok(service) = connection.context().service().await {
+        connection.uses(&service, &session);
+    }
 }
 
 fn serve_pipe(
@@ -96,6 +112,21 @@ async fn project_of(hello: &Hello) -> Project {
 struct Server(Connection);
 
 impl Server {
+    /// The tools that are published here.
+    fn tools(&self) -> impl Iterator<Item = &'static Tool> {
+        let more: &[Tool] = if self.0.context().has_work_tools() { &WORK_TOOLS } else { &[] };
+        TOOLS.iter().chain(more)
+    }
+
+    /// Whether the client may call an operation.
+    fn offers(&self, operation: Operation) -> bool {
+        match operation.audience() {
+            Audience::Agent => true,
+            Audience::Work => self.0.context().has_work_tools(),
+            Audience::Person | Audience::Hook => self.0.is_person(),
+        }
+    }
+
     /// What the stream of calls shows of a call; nothing of a client that only looks on.
     fn seen(
         &self,
@@ -104,7 +135,8 @@ impl Server {
         session: &SessionId,
         arguments: &Arguments,
     ) -> Option<Seen> {
-        self.0.client().filter(|_| operation.attention() != Attention::Watching)?;
+        let is_shown = !matches!(operation.attention(), Attention::Watching | Attention::Held);
+        self.0.client().filter(|_| is_shown)?;
         let named = arguments.named_project();
         Some(Seen {
             tool: operation.name().to_owned(),
@@ -172,6 +204,53 @@ impl Server {
     }
 }
 
+/// What an operation told, for a prompt or a resource.
+struct Told {
+    text: String,
+    facts: Value,
+}
+
+/// Why an operation told nothing.
+struct Untold {
+    words: String,
+    /// Nothing of the id that was given is there.
+    is_of_the_id: bool,
+}
+
+impl Untold {
+    fn internal(self) -> ErrorData {
+        ErrorData::internal_error(self.words, None)
+    }
+}
+
+impl Server {
+    /// Runs what a prompt or a resource asks, as a tool is run: with the same redaction, and made inert for agents.
+    async fn ask(&self, question: Question, context: &RequestContext<RoleServer>) -> Result<Told, Untold> {
+        let result = self.execute(question.operation, question.arguments, context).await;
+        let text = result.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
+        let text = text.unwrap_or_default();
+        let facts = result.structured_content.unwrap_or_default();
+        if result.is_error != Some(true) {
+            return Ok(Told { text, facts });
+        }
+        let code = facts["code"].as_str().and_then(Code::named);
+        let of_the_id = [
+            Code::BadMemoryId,
+            Code::NoMemory,
+            Code::MemoryDeleted,
+            Code::MemoryPurged,
+            Code::NoSession,
+            Code::InvalidArgument,
+        ];
+        Err(Untold { words: text, is_of_the_id: code.is_some_and(|code| of_the_id.contains(&code)) })
+    }
+}
+
+/// What a client named, to say it back: without secrets, and short.
+fn echo(name: &str) -> String {
+    text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
+}
+
 /// The result of an answer to a person that quotes nothing.
 fn plain(answer: Answer) -> CallToolResult {
     answer.map_or_else(|fault| fault.for_person(&[]), Reply::finish)
@@ -179,7 +258,14 @@ fn plain(answer: Answer) -> CallToolResult {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources();
+        let capabilities = capabilities.enable_completions();
+        let capabilities = if self.0.hears_news() {
+            capabilities.enable_resources_list_changed().build()
+        } else {
+            capabilities.build()
+        };
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("cerebro", env!("CARGO_PKG_VERSION")).with_title("Cerebro"))
             .with_instructions(INSTRUCTIONS)
     }
@@ -189,13 +275,145 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.clone())
-            .with_ttl_ms(TOOLS_TTL_MS)
+        Ok(ListToolsResult::with_all_items(self.tools().cloned().collect())
+            .with_ttl_ms(LISTS_TTL_MS)
             .with_cache_scope(CacheScope::Public))
     }
 
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(PROMPTS.clone())
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let Some(task) = Task::named(&request.name) else {
+            return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", echo(&request.name)), None));
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let given = task.given(&arguments);
+        let notes = match task.question(given) {
+            Some(question) => Some(self.ask(question, &context).await.map_err(Untold::internal)?.text),
+            None => None,
+        };
+        let message = PromptMessage::new_text(Role::User, task.text(given, notes.as_deref()));
+        Ok(GetPromptResult::new(vec![message]).with_description(task.description()).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        // A list is answered at once: while the store opens it has no memories yet, and its change is told.
+        let facts = match self.0.context().opened() {
+            Some(_) => self.ask(library::listing(), &context).await.map_or(Value::Null, |told| told.facts),
+            None => Value::Null,
+        };
+        Ok(ListResourcesResult::with_all_items(library::resources(&facts))
+            .with_ttl_ms(0)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(TEMPLATES.clone())
+            .with_ttl_ms(LISTS_TTL_MS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let missing =
+            |words: String| ErrorData::resource_not_found(words, Some(json!({ "uri": echo(&uri) })));
+        let nothing = || missing(format!("there is no resource `{}`", echo(&uri)));
+        let address = Address::parse(&uri).ok_or_else(nothing)?;
+        let told = self.ask(address.question(), &context).await;
+        let told =
+            told.map_err(|error| if error.is_of_the_id { missing(error.words) } else { error.internal() })?;
+        let text = address.shown(&told.text, &told.facts).ok_or_else(nothing)?;
+        let contents = ResourceContents::text(text, uri.as_str()).with_mime_type("text/markdown");
+        Ok(ReadResourceResult::new(vec![contents])
+            .with_ttl_ms(0)
+            .with_cache_scope(CacheScope::Private)
+            .into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let ArgumentInfo { name, value, .. } = &request.argument;
+        let Some(completion) = Completion::of(&request.r#ref, name, value) else {
+            return Ok(CompleteResult::default());
+        };
+        let told = self.ask(completion.question.clone(), &context).await;
+        let values = told.map(|told| completion.values(&told.facts)).unwrap_or_default();
+        let values = CompletionInfo::with_all_values(values);
+        Ok(values.map(CompleteResult::new).unwrap_or_default())
+    }
+
+    /// Of all news, only changes of the list of resources are told.
+    fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.0.hears_news().then(|| SubscriptionFilter::builder().resources_list_changed().build())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        if subscription.accepted().resources_list_changed != Some(true) {
+            subscription.cancelled().await;
+            return Ok(());
+        }
+        let mut news = self.0.context().news();
+        loop {
+            tokio::select! {
+                () = subscription.cancelled() => return Ok(()),
+                () = news.next() => {
+                    if subscription.sink().notify_resource_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A client of the older era is told without asking, once it has heard that it may be.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.0.is_remote() || self.0.is_person() {
+            return;
+        }
+        let (mut news, gone, peer) = (self.0.context().news(), self.0.gone(), context.peer);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = gone.cancelled() => return,
+                    () = news.next() => {
+                        if peer.notify_resource_list_changed().await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        TOOLS.iter().find(|tool| tool.name == name).cloned()
+        self.tools().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -203,25 +421,35 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let known = Operation::named(&request.name).filter(|known| known.is_tool() || self.0.is_person());
+        let known = Operation::named(&request.name).filter(|known| self.offers(*known));
         let Some(operation) = known else {
-            let name = redact::redact(&request.name);
-            let name = text::cut_chars(&name.text, ECHO_CHARS_MAX);
-            return Err(ErrorData::invalid_params(format!("unknown tool `{name}`"), None));
+            return Err(ErrorData::invalid_params(format!("unknown tool `{}`", echo(&request.name)), None));
         };
+        let given = request.arguments.unwrap_or_default();
+        Ok(self.execute(operation, given, &context).await.into())
+    }
+}
+
+impl Server {
+    /// Runs an operation for a request, in a task of its own, and makes it known to those who watch.
+    async fn execute(
+        &self,
+        operation: Operation,
+        given: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
         let agent = if self.0.is_person() {
             agent_name(PERSON)
         } else {
             context.client_info().map(|client| agent_name(&client.name)).unwrap_or_default()
         };
-        let session = self.0.session(&context.meta);
-        let given = request.arguments.unwrap_or_default();
         let tool = tracing::debug_span!("tool", name = %operation);
         let names = match operation.audience() {
             Audience::Person => Names::OfPerson,
-            Audience::Agent | Audience::Hook => Names::OfAgent,
+            Audience::Agent | Audience::Work | Audience::Hook => Names::OfAgent,
         };
         let arguments = Arguments::new(given, names);
+        let session = self.0.session(&context.meta, arguments.named_project().as_ref());
         // To look on must not keep the daemon from leaving.
         let is_work = operation.attention() != Attention::Watching;
         let counted = is_work.then(|| Counted::new(self.0.context()));
@@ -242,7 +470,10 @@ impl ServerHandler for Server {
             self.0.context().live().note(client, seen, begun.elapsed(), &result);
         }
         self.0.context().metrics().note(operation, begun.elapsed(), result.is_error == Some(true));
+        if operation.changes_memories() && result.is_error != Some(true) {
+            self.0.context().memories_changed();
+        }
         tracing::debug!(tool = %operation, ms = begun.elapsed().as_millis(), error = result.is_error, "call");
-        Ok(result.into())
+        result
     }
 }

@@ -13,7 +13,10 @@ use super::{
     call::{Answer, Call},
     reply::Reply,
 };
-use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_core::{
+    domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX},
+    text,
+};
 use cerebro_durable as durable;
 use cerebro_service::{StudioAccess, StudioOptions};
 use cerebro_store::Query;
@@ -29,21 +32,39 @@ const SECONDS_DEFAULT: usize = 10;
 /// Most origins that can be added.
 const ORIGINS_MAX: usize = 16;
 
-pub(super) async fn sql(call: &mut Call) -> Answer {
+/// The query that a call asks for, within the bounds of its answer.
+fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
     let arguments = &mut call.arguments;
     let text = arguments.needed("query")?;
     if text.len() > QUERY_BYTES_MAX {
         let problem = format!("it has {} bytes, at most {QUERY_BYTES_MAX} are read", text.len());
-        return Err(ArgumentError::new("query", None, problem).into());
+        return Err(ArgumentError::new("query", None, problem));
     }
     let params = arguments.object("params")?;
-    let rows_max = arguments.clamped("rows", ROWS_DEFAULT, 1..=SQL_ROWS_MAX)?;
+    let rows_max = arguments.clamped("rows", rows, 1..=SQL_ROWS_MAX)?;
     let seconds = arguments.clamped("seconds", SECONDS_DEFAULT, 1..=SQL_SECONDS_MAX)?;
     let timeout = Duration::from_secs(seconds as u64);
-    let query = Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout };
+    Ok(Query { text, params, rows_max, bytes_max: ANSWER_BYTES_MAX, timeout })
+}
+
+pub(super) async fn sql(call: &mut Call) -> Answer {
+    let query = query(call, ROWS_DEFAULT)?;
     let answers = call.service.query(query).await?;
     let shown = answers.into_iter().map(statement).collect::<Vec<_>>();
-    Ok(Reply::saying(format!("{} statements", shown.len())).list("results", shown))
+    Ok(Reply::saying(text::counted(shown.len(), "statement")).list("results", shown))
+}
+
+/// Rows of a trial that are told by default.
+const CHANGES_DEFAULT: usize = 100;
+
+/// Runs statements in a transaction that is cancelled, and tells what they would have changed.
+pub(super) async fn what_if(call: &mut Call) -> Answer {
+    let query = query(call, CHANGES_DEFAULT)?;
+    let trial = call.service.try_out(query).await?;
+    Ok(Reply::saying("undone")
+        .list("tables", trial.counts)
+        .list("changes", trial.changes)
+        .fact("more", trial.more))
 }
 
 fn statement(answer: cerebro_store::Answer) -> Value {

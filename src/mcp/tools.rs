@@ -1,29 +1,30 @@
 //! The 13 tools: arguments in, a use case, an answer out.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use super::{
     arguments::{ArgumentError, Arguments, bullets},
     call::{Answer, Call},
-    reply::{HitParts, NOTES, Reply, agent, day, moment, rounded},
+    evidence, explain, freshness, history,
+    reply::{HitParts, NOTES, Reply, agent, day, moment},
     rows::{entry_json, shown_project, ways},
 };
 use crate::edits;
 use crate::{home::user_home, project_dir};
 use cerebro_core::domain::{
-    EndReason, Kind, MemoryId, Project, Scope,
+    EndReason, Kind, Memory, MemoryId, Project, Scope, Validity,
     limits::{
         CONTEXT_BYTES_DEFAULT, CONTEXT_BYTES_MAX, DIRECTORY_BYTES_MAX, LIMIT_MAX, SEARCH_DEPTH_MAX,
         TIMELINE_MAX,
     },
 };
-use cerebro_core::recall::{Match, Signal, Weights};
+use cerebro_core::recall::{Match, Weights};
 use cerebro_core::text;
 use cerebro_service::{
-    Claimed, ContextRequest, Entry, Found, Patch, SaveRequest, Saved, SearchRequest, StartRequest,
-    TimelineRequest, Within, is_directory,
+    ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, Reset, SaveOutcome,
+    SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
 
 /// What a write to a project that nobody has seen before says.
@@ -156,7 +157,16 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         session: call.session.clone(),
         ways: ways(call.caller.person),
     };
-    let context = call.service.context(&call.caller, &request).await?;
+    let gathered = call.service.context(&call.caller, &request).await?;
+    let mut context = freshness::marked(call, gathered).await?.written(&request);
+    if request.project.is_none() {
+        for (former, count) in call.former().await? {
+            let told = former_project(&former, count, &context.project, call.caller.person);
+            if context.text.len() + told.len() < request.max_bytes {
+                context.text += &told;
+            }
+        }
+    }
     Ok(Reply::saying(context.text.clone())
         .fact("project", context.project.as_str())
         .fact("text", context.text)
@@ -166,10 +176,24 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         .fact("truncated", context.truncated))
 }
 
+/// Says that the folder had another name before, under which there are memories.
+fn former_project(former: &Project, count: i64, now: &Project, is_person: bool) -> String {
+    let who = if is_person { "to bring them here, run" } else { "to bring them here, ask the user to run" };
+    format!(
+        "\nThis folder was project `{former}` before, which has {}; {who} `cerebro projects merge {former} {now}`.\n",
+        text::counted(count, "memory")
+    )
+}
+
 pub(super) async fn save(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let title = arguments.needed("title")?;
     let content = arguments.needed_content()?;
+    let supersedes = arguments.memory_ids("supersedes")?;
+    let revive = arguments.flag(&["revive"])?;
+    let nature = arguments.nature()?;
+    let valid =
+        Validity { from: arguments.date("valid_from", false)?, until: arguments.date("valid_until", true)? };
     let request = SaveRequest {
         title,
         content,
@@ -179,9 +203,16 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?.unwrap_or_default(),
         session: call.session_argument()?,
+        supersedes,
+        valid,
+        nature,
+        door: Door::Said { revive },
     };
     let saved = call.service.save(&call.caller, request).await?;
     call.redacted += saved.redacted;
+    if matches!(saved.outcome, SaveOutcome::Created | SaveOutcome::Updated) {
+        freshness::tie_later(call, &saved.memory);
+    }
     Ok(saved_reply(&saved))
 }
 
@@ -201,6 +232,12 @@ fn saved_reply(saved: &Saved) -> Reply {
     if let Some(key) = &memory.topic_key {
         reply = reply.fact("topic_key", key.as_str()).line(format!("topic_key: {key}"));
     }
+    if !memory.taint.flags.is_empty() {
+        let told = memory.taint.told();
+        reply = reply
+            .line(format!("flag: {told} (it reads like an instruction; it is saved and marked)"))
+            .fact("flag", told);
+    }
     if let Some(key) = &saved.suggested_topic_key {
         reply = reply.fact("suggested_topic_key", key.as_str()).line(format!("suggested topic_key: {key}"));
     }
@@ -213,6 +250,13 @@ fn saved_reply(saved: &Saved) -> Reply {
             ))
             .fact("replaced", json!({ "title": title, "agent": by, "at": at }));
     }
+    if let Some(stone) = &saved.noted {
+        let (id, why, at) = (stone.memory, stone.why.as_str(), moment(stone.at));
+        reply = reply
+            .line(format!("note: memory `{id}` with this text was {why} at {at}"))
+            .fact("noted", json!({ "id": id.as_str(), "why": why, "at": at }));
+    }
+    reply = superseded(reply, &saved.superseded);
     if !saved.similar.is_empty() {
         let similar = saved.similar.iter().map(|near| {
             let (by, date) = (agent(&near.agent), day(near.at));
@@ -230,6 +274,13 @@ fn saved_reply(saved: &Saved) -> Reply {
     new_project(reply, &memory.project, saved.new_project.as_deref())
 }
 
+/// Names the memories whose place one took.
+fn superseded(reply: Reply, superseded: &[Memory]) -> Reply {
+    let ids: Vec<&str> = superseded.iter().map(|memory| memory.id.as_str()).collect();
+    let lines = superseded.iter().map(|memory| format!("superseded: `{}` {}", memory.id, memory.title));
+    reply.fact("superseded", json!(ids)).lines(lines)
+}
+
 pub(super) async fn update(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let id = arguments.memory_id()?;
@@ -242,16 +293,28 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         topic_key: arguments.text("topic_key")?,
         tags: arguments.texts("tags")?,
         expected_revision: arguments.revision("expected_revision")?,
+        supersedes: arguments.memory_ids("supersedes")?,
+        valid_from: arguments.reset("valid_from", false)?,
+        valid_until: arguments.reset("valid_until", true)?,
+        nature: arguments.nature()?,
+        done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
     };
-    let empty = patch.title.is_none()
+    let verified = arguments.flag(&["verified"])?;
+    let empty = !verified
+        && patch.title.is_none()
         && patch.content.is_none()
         && patch.kind.is_none()
         && patch.project.is_none()
         && patch.scope.is_none()
         && patch.topic_key.is_none()
-        && patch.tags.is_none();
+        && patch.tags.is_none()
+        && patch.supersedes.is_empty()
+        && patch.valid_from == Reset::Keep
+        && patch.valid_until == Reset::Keep
+        && patch.nature.is_none()
+        && patch.done.is_none();
     if empty {
-        let problem = "give at least one of title, content, type, project, scope, topic_key, tags";
+        let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
     let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
@@ -266,6 +329,8 @@ pub(super) async fn update(call: &mut Call) -> Answer {
     .fact("outcome", outcome)
     .fact("revision", updated.memory.revision)
     .fact("project", project);
+    let reply =
+        freshness::of_update(call, &updated, verified, superseded(reply, &updated.superseded)).await?;
     Ok(new_project(reply, &updated.memory.project, updated.new_project.as_deref()))
 }
 
@@ -327,7 +392,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     let query = arguments.needed("query")?;
     // A person may ask why, and what without; to an agent these are arguments that are not there.
     let explain = call.caller.person && arguments.flag(&["explain"])?;
-    let weights = if call.caller.person { weights(arguments)? } else { Weights::default() };
+    let weights = if call.caller.person { explain::weights(arguments)? } else { Weights::default() };
     let request = SearchRequest {
         project: arguments.project()?,
         all_projects: arguments.flag(&["all_projects"])?,
@@ -339,52 +404,42 @@ pub(super) async fn search(call: &mut Call) -> Answer {
         limit: arguments.clamped("limit", 10, 1..=LIMIT_MAX)?,
         offset: read_cursor(arguments, &query)?,
         weights,
+        valid_at: arguments.date("valid_at", false)?,
+        as_of: arguments.moment("as_of", now, true)?,
+        archived: arguments.flag(&["archived"])?,
         query,
     };
-    let found = call.service.search(&call.caller, request.clone()).await?;
+    let is_framed = !call.caller.person;
+    if let Some(of) = evidence::asked(&request)
+        && let Some((found, place)) = evidence::search(call, of, &request).await?
+    {
+        let reply = evidence::found_reply(of, &found, place.as_ref(), is_framed);
+        return Ok(if found.more { with_cursor(reply, &request) } else { reply });
+    }
+    let mut found = call.service.search(&call.caller, request.clone()).await?;
     call.redacted += found.redacted;
-    let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
-    let claimed = call.service.claimed(&ids).await?;
-    let reply = found_reply(&found, &claimed, &request, !call.caller.person);
-    Ok(if explain { reply.list("explained", found.hits.iter().map(explained).collect()) } else { reply })
-}
-
-/// What each signal weighs when the one named by `without` is left out.
-fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentError> {
-    let Some(name) = arguments.text("without")? else { return Ok(Weights::default()) };
-    let signal = Signal::parse(&name).ok_or_else(|| {
-        let names = Signal::ALL.map(|(name, _)| name).join(", ");
-        ArgumentError::new("without", Some(&name), format!("it must be one of {names}"))
-    })?;
-    Ok(Weights::default().without(signal))
-}
-
-/// What a hit's score is made of.
-fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
-    let parts = [
-        ("words", hit.parts.words),
-        ("meaning", hit.parts.meaning),
-        ("neighbours", hit.parts.neighbours),
-        ("session", hit.parts.session),
-        ("opening", hit.parts.name),
-    ];
-    let mut all =
-        json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });
-    if hit.exact {
-        all["exact"] = json!(true);
+    if request.as_of.is_none() {
+        let ids: Vec<MemoryId> = found.hits.iter().map(|hit| hit.id.into()).collect();
+        freshness::mark(call, &ids, &mut found.marks).await?;
+        call.service.note_shown(&call.caller, &call.session, &request.query, &ids);
     }
-    for (name, share) in parts.into_iter().filter(|(_, share)| *share > 0.0) {
-        all[name] = json!(rounded(share));
+    let mut reply = found_reply(&found, &request, is_framed);
+    if found.matched != Match::Strong && evidence::is_wide(&request) {
+        let place = evidence::place(call, &request);
+        for of in Evidence::ALL {
+            if let Some(hint) = call.service.evidence_hint(of, &request.query, place.as_ref()).await? {
+                reply = evidence::with_hint(reply, of, &hint, is_framed);
+            }
+        }
     }
-    all
+    Ok(if explain {
+        reply.list("explained", found.hits.iter().map(explain::explained).collect())
+    } else {
+        reply
+    })
 }
 
-fn found_reply(
-    found: &Found,
-    claimed: &BTreeMap<MemoryId, Claimed>,
-    request: &SearchRequest,
-    is_framed: bool,
-) -> Reply {
+fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply {
     let label = match found.matched {
         Match::Strong => "strong",
         Match::Partial => "partial",
@@ -402,7 +457,7 @@ fn found_reply(
             preview: &hit.preview,
             score: hit.score,
             project: (several || personal).then(|| shown_project(&hit.project)),
-            claimed: claimed.get(&hit.id.into()),
+            marks: found.marks.get(&hit.id.into()).map_or(&[], Vec::as_slice),
             is_framed,
         })
     };
@@ -417,7 +472,7 @@ fn found_reply(
         n => {
             let fit = match found.matched {
                 Match::None => format!("Nothing in {place} fits (match: none); the nearest {n} follow."),
-                _ => format!("{n} hits in {place} (match: {label})."),
+                _ => format!("{} in {place} (match: {label}).", text::counted(n, "hit")),
             };
             format!("{fit} {NOTES} Read one whole with mem_get_observation.")
         }
@@ -427,27 +482,41 @@ fn found_reply(
         .list("hits", hits)
         .fact("project", found.project.as_ref().map(|project| project.as_str().to_owned()))
         .lines(lines);
+    if let Some(at) = request.as_of {
+        let words = format!("as of {}: what was stored then", moment(at));
+        reply = reply.fact("as_of", moment(at)).line(words);
+    }
+    if found.words_only {
+        reply = reply.fact("words_only", true).line("words_only: found by its words, not by meaning");
+    }
     if found.relaxed {
         reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
     }
     if found.more {
-        let cursor = write_cursor(request.offset + request.limit, &request.query);
-        reply = reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor);
+        reply = with_cursor(reply, request);
     }
-    if !found.elsewhere.is_empty() {
-        let others: Vec<Value> = found
-            .elsewhere
-            .iter()
-            .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))
-            .collect();
-        reply = reply.fact("elsewhere", others).lines(
-            found
-                .elsewhere
-                .iter()
-                .map(|other| format!("elsewhere: {} better in project {}", other.hits, other.project)),
-        );
+    with_better(reply, found)
+}
+
+/// Adds where better hits are that are not among these.
+fn with_better(mut reply: Reply, found: &Found) -> Reply {
+    if found.archived > 0 {
+        let words = format!("archived: {} better; archived: true shows what was put aside", found.archived);
+        reply = reply.fact("archived", found.archived).line(words);
     }
-    reply
+    let others = found.elsewhere.iter();
+    let facts: Vec<Value> = others
+        .clone()
+        .map(|other| json!({ "project": other.project.as_str(), "hits": other.hits }))
+        .collect();
+    let line = |other: &Elsewhere| format!("elsewhere: {} better in project {}", other.hits, other.project);
+    reply.fact("elsewhere", facts).lines(others.map(line))
+}
+
+/// Adds how to get the next page.
+fn with_cursor(reply: Reply, request: &SearchRequest) -> Reply {
+    let cursor = write_cursor(request.offset + request.limit, &request.query);
+    reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor)
 }
 
 /// A cursor is a place in the list and a mark of the query it belongs to.
@@ -478,6 +547,9 @@ fn mark(query: &str) -> u32 {
 }
 
 pub(super) async fn timeline(call: &mut Call) -> Answer {
+    if let Some(id) = history::named(call) {
+        return history::timeline(call, id).await;
+    }
     let arguments = &mut call.arguments;
     let request = TimelineRequest {
         id: arguments.memory_id()?,
@@ -486,6 +558,9 @@ pub(super) async fn timeline(call: &mut Call) -> Answer {
         within: within(arguments)?,
     };
     let timeline = call.service.timeline(&request).await?;
+    let marks = call.service.marks(&timeline.memories()).await?;
+    let entry_json = |entry: &Entry| entry_json(entry, marks_of(&marks, entry));
+    let entry_line = |entry: &Entry| entry_line(entry, marks_of(&marks, entry));
     let mut heading = format!("timeline of `{}` in project {}", request.id, shown_project(&timeline.project));
     if let Some(session) = &timeline.session {
         let _ = write!(heading, ", session `{}`", session.id);
@@ -525,10 +600,16 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     }
 }
 
-fn entry_line(entry: &Entry) -> String {
+fn marks_of<'a>(marks: &'a Marks, entry: &Entry) -> &'a [Mark] {
+    let id = entry.memory_kind.as_ref().and_then(|_| MemoryId::parse(&entry.id).ok());
+    id.and_then(|id| marks.get(&id)).map_or(&[], Vec::as_slice)
+}
+
+fn entry_line(entry: &Entry, marks: &[Mark]) -> String {
     let kind = entry.memory_kind.as_deref().unwrap_or(entry.kind.as_str());
     let title = text::cut_chars(&entry.title, 120);
-    format!("{} {kind} `{}` {title} ({})", moment(entry.at), entry.id, agent(&entry.agent))
+    let marks: String = marks.iter().map(|mark| format!(", {}", mark.text())).collect();
+    format!("{} {kind} `{}` {title} ({}{marks})", moment(entry.at), entry.id, agent(&entry.agent))
 }
 
 pub(super) async fn save_prompt(call: &mut Call) -> Answer {
@@ -550,6 +631,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let stats = call.service.stats(project.as_ref()).await?;
     let worker = super::worker::facts(&call.service).await?;
+    let (health, told) = super::health::block(call, project.as_ref()).await?;
     let counts = &stats.counts;
     let home = call.context.home();
     let store_bytes = crate::home::bytes_below(&home.store_dir());
@@ -558,16 +640,21 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     let uptime = control.uptime().as_secs();
     let place = project.as_ref().map_or("all projects", Project::as_str);
     Ok(Reply::saying(format!(
-        "{place}: {} live memories, {} deleted, {} sessions, {} prompts; {} projects",
-        counts.memories, counts.deleted, counts.sessions, counts.prompts, stats.projects
+        "{place}: {}, {} deleted, {}, {}; {}",
+        text::counted(counts.memories, "live memory"),
+        counts.deleted,
+        text::counted(counts.sessions, "session"),
+        text::counted(counts.prompts, "prompt"),
+        text::counted(stats.projects, "project")
     ))
     .line(format!("edges: {} created_in, {} relates_to, {} follows", counts.created_in, counts.relates_to, counts.follows))
     .line(format!("disk: {disk} bytes ({store_bytes} store, {} index); schema version {}", stats.index_bytes, stats.schema_version))
     .line(super::worker::line(&worker))
+    .line(told)
     .line(format!(
-        "daemon: version {}, up {uptime} s, {} clients, since {}",
+        "daemon: version {}, up {uptime} s, {}, since {}",
         control.version(),
-        control.clients(),
+        text::counted(control.clients(), "client"),
         day(control.started_at())
     ))
     .fact("project", project.as_ref().map(|project| project.as_str().to_owned()))
@@ -581,6 +668,7 @@ pub(super) async fn stats(call: &mut Call) -> Answer {
     .fact("index_bytes", stats.index_bytes)
     .fact("schema_version", stats.schema_version)
     .fact("worker", worker)
+    .fact("health", health)
     .fact("clients", control.clients())
     .fact("version", control.version())
     .fact("uptime_s", uptime))

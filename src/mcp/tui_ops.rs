@@ -1,4 +1,4 @@
-//! What the screens of `cerebro tui` ask beyond what the commands do.
+//! What the screens of `cerebro tui` and the pages of `cerebro web` ask beyond what the commands do.
 
 use std::time::Duration;
 
@@ -11,8 +11,9 @@ use super::{
     reply::Reply,
     rows::{entry_json, memory_row, session_row},
 };
-use cerebro_core::domain::Timestamp;
-use cerebro_service::{BrowseRequest, Story};
+use cerebro_core::domain::{Memory, Timestamp};
+use cerebro_core::text;
+use cerebro_service::{BrowseRequest, Pair, Pairs, Story};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
@@ -20,13 +21,17 @@ const PAGE_MAX: usize = 500;
 const STORY_MAX: usize = 500;
 /// Most calls that are told at once.
 const CALLS_MAX: usize = 1_000;
+/// Most pairs that are told at once.
+const PAIRS_MAX: usize = 200;
+/// Bytes of each text of a pair that are told.
+const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call to tell of, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
 /// Who is connected.
 pub(super) fn clients(context: &Context) -> Reply {
     let clients = context.live().clients();
-    Reply::saying(format!("{} clients", clients.len())).list("clients", clients)
+    Reply::saying(text::counted(clients.len(), "client")).list("clients", clients)
 }
 
 /// The calls after a number; waits for one if there is none yet.
@@ -40,7 +45,7 @@ pub(super) async fn calls(context: &Context, arguments: &mut Arguments) -> Answe
         () = context.control().stopping() => {}
     }
     let (calls, last) = context.live().after(after, limit);
-    Ok(Reply::saying(format!("{} calls", calls.len())).list("calls", calls).fact("last", last))
+    Ok(Reply::saying(text::counted(calls.len(), "call")).list("calls", calls).fact("last", last))
 }
 
 pub(super) async fn browse(call: &mut Call) -> Answer {
@@ -55,7 +60,7 @@ pub(super) async fn browse(call: &mut Call) -> Answer {
     };
     let browsed = call.service.browse(request).await?;
     let rows = browsed.memories.iter().map(memory_row).collect();
-    Ok(Reply::saying(format!("{} of {} memories", browsed.memories.len(), browsed.total))
+    Ok(Reply::saying(format!("{} of {}", browsed.memories.len(), text::counted(browsed.total, "memory")))
         .list("memories", rows)
         .fact("total", browsed.total))
 }
@@ -70,7 +75,7 @@ pub(super) async fn activity(call: &mut Call) -> Answer {
     let days = call.service.activity(project.as_ref(), since, until).await?;
     let rows: Vec<Value> =
         days.iter().map(|(day, saves)| json!({ "date": day.to_string(), "saves": saves })).collect();
-    Ok(Reply::saying(format!("{} days", rows.len())).list("days", rows))
+    Ok(Reply::saying(text::counted(rows.len(), "day")).list("days", rows))
 }
 
 pub(super) async fn story(call: &mut Call) -> Answer {
@@ -82,8 +87,39 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     let after = call.arguments.moment("after", Timestamp::now(), false)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
     let Story { session, entries, more } = call.service.story(&id, after, limit).await?;
-    Ok(Reply::saying(format!("{} entries", entries.len()))
+    // To the full: many may be of one second.
+    let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
+    Ok(Reply::saying(text::counted(entries.len(), "entry"))
         .fact("session", session.as_ref().map_or(Value::Null, session_row))
-        .list("entries", entries.iter().map(entry_json).collect())
-        .fact("more", more))
+        .list("entries", entries.iter().map(|entry| entry_json(entry, &[])).collect())
+        .fact("more", more)
+        .fact("next", next))
+}
+
+/// Pairs of memories that the worker found: claims against each other, or texts that mean nearly the same.
+pub(super) async fn pairs(call: &mut Call) -> Answer {
+    let which = match call.arguments.text("which")?.as_deref() {
+        None | Some("claims") => Pairs::Claims,
+        Some("twins") => Pairs::Twins,
+        Some(other) => {
+            let problem = "pairs are `claims` or `twins`";
+            return Err(ArgumentError::new("which", Some(other), problem).into());
+        }
+    };
+    let limit = call.arguments.clamped("limit", 50, 1..=PAIRS_MAX)?;
+    let pairs = call.service.pairs(which, limit).await?;
+    let rows: Vec<Value> = pairs.iter().map(pair_json).collect();
+    Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows))
+}
+
+fn pair_json(pair: &Pair) -> Value {
+    let side = |memory: &Memory| {
+        let mut row = memory_row(memory);
+        row["content"] = json!(text::cut_bytes(&memory.content, PAIR_BYTES));
+        row
+    };
+    json!({
+        "kind": pair.relation.kind, "weight": pair.relation.weight, "evidence": pair.relation.evidence,
+        "model": pair.relation.model, "from": side(&pair.from), "to": side(&pair.to),
+    })
 }

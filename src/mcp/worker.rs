@@ -8,6 +8,7 @@ use super::{
     reply::Reply,
 };
 use cerebro_core::domain::limits::LISTING_MAX;
+use cerebro_core::text;
 use cerebro_service::{Service, ServiceError};
 use cerebro_store::{JobState, ListedJob};
 
@@ -24,7 +25,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
 /// Tries the jobs again that were given up.
 pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
     let revived = call.service.retry_jobs().await?;
-    Ok(Reply::saying(format!("{revived} jobs are tried again")).fact("revived", revived))
+    Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job"))).fact("revived", revived))
 }
 
 /// Makes all vectors again, with the model of the settings.
@@ -77,6 +78,9 @@ pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
             facts[name] = value;
         }
     }
+    if let Some(meter) = super::distil_ops::meter(service).await? {
+        facts["distil"] = meter;
+    }
     Ok(facts)
 }
 
@@ -91,10 +95,10 @@ pub(super) fn line(facts: &Value) -> String {
     let mut parts = vec![
         format!("worker: {}, {model}", word("state")),
         format!(
-            "{} jobs wait, {} attempts failed, {} given up",
-            number("queue_depth"),
-            number("failures"),
-            number("dead")
+            "waiting: {}; failed: {}; given up: {}",
+            text::counted(number("queue_depth"), "job"),
+            text::counted(number("failures"), "attempt"),
+            text::counted(number("dead"), "job")
         ),
     ];
     if facts["lag_p50_ms"].is_u64() {
@@ -103,7 +107,20 @@ pub(super) fn line(facts: &Value) -> String {
     }
     if facts["requests_today"].is_u64() {
         let (tokens, requests) = (number("tokens_today"), number("requests_today"));
-        parts.push(format!("spent today: {tokens} tokens in {requests} requests"));
+        parts.push(format!(
+            "spent today: {} in {}",
+            text::counted(tokens, "token"),
+            text::counted(requests, "request")
+        ));
+    }
+    if let Some(meter) = facts["distil"].as_object() {
+        let number = |name: &str| meter.get(name).and_then(Value::as_u64).unwrap_or_default();
+        parts.push(format!(
+            "distilling: {} for review, {} in {} today",
+            text::counted(number("waiting"), "candidate"),
+            text::counted(number("tokens_today"), "token"),
+            text::counted(number("requests_today"), "request")
+        ));
     }
     parts.extend(facts["detail"].as_str().map(str::to_owned));
     parts.join("; ")
@@ -122,11 +139,15 @@ pub(super) async fn jobs(call: &mut Call) -> Answer {
     };
     let (counts, _) = call.service.job_counts().await?;
     let jobs = call.service.jobs(state, limit).await?;
-    Ok(Reply::saying(format!("{} jobs wait, {} were given up", counts.depth(), counts.dead))
-        .fact("queued", counts.queued)
-        .fact("leased", counts.leased)
-        .fact("dead", counts.dead)
-        .list("jobs", jobs.iter().map(row).collect()))
+    Ok(Reply::saying(format!(
+        "waiting: {}; given up: {}",
+        text::counted(counts.depth(), "job"),
+        text::counted(counts.dead, "job")
+    ))
+    .fact("queued", counts.queued)
+    .fact("leased", counts.leased)
+    .fact("dead", counts.dead)
+    .list("jobs", jobs.iter().map(row).collect()))
 }
 
 fn row(job: &ListedJob) -> Value {

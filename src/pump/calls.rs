@@ -86,7 +86,18 @@ impl Call {
 
     /// Whether sending it again is right even when it may have been done: it only asks.
     fn only_asks(&self) -> bool {
-        let asks = [INITIALIZE, "server/discover", "tools/list", SUBSCRIBE];
+        let asks = [
+            INITIALIZE,
+            SUBSCRIBE,
+            "server/discover",
+            "tools/list",
+            "prompts/list",
+            "prompts/get",
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+            "completion/complete",
+        ];
         asks.contains(&self.request.method.as_str()) || self.operation().is_some_and(Operation::only_reads)
     }
 
@@ -387,7 +398,7 @@ mod tests {
         let mut calls = Calls::default();
         let initialize = add(&mut calls, 0, "initialize", json!({}));
         add(&mut calls, 1, "tools/call", json!({"name": "mem_save"}));
-        add(&mut calls, 2, "resources/list", json!({}));
+        add(&mut calls, 2, "memory/forget", json!({}));
         let listen = add(&mut calls, 3, "subscriptions/listen", json!({}));
         assert_eq!(send_all(&mut calls).len(), 4);
         (0..=3).for_each(|id| read(&mut calls, id));

@@ -25,6 +25,7 @@ use self::link::{Dial, Link, ToDaemon, ToServed, Unreachable};
 use self::message::{FromClient, FromDaemon, Key};
 use crate::daemon::hello::{FAREWELL_METHOD, Hello, Role};
 use crate::daemon::lock::{Lock, LockError, Use};
+use crate::folders;
 use crate::home::Home;
 use crate::{
     daemon::{self, Control, Serve},
@@ -72,7 +73,7 @@ pub enum PumpError {
 /// # Errors
 /// [`PumpError::Signals`]. A daemon that cannot be reached is reported to the client instead.
 pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
-    let dial = ToDaemon { home: home.clone(), hello: hello(options).await };
+    let dial = ToDaemon { home: home.clone(), hello: hello(options, home).await };
     let termination = platform::termination().map_err(PumpError::Signals)?;
     tokio::select! {
         () = pump(tokio::io::stdin(), tokio::io::stdout(), dial, CALL_MAX) => {}
@@ -94,7 +95,7 @@ pub async fn run_standalone<S: Serve>(
     let termination = platform::termination().map_err(PumpError::Signals)?;
     let control = daemon::control_of(home, &lock)?;
     let served = make(control.clone());
-    let dial = ToServed { served: served.clone(), hello: hello(options).await };
+    let dial = ToServed { served: served.clone(), hello: hello(options, home).await };
     tokio::select! {
         () = pump(tokio::io::stdin(), tokio::io::stdout(), dial, CALL_MAX) => {}
         () = control.stopping() => {}
@@ -104,14 +105,14 @@ pub async fn run_standalone<S: Serve>(
     Ok(())
 }
 
-async fn hello(options: PumpOptions) -> Hello {
+async fn hello(options: PumpOptions, home: &Home) -> Hello {
     let hello = Hello {
         project: options.project,
         minted_session: Some(SessionId::random().as_str().to_owned()),
         wants_receipts: true,
         ..Hello::of_this_process(Role::Agent)
     };
-    hello.located().await
+    folders::acquainted(hello.located().await, home).await
 }
 
 /// Carries lines until the client is gone. The pump itself answers calls that the daemon does not answer within

@@ -25,6 +25,8 @@ pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 pub const GUIDE: &str = include_str!("../../prompt_template.md");
 /// The plugin through which OpenCode runs hooks; `COMMAND` stands for program and arguments.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
+/// The plugin that tells the journal of work, in the same form.
+const OPENCODE_JOURNAL: &str = include_str!("opencode_journal.ts");
 /// The name of the server in every configuration.
 const NAME: &str = "cerebro";
 /// How long a hook may take before its agent gives up on it: more than it ever takes.
@@ -159,9 +161,15 @@ fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
         invocation,
         |_, line| json!({ "hooks": [{ "type": "command", "command": line, "timeout": HOOK_SECONDS }] }),
     );
+    // Claude Code does not wait for these.
+    let journal = journal(
+        HookAgent::ClaudeCode,
+        invocation,
+        |line| json!({ "type": "command", "command": line, "async": true, "timeout": HOOK_SECONDS }),
+    );
     vec![
         target(servers, Format::Json, [server(&["mcpServers"], entry)]),
-        target(folder.join("settings.json"), Format::Json, rules.chain(hooks)),
+        target(folder.join("settings.json"), Format::Json, rules.chain(hooks).chain(journal)),
         target(folder.join("CLAUDE.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
@@ -181,10 +189,15 @@ fn codex(places: &Places, invocation: &Invocation) -> Vec<Target> {
         invocation,
         |_, line| json!({ "hooks": [{ "type": "command", "command": line, "timeout": HOOK_SECONDS }] }),
     );
+    let journal = journal(
+        HookAgent::Codex,
+        invocation,
+        |line| json!({ "type": "command", "command": line, "timeout": HOOK_SECONDS }),
+    );
     let config = [server(&["mcp_servers"], entry)].into_iter().chain(rules);
     vec![
         target(folder.join("config.toml"), Format::Toml, config),
-        target(folder.join("hooks.json"), Format::Json, hooks),
+        target(folder.join("hooks.json"), Format::Json, hooks.chain(journal)),
         target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
 }
@@ -208,7 +221,13 @@ fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
         }
         group
     });
-    let settings = [server(&["mcpServers"], entry), trust].into_iter().chain(rules).chain(hooks);
+    let journal = journal(
+        HookAgent::GeminiCli,
+        invocation,
+        |line| json!({ "type": "command", "name": NAME, "command": line, "timeout": HOOK_SECONDS * 1_000 }),
+    );
+    let own = [server(&["mcpServers"], entry), trust].into_iter();
+    let settings = own.chain(rules).chain(hooks).chain(journal);
     vec![
         target(folder.join("settings.json"), Format::Json, settings),
         target(folder.join("GEMINI.md"), Format::Block, [instructions(INSTRUCTIONS)]),
@@ -225,7 +244,8 @@ fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
         content: Content::Entry { path: vec!["permission".to_owned(), tools], value: json!(rule) },
     });
     let command = json!(invocation.words(&["hook", HookAgent::OpenCode.name()])).to_string();
-    let plugin = OPENCODE_PLUGIN.replace("[/* COMMAND */]", &command);
+    let [plugin, journal] =
+        [OPENCODE_PLUGIN, OPENCODE_JOURNAL].map(|text| text.replace("[/* COMMAND */]", &command));
     vec![
         target(
             existing(&folder, ["opencode.json", "opencode.jsonc"]),
@@ -236,6 +256,11 @@ fn opencode(places: &Places, invocation: &Invocation) -> Vec<Target> {
             folder.join("plugins/cerebro.ts"),
             Format::Whole,
             [Piece { part: Part::Hooks, content: Content::Text(plugin) }],
+        ),
+        target(
+            folder.join("plugins/cerebro-journal.ts"),
+            Format::Whole,
+            [Piece { part: Part::Journal, content: Content::Text(journal) }],
         ),
         target(folder.join("AGENTS.md"), Format::Block, [instructions(INSTRUCTIONS)]),
     ]
@@ -331,6 +356,27 @@ fn hooks(
         let value = entry(event, invocation.line(&["hook", name, event]));
         let marks = vec![format!(" hook {name} "), format!(r#""hook","{name}""#)];
         Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, marks } }
+    })
+}
+
+/// A hook for each event that the journal of work is told of, limited to the tools that say something of it; `entry`
+/// writes the command from its line.
+fn journal(
+    agent: HookAgent,
+    invocation: &Invocation,
+    entry: impl Fn(String) -> Value,
+) -> impl Iterator<Item = Piece> {
+    agent.journal_events().iter().map(move |&(event, matcher)| {
+        let name = agent.name();
+        let mut value = json!({ "hooks": [entry(invocation.line(&["hook", name, event]))] });
+        if let Some(matcher) = matcher {
+            value["matcher"] = json!(matcher);
+        }
+        let marks = vec![format!(" hook {name} ")];
+        Piece {
+            part: Part::Journal,
+            content: Content::Element { path: path(&["hooks", event]), value, marks },
+        }
     })
 }
 

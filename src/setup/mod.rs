@@ -14,6 +14,7 @@ pub mod machine;
 mod piece;
 mod place;
 mod plan;
+pub mod plugin;
 mod record;
 mod table;
 

@@ -15,6 +15,8 @@ pub enum Part {
     Permissions,
     /// Commands that the agent runs at moments of a session.
     Hooks,
+    /// Commands that the agent runs for the journal of work, beside those.
+    Journal,
     /// The text that tells the agent when to save and how to search.
     Instructions,
     /// A file that is not an agent's: the service, or completions of a shell.
@@ -30,6 +32,7 @@ impl Part {
             Self::Server => "server",
             Self::Permissions => "permissions",
             Self::Hooks => "hooks",
+            Self::Journal => "journal",
             Self::Instructions => "instructions",
             Self::Machine => "machine",
             Self::Former => "former",

@@ -28,8 +28,12 @@ pub enum Slot {
     Branch,
     Sessions,
     Story,
+    /// An exchange of a past session, whole.
+    Exchange,
     Centre,
     Around,
+    Works,
+    Work,
     /// A change; never asked twice.
     Change,
     /// An edited text; never asked twice.

@@ -1,20 +1,17 @@
 //! The dashboard: how much there is, how it grows, who is connected, how the daemon and its worker are.
 
 use jiff::civil::Date;
-use jiff::{SignedDuration, ToSpan};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use serde_json::{Value, json};
 
 use super::asks::Slot;
-use super::row::{ago, bytes, items, moment, span, text};
 use super::state::{Link, State};
 use super::{fit, paint};
+use crate::view::{self, Client, DAYS_MAX, Fact, ago, bytes, items, span, text};
 use cerebro_core::operation::Operation;
 
-/// Days that are asked for: three months and a day.
-const DAYS_MAX: i64 = 92;
 /// Ticks after which the numbers are read again even if nothing seems to have happened.
 const REFRESH_TICKS: u64 = 120;
 
@@ -23,7 +20,7 @@ const REFRESH_TICKS: u64 = 120;
 pub struct Dashboard {
     stats: Value,
     days: Vec<(Date, u64)>,
-    clients: Vec<Value>,
+    clients: Vec<Client>,
     asked: u64,
 }
 
@@ -31,13 +28,9 @@ pub struct Dashboard {
 pub fn refresh(state: &mut State) {
     state.dashboard.asked = state.ticks;
     let project = state.project.clone();
-    let since = state.now.saturating_sub(SignedDuration::from_hours(24 * DAYS_MAX)).unwrap_or(state.now);
     state.asks.ask(Slot::Stats, Operation::Stats, json!({ "project": project }));
-    state.asks.ask(
-        Slot::Activity,
-        Operation::Activity,
-        json!({ "project": project, "since": since.to_string(), "until": state.now.to_string() }),
-    );
+    let saves = view::saves(project.as_deref(), state.now);
+    state.asks.ask(Slot::Activity, Operation::Activity, saves);
     state.asks.ask(Slot::Clients, Operation::Clients, json!({}));
     state.asks.ask(Slot::Projects, Operation::Projects, json!({}));
 }
@@ -55,11 +48,8 @@ pub fn tick(state: &mut State) {
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     match slot {
         Slot::Stats => state.dashboard.stats = value.clone(),
-        Slot::Activity => {
-            let day = |day: &Value| Some((text(day, "date").parse().ok()?, day["saves"].as_u64()?));
-            state.dashboard.days = items(value, "days").filter_map(day).collect();
-        }
-        Slot::Clients => state.dashboard.clients = items(value, "clients").cloned().collect(),
+        Slot::Activity => state.dashboard.days = view::days_of(value),
+        Slot::Clients => state.dashboard.clients = items(value, "clients").map(Client::read).collect(),
         Slot::Projects => {
             let count = |row: &Value| (text(row, "project"), row["memories"].as_u64().unwrap_or(0));
             state.projects =
@@ -71,7 +61,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
 }
 
 /// The keys of this screen.
-pub const KEYS: &[(&str, &str)] = &[("1-5", "screens"), ("p", "project"), ("r", "read again")];
+pub const KEYS: &[(&str, &str)] = &[("1-6", "screens"), ("p", "project"), ("r", "read again")];
 
 /// Draws it.
 pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
@@ -142,14 +132,7 @@ fn saves(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let days = if area.width < 120 { 30 } else { DAYS_MAX - 2 };
     let today = state.now.to_zoned(jiff::tz::TimeZone::UTC).date();
-    let first = today.saturating_sub(i64_days(days - 1));
-    let mut counts = vec![0_u64; usize::try_from(days).unwrap_or(0)];
-    for (day, saves) in &state.dashboard.days {
-        let at = (*day - first).get_days();
-        if let Some(count) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
-            *count = *saves;
-        }
-    }
+    let (first, counts) = view::saves_by_day(&state.dashboard.days, today, days);
     let most = counts.iter().copied().max().unwrap_or(0);
     let sum: u64 = counts.iter().sum();
     let note = format!("{} in {days} days · most {} a day", fit::count(sum), fit::count(most));
@@ -171,10 +154,6 @@ fn saves(state: &State, area: Rect, buffer: &mut Buffer) {
         paint::text(buffer, foot, &first.strftime("%b %d").to_string(), theme.dim());
         paint::text_right(buffer, foot, "today (UTC)", theme.dim());
     }
-}
-
-fn i64_days(days: i64) -> jiff::Span {
-    days.days()
 }
 
 /// A bar from the bottom in eighths of a row; a day without saves has a dot.
@@ -206,14 +185,12 @@ fn agents(state: &State, area: Rect, buffer: &mut Buffer) {
     }
     for (n, client) in clients.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let name = text(client, "agent");
-        let name = if name.is_empty() { "silent so far".to_owned() } else { name };
-        let last = moment(client, "last_at").map_or(String::new(), |at| ago(Some(at), state.now));
-        let calls = client["calls"].as_u64().unwrap_or(0);
-        let tail = format!("{calls} calls  {last:>10}");
+        let name = if client.agent.is_empty() { "silent so far" } else { &client.agent };
+        let last = client.last_at.map_or(String::new(), |at| ago(Some(at), state.now));
+        let tail = format!("{}  {last:>10}", cerebro_core::text::counted(client.calls, "call"));
         let room = usize::from(row.width).saturating_sub(fit::width(&tail) + 3);
-        let named = fit::pad(&name, room.min(16));
-        let project = fit::cut(&text(client, "project"), room.saturating_sub(17));
+        let named = fit::pad(name, room.min(16));
+        let project = fit::cut(&client.project, room.saturating_sub(17));
         let spans = [
             Span::styled("● ", theme.good()),
             Span::raw(named),
@@ -242,7 +219,7 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
     let facts = facts(state);
-    for (n, (well, name, words)) in facts.iter().enumerate() {
+    for (n, Fact { well, name, words, .. }) in facts.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
         let mark = match well {
             Some(true) => Span::styled("● ", theme.good()),
@@ -256,50 +233,15 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn facts(state: &State) -> Vec<(Option<bool>, &'static str, String)> {
+fn facts(state: &State) -> Vec<Fact> {
     let stats = &state.dashboard.stats;
-    let worker = &stats["worker"];
-    let known = !stats.is_null();
-    let failures = worker["failures"].as_u64().unwrap_or(0);
-    let queued = worker["queue_depth"].as_u64().unwrap_or(0);
     let daemon = match &state.link {
         Link::Up { pid, version } => {
             let up = stats["uptime_s"].as_u64().map(|s| format!(", up {}", span(s))).unwrap_or_default();
-            (Some(true), format!("{version}{up}, process {pid}"))
+            Fact::new(Some(true), "daemon", format!("{version}{up}, process {pid}"))
         }
-        Link::Connecting => (None, "connecting".to_owned()),
-        Link::Down(_) => (Some(false), "reconnecting".to_owned()),
+        Link::Connecting => Fact::new(None, "daemon", "connecting"),
+        Link::Down(_) => Fact::new(Some(false), "daemon", "reconnecting"),
     };
-    let size = |name: &str| stats[name].as_u64().map_or("–".to_owned(), bytes);
-    let model = match (text(worker, "provider"), text(worker, "model")) {
-        (provider, model) if provider.is_empty() && model.is_empty() => "no model".to_owned(),
-        (provider, model) => format!("{provider} {model}").trim().to_owned(),
-    };
-    let worker_state = text(worker, "state");
-    let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
-        (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
-        _ => "not measured yet".to_owned(),
-    };
-    let worker_well = match worker_state.as_str() {
-        "working" | "idle" => Some(true),
-        "unusable" | "disagrees" => Some(false),
-        _ => None,
-    };
-    let on = |yes: bool| if yes { Some(true) } else { None };
-    vec![
-        (daemon.0, "daemon", daemon.1),
-        (
-            on(known),
-            "store",
-            format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0)),
-        ),
-        (on(known), "index", size("index_bytes")),
-        (worker_well, "worker", format!("{worker_state} · {model}")),
-        (
-            if failures > 0 { Some(false) } else { on(known) },
-            "queue",
-            format!("{} waiting, {} failed", fit::count(queued), fit::count(failures)),
-        ),
-        (None, "lag", lag),
-    ]
+    [daemon].into_iter().chain(view::facts(stats)).chain(view::ills(stats)).collect()
 }

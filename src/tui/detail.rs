@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use super::asks::{Asks, Slot};
 use super::paper::{Cursor, Paper};
-use super::row::{Memory, Relation, Revision, date, items};
 use super::state::State;
 use super::{fit, paint};
-use cerebro_core::domain::limits::GET_BYTES_MAX;
+use crate::view::{self, Memory, Relation, Revision, date, items};
 use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
@@ -57,11 +56,6 @@ pub enum Wish {
     Done,
     /// Read another memory.
     Open(String),
-}
-
-/// The arguments that ask for a memory whole.
-pub fn question(id: &str) -> Value {
-    json!({ "id": id, "max_bytes": GET_BYTES_MAX })
 }
 
 impl Detail {
@@ -146,8 +140,7 @@ impl Detail {
         self.tab = TABS[(now + steps) % TABS.len()];
         if self.tab == Tab::Revisions && self.revisions.is_none() {
             let id = self.memory.row.id.as_str();
-            let question = json!({ "id": id, "history": true, "max_bytes": GET_BYTES_MAX });
-            asks.ask(Slot::Revisions, Operation::GetObservation, question);
+            asks.ask(Slot::Revisions, Operation::GetObservation, view::history(id));
         }
     }
 
@@ -258,7 +251,7 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
         spans.push((fact, style));
     }
     lines.extend(fit::wrap(&spans, columns, &[], &[]));
-    let more = [("topic", &memory.topic_key), ("tags", &memory.tags)];
+    let more = [("newer", &memory.superseded_by), ("topic", &memory.topic_key), ("tags", &memory.tags)];
     for (name, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
         let spans = vec![
             Span::styled(format!("{name} "), theme.dim()),

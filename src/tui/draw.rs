@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, BorderType, Clear, Widget};
 use super::input::Input;
 use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
 use super::theme::Theme;
-use super::{dashboard, fit, graph, live, memories, paint, sessions};
+use super::{dashboard, fit, graph, live, memories, paint, sessions, works};
 
 /// The smallest terminal that anything is drawn on.
 const COLUMNS_MIN: u16 = 40;
@@ -36,6 +36,7 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
         Screen::Sessions => sessions::draw(state, body, buffer),
         Screen::Live => live::draw(state, body, buffer),
         Screen::Graph => graph::draw(state, body, buffer),
+        Screen::Work => works::draw(state, body, buffer),
     }
     let bottom = area.bottom();
     paint::rule(buffer, Rect { y: bottom - 2, height: 1, ..area }, state.theme);
@@ -64,7 +65,8 @@ fn header(state: &State, row: Rect, buffer: &mut Buffer) {
     paint::text_right(buffer, row, &status, style);
     let rest = Rect { width: row.width.saturating_sub(used), ..row };
     paint::text_right(buffer, rest, &place, theme.dim());
-    let mut spans = vec![Span::styled("Cerebro  ", theme.strong())];
+    // Where there is little room, the screens' names matter more.
+    let mut spans = if roomy { vec![Span::styled("Cerebro  ", theme.strong())] } else { Vec::new() };
     for (n, screen) in Screen::ALL.iter().enumerate() {
         let on = *screen == state.screen;
         let style = if on { theme.accent().patch(theme.chosen(true)) } else { theme.dim() };
@@ -106,6 +108,7 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
             Screen::Sessions => sessions::keys(state).to_vec(),
             Screen::Live => live::keys(state).to_vec(),
             Screen::Graph => graph::keys(state).to_vec(),
+            Screen::Work => works::KEYS.to_vec(),
         },
     };
     let end = 16;
@@ -188,7 +191,7 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
     (
         "Everywhere",
         &[
-            ("1 … 5", "the screens"),
+            ("1 … 6", "the screens"),
             ("↑ ↓ PgUp PgDn Home End", "move; also j and k"),
             ("Enter, Esc", "go in, go back"),
             ("p", "choose a project"),

@@ -5,27 +5,11 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use cerebro_core::text;
+pub use crate::view::{clean, clean_line, count};
 
 /// Columns of a text on a terminal: 2 for wide characters, none for combining ones.
 pub fn width(text: &str) -> usize {
     text.width()
-}
-
-/// Whether a character turns the direction of what follows: it could make a line read as another.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-}
-
-/// Text of several lines that can be shown: no control characters, tabs as blanks.
-pub fn clean(given: &str) -> String {
-    let kept = text::strip_control_chars(given);
-    kept.chars().filter(|c| !turns(*c)).collect::<String>().replace('\t', "    ")
-}
-
-/// The same on one line.
-pub fn clean_line(given: &str) -> String {
-    text::one_line(&clean(given))
 }
 
 /// At most so many columns of a text; `…` shows where it is cut.
@@ -61,19 +45,6 @@ pub fn pad_left(text: &str, columns: usize) -> String {
     let text = cut(text, columns);
     let blanks = columns.saturating_sub(width(&text));
     format!("{}{text}", " ".repeat(blanks))
-}
-
-/// A count with a comma between thousands.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// One cluster of a text to wrap.

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::asks::Slot;
 use super::paper::Cursor;
-use super::row::{Entry, Memory, date, items};
 use super::state::{Screen, State};
 use super::{fit, markdown, paint};
+use crate::view::{Entry, Memory, date, items};
 use cerebro_core::operation::Operation;
 
 /// Neighbours in the session on either side.
@@ -93,7 +93,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     let graph = &mut state.graph;
     if slot == Slot::Centre {
         let memory = Memory::read(value);
-        let node = |near: &super::row::Relation| Node {
+        let node = |near: &crate::view::Relation| Node {
             id: near.id.clone(),
             title: near.title.clone(),
             kind: String::new(),

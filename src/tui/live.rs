@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::asks::Slot;
 use super::input::Input;
 use super::paper::Cursor;
-use super::row::{Call, clock, items};
 use super::state::{Screen, State};
 use super::{fit, paint};
+use crate::view::{Call, clock, items};
 use cerebro_core::operation::Operation;
 
 /// Most calls that are held.
@@ -207,7 +207,7 @@ fn bar(state: &State, row: Rect, count: usize, buffer: &mut Buffer) {
     } else {
         paint::text(buffer, rest, "every call of every agent", theme.dim());
     }
-    paint::text_right(buffer, row, &format!("{} calls", fit::count(count as u64)), theme.dim());
+    paint::text_right(buffer, row, &cerebro_core::text::counted(count, "call"), theme.dim());
 }
 
 /// A call on one line.

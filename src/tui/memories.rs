@@ -11,9 +11,9 @@ use super::detail::{self, Detail, Wish};
 use super::input::Input;
 use super::pages::{PAGE, Pages};
 use super::paper::Cursor;
-use super::row::{Row, date, items};
 use super::state::{Command, Confirm, Draft, Overlay, Picked, Picker, Screen, State, Then};
 use super::{fit, paint};
+use crate::view::{self, Row, date, items};
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 
@@ -108,7 +108,7 @@ pub fn refresh(state: &mut State) {
     let memories = &state.memories;
     let shown = memories.detail.as_ref().map(|detail| &detail.memory.row.id);
     if let Some(id) = memories.reading.as_ref().or(shown) {
-        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, view::whole(id));
     }
 }
 
@@ -137,7 +137,7 @@ pub fn open(state: &mut State, id: &str) {
     }
     memories.read(id);
     state.screen = Screen::Memories;
-    state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(id));
+    state.asks.ask(Slot::Memory, Operation::GetObservation, view::whole(id));
 }
 
 /// The arguments that the list and the search share.
@@ -204,7 +204,7 @@ fn want_preview(state: &mut State) {
     }
     let Some(id) = memories.row(memories.cursor.at).map(|row| row.id.clone()) else { return };
     if memories.detail.as_ref().is_none_or(|detail| detail.memory.row.id != id) {
-        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, view::whole(&id));
     }
 }
 
@@ -272,7 +272,7 @@ fn take_hits(state: &mut State, value: &Value) {
             hits.cursor = cursor;
         }
         _ => {
-            let matched = super::row::text(value, "match");
+            let matched = view::text(value, "match");
             let relaxed = value["relaxed"] == true;
             memories.hits = Some(Hits { query, rows, matched, relaxed, cursor, asked_more: false });
             let total = memories.total();
@@ -403,7 +403,7 @@ fn back(state: &mut State) {
     state.asks.forget(|slot| slot == Slot::Memory);
     if let Some(id) = state.memories.back.pop() {
         state.memories.read(&id);
-        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, view::whole(&id));
         return;
     }
     state.memories.reading = None;
@@ -446,7 +446,7 @@ fn edit(state: &mut State, row: &Row, key: KeyEvent) {
     let detail = state.memories.detail.as_ref().filter(|detail| detail.memory.row.id == row.id);
     let Some(memory) = detail.map(|detail| &detail.memory) else {
         state.memories.awaits = Some((row.id.clone(), key));
-        state.asks.ask(Slot::Memory, Operation::GetObservation, detail::question(&row.id));
+        state.asks.ask(Slot::Memory, Operation::GetObservation, view::whole(&row.id));
         return;
     };
     if state.memories.draft.is_some() {
@@ -577,7 +577,8 @@ fn bar(state: &State, row: Rect, buffer: &mut Buffer) {
         Some(hits) => {
             let more = if hits.cursor.is_some() { "+" } else { "" };
             let relaxed = if hits.relaxed { ", no hit has every word" } else { "" };
-            format!("{total}{more} hits, {}{relaxed}", hits.matched)
+            let noun = if hits.rows.len() == 1 && more.is_empty() { "hit" } else { "hits" };
+            format!("{total}{more} {noun}, {}{relaxed}", hits.matched)
         }
         None if memories.total() == 0 => "none".to_owned(),
         None => format!("{} of {total}", fit::count(memories.cursor.at as u64 + 1)),

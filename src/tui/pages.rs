@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::row::{Row, items};
+use crate::view::{Row, items};
 
 /// Rows of a page.
 pub const PAGE: usize = 100;

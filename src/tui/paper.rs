@@ -27,6 +27,11 @@ impl Paper {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     /// Its lines for a width.
     pub fn lines(&self, columns: usize, theme: Theme) -> Rc<Vec<Line<'static>>> {
         if let Some((width, lines)) = &*self.rendered.borrow()

@@ -1,4 +1,5 @@
-//! The sessions in order of time: threads of sessions that follow each other, and what each one left.
+//! The sessions in order of time: threads of sessions that follow each other, and what each one left. The past sessions
+//! that transcripts tell of are a list of the same kind, with exchanges in the place of memories.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
@@ -9,13 +10,17 @@ use serde_json::{Value, json};
 
 use super::asks::Slot;
 use super::paper::{Cursor, Paper};
-use super::row::{Entry, Session, clock, date, items, span};
 use super::state::State;
 use super::{fit, paint};
+use crate::view::{self, Entry, Exchange, Past, Session, clock, date, items, span};
 use cerebro_core::operation::Operation;
 
 /// Sessions of one answer.
 const PAGE: usize = 50;
+/// Past sessions of one answer.
+const PAST_PAGE: usize = 200;
+/// Exchanges of one answer.
+const EXCHANGES_PAGE: usize = 50;
 /// Most sessions that are held.
 const SESSIONS_MAX: usize = 2_000;
 /// Most threads that are drawn side by side.
@@ -30,9 +35,64 @@ const WIDE: u16 = 110;
 struct Story {
     session: Session,
     entries: Vec<Entry>,
+    /// Of a past session: what the entries stand for.
+    exchanges: Vec<Exchange>,
     more: bool,
     cursor: Cursor,
-    summary: Paper,
+    /// The summary; of a past session, what the chosen exchange did or, once it is read, its text.
+    paper: Paper,
+}
+
+impl Story {
+    /// From `op_story`.
+    fn read(value: &Value) -> Self {
+        let session = Session::read(&value["session"]);
+        Self {
+            paper: Paper::new(&session.summary),
+            session,
+            entries: items(value, "entries").map(Entry::read).collect(),
+            more: value["more"] == true,
+            ..Self::default()
+        }
+    }
+
+    /// From `op_history_session`.
+    fn read_past(value: &Value) -> Self {
+        let mut story = Self { session: Past::read(value).session, ..Self::default() };
+        story.take_exchanges(value);
+        story
+    }
+
+    /// Takes in a page of exchanges behind those that are held.
+    fn take_exchanges(&mut self, value: &Value) {
+        let new: Vec<Exchange> = items(value, "exchanges").map(Exchange::read).collect();
+        self.more = new.len() == EXCHANGES_PAGE;
+        self.entries.extend(new.iter().map(|exchange| Entry {
+            what: "exchange".to_owned(),
+            id: exchange.id.clone(),
+            title: exchange.title.clone(),
+            kind: "exchange".to_owned(),
+            at: exchange.at,
+        }));
+        self.exchanges.extend(new);
+        self.tell_exchange();
+    }
+
+    /// Puts what the chosen exchange did on the paper.
+    fn tell_exchange(&mut self) {
+        let Some(exchange) = self.exchanges.get(self.cursor.at) else { return };
+        let lines = exchange.facts().into_iter().map(|(name, told)| format!("- {name}: `{told}`\n"));
+        self.paper = Paper::new(&lines.collect::<String>());
+    }
+
+    /// Where the exchanges go on that are not held yet.
+    fn next(&self) -> u64 {
+        self.exchanges.last().map_or(0, |last| last.seq + 1)
+    }
+
+    fn has_room(&self) -> bool {
+        self.more && self.exchanges.len() < ENTRIES_MAX
+    }
 }
 
 /// The list, and the session that is looked at.
@@ -44,12 +104,24 @@ pub struct Sessions {
     complete: bool,
     cursor: Cursor,
     story: Option<Story>,
+    /// Past sessions are listed instead.
+    past: bool,
     /// Keys go to the session instead of the list.
     inside: bool,
 }
 
+/// Asks for past sessions from a place in their list on.
+fn ask_past(state: &mut State, from: usize) {
+    let question = json!({ "project": state.project, "from": from, "limit": PAST_PAGE });
+    state.asks.ask(Slot::Sessions, Operation::HistorySession, question);
+}
+
 /// Asks for the latest sessions.
 pub fn refresh(state: &mut State) {
+    if state.sessions.past {
+        ask_past(state, 0);
+        return;
+    }
     let mut question = state.place();
     question["limit"] = json!(PAGE);
     state.asks.ask(Slot::Sessions, Operation::Sessions, question);
@@ -57,13 +129,21 @@ pub fn refresh(state: &mut State) {
 
 /// Starts over: another project was chosen.
 pub fn restart(state: &mut State) {
-    state.sessions = Sessions::default();
-    state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::Story));
+    show(state, state.sessions.past);
+}
+
+/// Lists past sessions, or those of the memory, from the begin.
+fn show(state: &mut State, past: bool) {
+    state.sessions = Sessions { past, ..Sessions::default() };
+    state.asks.forget(|slot| matches!(slot, Slot::Sessions | Slot::Story | Slot::Exchange));
     refresh(state);
 }
 
-/// Shows one session.
+/// Shows one session of the memory.
 pub fn open(state: &mut State, id: String) {
+    if state.sessions.past {
+        show(state, false);
+    }
     if let Some(at) = state.sessions.rows.iter().position(|session| session.id == id) {
         state.sessions.cursor.at = at;
     }
@@ -75,7 +155,16 @@ pub fn open(state: &mut State, id: String) {
 }
 
 fn ask_story(state: &mut State, id: &str) {
+    if state.sessions.past {
+        ask_exchanges(state, id, 0);
+        return;
+    }
     state.asks.ask(Slot::Story, Operation::Story, json!({ "session_id": id, "limit": ENTRIES_MAX }));
+}
+
+fn ask_exchanges(state: &mut State, id: &str, from: u64) {
+    let question = json!({ "session": id, "from": from, "limit": EXCHANGES_PAGE });
+    state.asks.ask(Slot::Story, Operation::HistorySession, question);
 }
 
 /// Asks for earlier sessions when the end of those that are held comes near.
@@ -86,6 +175,10 @@ fn want_more(state: &mut State) {
     let oldest = sessions.rows.last().and_then(|session| session.started_at);
     let Some(oldest) = oldest.filter(|_| near_end && room) else { return };
     if state.asks.is_waiting(Slot::Sessions) {
+        return;
+    }
+    if sessions.past {
+        ask_past(state, sessions.rows.len());
         return;
     }
     let mut question = state.place();
@@ -107,19 +200,54 @@ fn want_story(state: &mut State) {
 
 /// Takes in an answer.
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
-    if slot == Slot::Story {
-        let session = Session::read(&value["session"]);
-        let summary = Paper::new(&session.summary);
-        let entries = items(value, "entries").map(Entry::read).collect();
-        let more = value["more"] == true;
-        state.sessions.story = Some(Story { session, entries, more, cursor: Cursor::default(), summary });
-    } else {
-        take_sessions(&mut state.sessions, value);
-        want_more(state);
+    let sessions = &mut state.sessions;
+    match slot {
+        Slot::Exchange => {
+            let (read, story) = (Exchange::read(value), sessions.story.as_mut());
+            let chosen = story.filter(|story| {
+                story.exchanges.get(story.cursor.at).is_some_and(|chosen| chosen.id == read.id)
+            });
+            if let Some(story) = chosen {
+                story.paper = Paper::new(&read.content);
+            }
+            return;
+        }
+        Slot::Story if sessions.past => take_exchanges(sessions, value),
+        Slot::Story => sessions.story = Some(Story::read(value)),
+        _ if sessions.past => {
+            take_past(sessions, value);
+            want_more(state);
+        }
+        _ => {
+            take_sessions(sessions, value);
+            want_more(state);
+        }
     }
     if !state.sessions.inside {
         want_story(state);
     }
+}
+
+/// Takes in a page of the exchanges of a past session: the first, or one that goes on behind those that are held.
+fn take_exchanges(sessions: &mut Sessions, value: &Value) {
+    let first = items(value, "exchanges").next().map(|exchange| exchange["seq"].as_u64().unwrap_or(0));
+    let same = sessions.story.as_mut().filter(|story| story.session.id == view::text(value, "session"));
+    match same.filter(|story| first.is_none_or(|first| first > 0 && first >= story.next())) {
+        Some(story) => story.take_exchanges(value),
+        None => sessions.story = Some(Story::read_past(value)),
+    }
+}
+
+/// Takes in a page of past sessions: the latest, or those behind the ones that are held.
+fn take_past(sessions: &mut Sessions, value: &Value) {
+    let new: Vec<Session> = items(value, "sessions").map(|past| Past::read(past).session).collect();
+    let from = value["from"].as_u64().and_then(|from| usize::try_from(from).ok()).unwrap_or(0);
+    sessions.complete = new.len() < PAST_PAGE;
+    sessions.rows.truncate(from);
+    sessions.rows.extend(new);
+    sessions.rows.truncate(SESSIONS_MAX);
+    sessions.lanes = lanes(&sessions.rows);
+    sessions.cursor.fit(sessions.rows.len());
 }
 
 /// Takes in a page: earlier sessions than those that are held, or the latest again.
@@ -199,6 +327,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
             want_story(state);
         }
         KeyCode::Char('f') => follow(state),
+        KeyCode::Char('h') => show(state, !state.sessions.past),
         _ => return false,
     }
     true
@@ -231,6 +360,11 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
             state.sessions.inside = false;
             want_story(state);
         }
+        KeyCode::Enter if !story.exchanges.is_empty() => {
+            let Some(exchange) = story.exchanges.get(story.cursor.at) else { return false };
+            let question = view::whole(&exchange.id);
+            state.asks.ask(Slot::Exchange, Operation::GetObservation, question);
+        }
         KeyCode::Enter => {
             let entry = story.entries.get(story.cursor.at).filter(|entry| entry.is_memory());
             let Some(id) = entry.map(|entry| entry.id.clone()) else { return false };
@@ -242,7 +376,7 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
             super::graph::open(state, &id);
         }
         KeyCode::Char(' ') => {
-            story.summary.scroll.key(key);
+            story.paper.scroll.key(key);
         }
         KeyCode::Char('f') => {
             let earlier = story.session.follows.clone();
@@ -250,30 +384,62 @@ fn inside_key(state: &mut State, key: KeyEvent) -> bool {
                 open(state, earlier);
             }
         }
-        _ => return story.cursor.key(key, story.entries.len()),
+        _ => {
+            if !story.cursor.key(key, story.entries.len()) {
+                return false;
+            }
+            story.tell_exchange();
+            want_exchanges(state);
+        }
     }
     true
 }
 
+/// Asks for more exchanges when the end of those that are held comes near.
+fn want_exchanges(state: &mut State) {
+    let Some(story) = &state.sessions.story else { return };
+    let near_end = story.cursor.at + 10 >= story.exchanges.len();
+    if state.sessions.past && near_end && story.has_room() && !state.asks.is_waiting(Slot::Story) {
+        let (id, next) = (story.session.id.clone(), story.next());
+        ask_exchanges(state, &id, next);
+    }
+}
+
 /// The keys of this screen.
 pub fn keys(state: &State) -> &'static [(&'static str, &'static str)] {
-    if state.sessions.inside {
-        return &[
+    match (state.sessions.inside, state.sessions.past) {
+        (true, false) => &[
             ("Esc", "back"),
             ("↑↓", "choose"),
             ("Enter", "read"),
             ("g", "graph"),
             ("f", "what it follows"),
             ("Space", "scroll"),
-        ];
+        ],
+        (true, true) => &[
+            ("Esc", "back"),
+            ("↑↓", "choose"),
+            ("Enter", "read"),
+            ("f", "what it follows"),
+            ("Space", "scroll"),
+        ],
+        (false, false) => &[
+            ("↑↓", "choose"),
+            ("Enter", "look inside"),
+            ("f", "what it follows"),
+            ("p", "project"),
+            ("h", "past sessions"),
+            ("r", "read again"),
+        ],
+        (false, true) => &[
+            ("↑↓", "choose"),
+            ("Enter", "look inside"),
+            ("f", "what it follows"),
+            ("p", "project"),
+            ("h", "those of the memory"),
+            ("r", "read again"),
+        ],
     }
-    &[
-        ("↑↓", "choose"),
-        ("Enter", "look inside"),
-        ("f", "what it follows"),
-        ("p", "project"),
-        ("r", "read again"),
-    ]
 }
 
 /// Draws it.
@@ -300,13 +466,18 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
         fit::count(sessions.rows.len() as u64),
         if sessions.complete { "" } else { "+" }
     );
-    let area = paint::below(paint::heading(buffer, area, "Sessions", &note, theme), 1);
+    let title = if sessions.past { "Past sessions" } else { "Sessions" };
+    let area = paint::below(paint::heading(buffer, area, title, &note, theme), 1);
     if sessions.rows.is_empty() {
-        let waiting = state.asks.is_waiting(Slot::Sessions);
-        let words = if waiting { "reading …" } else { "No sessions here yet." };
+        let words = match (state.asks.is_waiting(Slot::Sessions), sessions.past) {
+            (true, _) => "reading …",
+            (false, true) => "No past sessions here. `cerebro history import` takes them in.",
+            (false, false) => "No sessions here yet.",
+        };
         paint::nothing(buffer, area, words, theme);
         return;
     }
+    let untitled = if sessions.past { "no title" } else { "no summary" };
     let rows = usize::from(area.height) / 2;
     let top = sessions.cursor.top(sessions.rows.len(), rows);
     for n in 0..rows.min(sessions.rows.len() - top) {
@@ -321,7 +492,7 @@ fn list(state: &State, area: Rect, buffer: &mut Buffer) {
         let cell = |row: Rect| Rect { x: row.x + used, width: width.saturating_sub(used), ..row };
         paint::line(buffer, cell(first), &head_line(state, session, usize::from(cell(first).width)));
         let headline = session.headline();
-        let headline = if headline.is_empty() { "no summary".to_owned() } else { headline };
+        let headline = if headline.is_empty() { untitled.to_owned() } else { headline };
         paint::text(buffer, cell(second), &headline, theme.dim());
         if at == sessions.cursor.at {
             paint::chosen(buffer, cell(first), !sessions.inside, theme);
@@ -382,7 +553,7 @@ fn story(state: &State, area: Rect, buffer: &mut Buffer) {
     let session = &story.session;
     let columns = usize::from(area.width);
     let ended = match (session.ended_at, session.end_reason.as_str()) {
-        (Some(at), reason) => format!("{reason} {}", clock(Some(at), &state.zone, "%H:%M")),
+        (Some(at), reason) => format!("{reason} {}", clock(Some(at), &state.zone, "%H:%M")).trim().to_owned(),
         (None, _) => "open".to_owned(),
     };
     let facts = [
@@ -402,18 +573,18 @@ fn story(state: &State, area: Rect, buffer: &mut Buffer) {
         area = paint::below(area, 1);
     }
     area = paint::below(area, 1);
-    let summary = story.summary.lines(columns.min(100), theme);
+    let paper = story.paper.lines(columns.min(100), theme);
     let room = usize::from(area.height);
-    if !session.summary.trim().is_empty() {
-        let rows = summary.len().min(room / 2);
-        let top = story.summary.scroll.top(summary.len(), rows);
+    if !story.paper.is_empty() {
+        let rows = paper.len().min(room / 2);
+        let top = story.paper.scroll.top(paper.len(), rows);
         let (above, below) = paint::split_rows(area, u16::try_from(rows).unwrap_or(0));
-        for (n, line) in summary.iter().skip(top).take(rows).enumerate() {
+        for (n, line) in paper.iter().skip(top).take(rows).enumerate() {
             if let Some(row) = paint::row(above, n) {
                 paint::line(buffer, row, line);
             }
         }
-        paint::scrollbar(buffer, above, top, summary.len(), theme);
+        paint::scrollbar(buffer, above, top, paper.len(), theme);
         area = paint::below(below, 1);
     }
     entries(state, story, area, buffer);
@@ -426,14 +597,19 @@ fn entries(state: &State, story: &Story, area: Rect, buffer: &mut Buffer) {
     let note = format!("{}{more}", story.entries.len());
     let area = paint::heading(buffer, area, "What happened", &note, theme);
     if story.entries.is_empty() {
-        paint::text(buffer, area, "nothing was saved", theme.dim());
+        let words = if state.sessions.past { "nothing of it is kept" } else { "nothing was saved" };
+        paint::text(buffer, area, words, theme.dim());
         return;
     }
     let rows = usize::from(area.height);
     let top = story.cursor.top(story.entries.len(), rows);
     for (n, entry) in story.entries.iter().skip(top).take(rows).enumerate() {
         let Some(row) = paint::row(area, n) else { break };
-        let (mark, kind) = if entry.is_memory() { ("●", entry.kind.as_str()) } else { ("❯", "prompt") };
+        let (mark, kind) = match (entry.is_memory(), entry.kind.as_str()) {
+            (true, kind) => ("●", kind),
+            (false, "") => ("❯", "prompt"),
+            (false, kind) => ("❯", kind),
+        };
         let title = fit::cut(&entry.title, usize::from(row.width).saturating_sub(26));
         let spans = vec![
             Span::styled(clock(entry.at, &state.zone, "%H:%M "), theme.dim()),
@@ -469,5 +645,40 @@ mod tests {
         assert_eq!(lanes[3].above, [true, true]);
         assert_eq!(lanes[3].below, [false, false], "both threads end where they began");
         assert_eq!(lanes[4].above, [false; 0]);
+    }
+
+    fn past_page(from: u64, count: u64) -> Value {
+        let exchanges: Vec<Value> = (from..from + count)
+            .map(|seq| json!({ "id": format!("x{seq}"), "seq": seq, "title": "Go on", "files": ["a.rs"] }))
+            .collect();
+        json!({ "session": "s", "title": "Mend it", "agent": "codex", "total": 70, "exchanges": exchanges })
+    }
+
+    #[test]
+    fn exchanges_of_a_past_session_are_held_page_by_page() {
+        let mut sessions = Sessions { past: true, ..Sessions::default() };
+        take_exchanges(&mut sessions, &past_page(0, 50));
+        take_exchanges(&mut sessions, &past_page(50, 20));
+        let story = sessions.story.as_ref().unwrap();
+        assert_eq!((story.entries.len(), story.more, story.next()), (70, false, 70));
+        assert_eq!(story.session.headline(), "Mend it");
+        assert!(!story.paper.is_empty(), "what the first did is told");
+        take_exchanges(&mut sessions, &past_page(0, 50));
+        assert_eq!(sessions.story.as_ref().map(|story| story.entries.len()), Some(50), "read again");
+    }
+
+    #[test]
+    fn past_sessions_go_on_where_the_list_ended() {
+        let page = |from: usize, count: usize| {
+            let row = |n: usize| json!({ "session": format!("s{n}"), "started_at": "2026-11-22T10:00:00Z" });
+            json!({ "from": from, "sessions": (from..from + count).map(row).collect::<Vec<_>>() })
+        };
+        let mut sessions = Sessions { past: true, ..Sessions::default() };
+        take_past(&mut sessions, &page(0, PAST_PAGE));
+        assert!(!sessions.complete);
+        take_past(&mut sessions, &page(PAST_PAGE, 3));
+        assert_eq!((sessions.rows.len(), sessions.complete), (PAST_PAGE + 3, true));
+        take_past(&mut sessions, &page(0, 2));
+        assert_eq!(sessions.rows.len(), 2, "read again");
     }
 }

@@ -15,6 +15,7 @@ use super::memories::Memories;
 use super::paper::Cursor;
 use super::sessions::Sessions;
 use super::theme::Theme;
+use super::works::Works;
 use crate::daemon::client::Refusal;
 
 /// Ticks for which a notice stays.
@@ -29,11 +30,13 @@ pub enum Screen {
     Sessions,
     Live,
     Graph,
+    Work,
 }
 
 impl Screen {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Dashboard, Self::Memories, Self::Sessions, Self::Live, Self::Graph];
+    pub const ALL: [Self; 6] =
+        [Self::Dashboard, Self::Memories, Self::Sessions, Self::Live, Self::Graph, Self::Work];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Screen {
             Self::Sessions => "Sessions",
             Self::Live => "Live",
             Self::Graph => "Graph",
+            Self::Work => "Work",
         }
     }
 }
@@ -206,6 +210,7 @@ pub struct State {
     pub sessions: Sessions,
     pub live: Live,
     pub graph: Graph,
+    pub works: Works,
 }
 
 impl State {
@@ -230,6 +235,7 @@ impl State {
             sessions: Sessions::default(),
             live: Live::default(),
             graph: Graph::default(),
+            works: Works::default(),
         }
     }
 

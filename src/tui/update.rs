@@ -7,7 +7,7 @@ use super::asks::Slot;
 use super::input::Input;
 use super::paper::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
-use super::{dashboard, graph, live, memories, sessions};
+use super::{dashboard, graph, live, memories, sessions, works};
 use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -62,6 +62,9 @@ fn tick(state: &mut State) {
     if state.screen == Screen::Dashboard {
         dashboard::tick(state);
     }
+    if state.screen == Screen::Work {
+        works::tick(state);
+    }
     if state.changed.is_some_and(|since| state.ticks >= since + SETTLE_TICKS) {
         state.changed = None;
         refresh(state);
@@ -88,6 +91,7 @@ fn refresh(state: &mut State) {
         Screen::Sessions => sessions::refresh(state),
         Screen::Live => live::tick(state),
         Screen::Graph => graph::refresh(state),
+        Screen::Work => works::refresh(state),
     }
 }
 
@@ -104,10 +108,11 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         Slot::Page(_) | Slot::Search | Slot::Memory | Slot::Revisions | Slot::Branch => {
             memories::answer(state, slot, &value);
         }
-        Slot::Sessions | Slot::Story => sessions::answer(state, slot, &value),
+        Slot::Sessions | Slot::Story | Slot::Exchange => sessions::answer(state, slot, &value),
         Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
+        Slot::Works | Slot::Work => works::answer(state, slot, &value),
         Slot::Change => {
-            state.tell(super::row::text(&value, "outcome"));
+            state.tell(crate::view::text(&value, "outcome"));
             refresh(state);
         }
         Slot::Save => saved(state, &value),
@@ -123,7 +128,7 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
         let is_revised = refusal.code == Some(Code::RevisionMismatch);
         if is_revised && now.is_some_and(|row| row.id == draft.id) {
             // What it is now is read first, so that a yes is to something seen.
-            state.asks.ask(Slot::Memory, Operation::GetObservation, super::detail::question(&draft.id));
+            state.asks.ask(Slot::Memory, Operation::GetObservation, crate::view::whole(&draft.id));
             state.overlay = Some(Overlay::Confirm(Confirm {
                 question: "Somebody changed it meanwhile. Save yours over it?".to_owned(),
                 detail: "both texts stay, as revisions".to_owned(),
@@ -193,7 +198,7 @@ fn saved(state: &mut State, value: &Value) {
         state.commands.push(Command::Remove(file));
     }
     let revision = value["revision"].as_u64().unwrap_or_default();
-    state.tell(format!("{} (revision {revision})", super::row::text(value, "outcome")));
+    state.tell(format!("{} (revision {revision})", crate::view::text(value, "outcome")));
     memories::refresh(state);
 }
 
@@ -235,6 +240,7 @@ fn press(state: &mut State, key: KeyEvent) {
         Screen::Sessions => sessions::key(state, key),
         Screen::Live => live::key(state, key),
         Screen::Graph => graph::key(state, key),
+        Screen::Work => works::key(state, key),
     };
 }
 
@@ -248,7 +254,7 @@ fn global_key(state: &mut State, key: KeyEvent) -> bool {
             refresh(state);
         }
         KeyCode::Char('p') => pick_project(state),
-        KeyCode::Char(digit @ '1'..='5') => {
+        KeyCode::Char(digit @ '1'..='6') => {
             state.screen = Screen::ALL[usize::from(digit as u8 - b'1')];
             refresh(state);
         }
@@ -314,6 +320,7 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
     dashboard::refresh(state);
     memories::restart(state);
     sessions::restart(state);
+    works::restart(state);
 }
 
 fn confirmed(state: &mut State, then: Then) {

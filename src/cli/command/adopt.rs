@@ -1,7 +1,7 @@
 //! `cerebro import --from`: taking over what another program remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,8 @@ pub async fn run(
             .ok_or_else(|| Error::user(format!("`{name}` is no project name: it has 1 to 200 characters")))?,
         None => own_project().await,
     };
-    let Harvest { items, skipped } = source.read(path, &project)?;
+    let file = located(source, path)?;
+    let Harvest { items, skipped } = source.read(&file, &project)?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar =
         context.output.progress(Some(items.len() as u64), "{bar:30} {human_pos} of {human_len}, {elapsed}");
@@ -65,6 +66,18 @@ pub async fn run(
     bar.finish_and_clear();
     daemon.close().await;
     tell(context, &report, dry_run)
+}
+
+/// The file that is meant: the one that was named, or where the program keeps its own.
+fn located(source: Source, path: &Path) -> Result<PathBuf> {
+    if path != Path::new("-") {
+        return Ok(path.to_owned());
+    }
+    let own = source.usual_place().and_then(|below| Some(user_home()?.join(below)));
+    own.filter(|file| file.is_file()).ok_or_else(|| {
+        Error::usage("which file? It is not where the program usually has it")
+            .hint("name it: `cerebro import --from NAME FILE`; `cerebro help import` says which file it is")
+    })
 }
 
 /// The project of the working folder.

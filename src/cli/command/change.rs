@@ -1,30 +1,36 @@
-//! Changing how a memory stands: `delete`, `restore`, `pin` and `unpin`.
+//! Changing how memories stand: `delete`, `restore`, `pin`, `unpin`, `archive` and `unarchive`.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::remains::Remains;
-use super::{CommandContext, Outcome, backup};
+use super::selection::{self, Chosen, Conditions};
+use super::{CommandContext, Outcome, backup, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
 use crate::edits;
 use crate::home::Home;
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
+
+/// How many memories are shown before they are deleted.
+const PREVIEW: usize = 10;
 
 #[derive(Debug, Args)]
-pub struct OneArgs {
-    /// The memory's id, or a beginning that no other has
-    id: String,
+pub struct ManyArgs {
+    /// The memory's id, or a beginning that no other has; may be several
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// The memory's id, or a beginning that no other has; or the file of a backup
-    #[arg(value_name = "ID|FILE")]
-    what: String,
+    /// The memory's id, or a beginning that no other has, may be several; or the file of a backup
+    #[arg(required = true, value_name = "ID|FILE")]
+    what: Vec<String>,
     /// Put a backup in the place of the memory that is here, which is kept beside it
     #[arg(long)]
     replace: bool,
@@ -33,63 +39,169 @@ pub struct RestoreArgs {
 impl RestoreArgs {
     /// The backup, if one is meant.
     pub fn backup(&self) -> Option<backup::RestoreFileArgs> {
-        let is_meant = self.replace || backup::is_file(&self.what);
-        is_meant.then(|| backup::RestoreFileArgs { file: PathBuf::from(&self.what), replace: self.replace })
+        let [what] = self.what.as_slice() else { return None };
+        let is_meant = self.replace || backup::is_file(what);
+        is_meant.then(|| backup::RestoreFileArgs { file: PathBuf::from(what), replace: self.replace })
     }
 
-    /// The memory that is meant otherwise.
-    pub fn one(self) -> OneArgs {
-        OneArgs { id: self.what }
+    /// The memories that are meant otherwise.
+    pub fn many(self) -> ManyArgs {
+        ManyArgs { ids: self.what }
     }
 }
 
-/// Delete a memory: restorable, or for good
+/// Delete memories: restorable, or for good
 ///
-/// For good, its text leaves the database, the index and the files of edits that were not saved. Files that
-/// may still hold it, such as backups, are named.
+/// Either by their ids, or all that meet the conditions: those are shown first, and nothing is deleted without a yes.
+/// For good, their text leaves the database, the index and the files of edits that were not saved. Files that may still
+/// hold it, such as backups, are named.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).multiple(true)
+    .args(["ids", "project", "all_projects", "kind", "tags", "scope", "since", "until", "session", "agent"]))]
 pub struct DeleteArgs {
-    /// The memory's id, or a beginning that no other has
-    id: String,
-    /// Remove its text and all its revisions for good
+    /// The memory's id, or a beginning that no other has; may be several
+    #[arg(value_name = "ID", conflicts_with_all = ["project", "all_projects", "kind", "tags", "scope", "since", "until", "session", "agent"])]
+    ids: Vec<String>,
+    /// All of this project that meet the conditions [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// All of any project that meet the conditions
+    #[arg(long)]
+    all_projects: bool,
+    #[command(flatten)]
+    conditions: Conditions,
+    /// Remove their text and all their revisions for good
     #[arg(long)]
     hard: bool,
-    /// Do not ask before removing for good; needed where no terminal is
+    /// Do not ask first; needed where no terminal is
     #[arg(long)]
     yes: bool,
 }
 
-/// Does to the memory what the operation is named for.
-pub async fn run(context: &CommandContext, args: OneArgs, operation: Operation) -> Result<Outcome> {
+/// Does to the memories what the operation is named for.
+pub async fn run(context: &CommandContext, args: ManyArgs, operation: Operation) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let id = daemon.memory_id(&args.id).await?;
-    let changed = daemon.ask(Request::new(operation).with("id", id)).await?;
+    let mut changed = Vec::new();
+    for id in whole_ids(&daemon, &args.ids).await? {
+        changed.push(daemon.ask(Request::new(operation).with("id", id)).await?);
+    }
     daemon.close().await;
     tell(context, &changed)
 }
 
+/// The whole ids of all that were given, each once, before anything is done to the first.
+async fn whole_ids(daemon: &Daemon, given: &[String]) -> Result<Vec<String>> {
+    let mut ids: Vec<String> = Vec::new();
+    for given in given {
+        let id = daemon.memory_id(given).await?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
 pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
+    if args.all_projects && args.conditions.is_empty() {
+        return Err(Error::usage("to delete everything is no cleaning")
+            .hint("add a condition, or `cerebro uninstall --memory` takes all of it away"));
+    }
     let home = context.home()?;
     let daemon = Daemon::reach(&home).await?;
-    let id = daemon.memory_id(&args.id).await?;
-    if args.hard && !args.yes {
-        let question = format!("Remove memory {id} and all its revisions for good?");
-        if !context.output.confirm(&question)? {
+    let ids = if args.ids.is_empty() {
+        let all = args.all_projects || (args.project.is_none() && args.conditions.is_of_any_project());
+        let request =
+            args.conditions.request().with("project", args.project.as_deref()).with("all_projects", all);
+        let chosen = selection::all(&daemon, &request).await?;
+        if chosen.memories.is_empty() {
+            let (project, kind) = (args.project.as_deref(), args.conditions.kind.as_deref());
+            let meant = suggest::instead(&daemon, project, kind).await?;
+            daemon.close().await;
+            return nothing_chosen(context, &meant);
+        }
+        if !args.yes && !agreed(context, &chosen, args.hard)? {
+            context.output.note("nothing was deleted");
+            return Ok(Outcome::Short);
+        }
+        chosen.ids()
+    } else {
+        let ids = whole_ids(&daemon, &args.ids).await?;
+        let which = if let [id] = ids.as_slice() { format!("memory {id}") } else { counted(&ids) };
+        let question = format!("Remove {which} with all revisions for good?");
+        if args.hard && !args.yes && !context.output.confirm(&question)? {
             context.output.note("nothing was removed");
             return Ok(Outcome::Short);
         }
+        ids
+    };
+    delete_each(context, &home, &daemon, &ids, args.hard).await
+}
+
+fn nothing_chosen(context: &CommandContext, meant: &[String]) -> Result<Outcome> {
+    if !context.output.json(&json!({ "memories": [] }))? {
+        context.output.note("no memory meets these conditions");
+        for words in meant {
+            context.output.note(words);
+        }
     }
-    let edits = if args.hard { edits_of(&home, &id) } else { Vec::new() };
-    let request = Request::new(Operation::Delete).with("id", id.as_str()).with("hard", args.hard);
-    let mut deleted = daemon.ask(request).await?;
-    daemon.close().await;
-    if !args.hard {
+    Ok(Outcome::Done)
+}
+
+fn counted(ids: &[String]) -> String {
+    text::counted(ids.len(), "memory")
+}
+
+/// Shows what would be deleted, and asks whether it shall be.
+pub fn agreed(context: &CommandContext, chosen: &Chosen, hard: bool) -> Result<bool> {
+    let count = chosen.memories.len();
+    for memory in chosen.memories.iter().take(PREVIEW) {
+        context.output.note(&format!(
+            "  {}  {}  {}",
+            shown(&memory["id"]),
+            shown(&memory["type"]),
+            shown(&memory["title"])
+        ));
+    }
+    if count > PREVIEW {
+        context.output.note(&format!("  … and {} more", count - PREVIEW));
+    }
+    if chosen.is_cut {
+        context.output.note("more than these meet the conditions; repeat the command for the rest");
+    }
+    let what = text::counted(count, "memory");
+    let question =
+        if hard { format!("Remove {what} with all revisions for good?") } else { format!("Delete {what}?") };
+    context.output.confirm(&question)
+}
+
+/// Deletes each, and tells of it and of what is left of it elsewhere.
+pub async fn delete_each(
+    context: &CommandContext,
+    home: &Home,
+    daemon: &Daemon,
+    ids: &[String],
+    hard: bool,
+) -> Result<Outcome> {
+    let edits = if hard { edits_of(home, ids) } else { Vec::new() };
+    let mut deleted = Vec::new();
+    let total = (ids.len() > 1).then_some(ids.len() as u64);
+    let bar = context.output.progress(total, "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
+    for id in ids {
+        let request = Request::new(Operation::Delete).with("id", id.as_str()).with("hard", hard);
+        deleted.push(daemon.ask(request).await?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if !hard {
         return tell(context, &deleted);
     }
     let (left, removed): (Vec<PathBuf>, Vec<PathBuf>) = edits.into_iter().partition(|path| path.exists());
-    let remains = Remains { edits: left, ..Remains::of(&home) };
-    deleted["removed"] = removed.iter().map(|path| path.display().to_string()).collect();
-    deleted["remains"] = remains.json();
+    let remains = Remains { edits: left, ..Remains::of(home) };
+    let gone: Value = removed.iter().map(|path| path.display().to_string()).collect();
+    for one in &mut deleted {
+        one["removed"] = gone.clone();
+        one["remains"] = remains.json();
+    }
     tell(context, &deleted)?;
     for path in removed {
         context.output.note(&format!("removed {}, the text of an edit that was not saved", path.display()));
@@ -98,17 +210,22 @@ pub async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// The files of edits of a memory; a folder that cannot be read has none to tell of.
-fn edits_of(home: &Home, id: &str) -> Vec<PathBuf> {
+/// The files of edits of memories; a folder that cannot be read has none to tell of.
+fn edits_of(home: &Home, ids: &[String]) -> Vec<PathBuf> {
     let files = edits::all(home.root()).unwrap_or_default().into_iter();
-    files.filter(|edit| edit.memory.as_str() == id).map(|edit| edit.path).collect()
+    files.filter(|edit| ids.iter().any(|id| edit.memory.as_str() == id)).map(|edit| edit.path).collect()
 }
 
-fn tell(context: &CommandContext, changed: &Value) -> Result<Outcome> {
-    if !context.output.json(changed)? {
-        let title = shown(&changed["title"]);
+/// Tells what became of each; as JSON, of one as it is and of several as a list.
+fn tell(context: &CommandContext, changed: &[Value]) -> Result<Outcome> {
+    let told = if let [one] = changed { one.clone() } else { json!({ "memories": changed }) };
+    if context.output.json(&told)? {
+        return Ok(Outcome::Done);
+    }
+    for one in changed {
+        let title = shown(&one["title"]);
         let detail = if title.is_empty() { title } else { format!(" {title}") };
-        context.output.outcome(&shown(&changed["id"]), &shown(&changed["outcome"]), &detail)?;
+        context.output.outcome(&shown(&one["id"]), &shown(&one["outcome"]), &detail)?;
     }
     Ok(Outcome::Done)
 }

@@ -41,6 +41,8 @@ pub enum DaemonCommand {
     Start,
     /// Let it finish its calls and exit; wait until it is gone
     Stop,
+    /// Stop it and start it again, as after a change of the settings
+    Restart,
     /// Show whether it runs, since when, and for how many clients
     Status,
     /// Show the end of its log
@@ -106,8 +108,9 @@ async fn run_daemon(context: &CommandContext, args: &RunArgs) -> Result<()> {
     let options = Options { idle_exit: config.idle_exit, detached: args.detached };
     let own = home.clone();
     let embedding = config.embedding(&home);
+    let history = Config::history(&home);
     let serve = |control| {
-        let app = App::open(own, settings, embedding, control);
+        let app = App::open(own, settings, embedding, history, control);
         if args.http.is_given() {
             app.serve_http(args.http.options());
         }
@@ -126,6 +129,10 @@ pub async fn run(context: &CommandContext, command: DaemonCommand) -> Result<Out
     match command {
         DaemonCommand::Start => start(context, &home).await,
         DaemonCommand::Stop => stop(context, &home).await,
+        DaemonCommand::Restart => {
+            dismiss(&home).await?;
+            start(context, &home).await
+        }
         DaemonCommand::Status => status(context, &home).await,
         DaemonCommand::Logs(args) => logs(context, &home.log_file(), &args).await,
         DaemonCommand::Run(_) | DaemonCommand::Install(_) | DaemonCommand::Uninstall(_) => {

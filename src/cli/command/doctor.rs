@@ -24,6 +24,7 @@ use crate::{
 };
 use cerebro_core::domain::Timestamp;
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::backup;
 use cerebro_service::doctor::{CHECKS, Check, Health};
@@ -247,8 +248,8 @@ fn unsaved_edits(home: &Home) -> Check {
         return Check::sound("edits", "no text of an edit is left unsaved");
     };
     let words = format!(
-        "{} files hold texts of edits that were not saved (as {}): go on with them in `cerebro tui`, or remove them",
-        unsaved.len(),
+        "texts of edits that were not saved: {} (as {}); go on with them in `cerebro tui`, or remove them",
+        text::counted(unsaved.len(), "file"),
         first.path.display()
     );
     Check::fault("edits", words)

@@ -37,6 +37,17 @@ impl Endpoint {
         open: Request,
         facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
     ) -> Result<Outcome> {
+        self.hold_and(context, open, facts, |_| {}).await
+    }
+
+    /// The same, and does something once it is open and shown.
+    pub async fn hold_and(
+        &self,
+        context: &CommandContext,
+        open: Request,
+        facts: impl Fn(&Value) -> Vec<(&'static str, String)>,
+        then: impl FnOnce(&Value),
+    ) -> Result<Outcome> {
         // Before it opens, so that no signal falls between.
         let end = platform::termination().map_err(Error::internal)?;
         let daemon = Daemon::reach(&context.home()?).await?;
@@ -45,6 +56,7 @@ impl Endpoint {
             context.output.facts(&facts(&access))?;
             context.output.note(self.open);
         }
+        then(&access);
         let outcome = tokio::select! {
             () = end => {
                 // It ends with the connection anyway; so it is gone when the command is.

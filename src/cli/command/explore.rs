@@ -1,16 +1,18 @@
 //! Finding and reading: `search`, `get`, `timeline` and `context`.
 
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, within};
+use super::{CommandContext, Outcome, suggest, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
+use crate::cli::hits;
 use crate::cli::table::{Layout, Table, bytes, shown};
 use cerebro_core::domain::limits::{
     CONTEXT_BYTES_MAX, GET_BYTES_MAX, GET_BYTES_MIN, LIMIT_MAX, TIMELINE_MAX,
 };
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 
 /// Find memories by words, names or questions
 ///
@@ -42,6 +44,15 @@ pub struct SearchArgs {
     /// Only memories up to this date
     #[arg(long, value_name = "DATE")]
     until: Option<String>,
+    /// Search what was stored on this date, or so long ago (7d)
+    #[arg(long, value_name = "DATE")]
+    as_of: Option<String>,
+    /// Only what is so on this date
+    #[arg(long, value_name = "DATE")]
+    valid_at: Option<String>,
+    /// Search what is archived too
+    #[arg(long)]
+    archived: bool,
     /// How many hits, 1 to 50 [default: 10, and the nearest 3 where nothing fits]
     #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
     limit: Option<usize>,
@@ -56,11 +67,12 @@ pub struct SearchArgs {
     without: Option<String>,
 }
 
-/// Show one whole memory
+/// Show whole memories
 #[derive(Debug, Args)]
 pub struct GetArgs {
-    /// The memory's id, or a beginning that no other has
-    id: String,
+    /// The memory's id, or a beginning that no other has; may be several
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
     /// Show its earlier revisions too
     #[arg(long)]
     history: bool,
@@ -70,6 +82,9 @@ pub struct GetArgs {
     /// At most this many bytes of text, from 256 on [default: all]
     #[arg(long, value_name = "N", value_parser = within(GET_BYTES_MIN..=GET_BYTES_MAX))]
     max_bytes: Option<usize>,
+    /// Show what it said on this date, or so long ago (7d)
+    #[arg(long, value_name = "DATE", conflicts_with = "history")]
+    as_of: Option<String>,
 }
 
 /// Show what happened around a memory
@@ -114,8 +129,9 @@ pub struct ContextArgs {
     max_bytes: Option<usize>,
 }
 
+/// The columns of hits where no terminal shows them.
 const HITS: &[(&str, Layout)] = &[
-    ("id", Layout::Fixed),
+    ("id", Layout::Id),
     ("date", Layout::Moment),
     ("type", Layout::Fixed),
     ("project", Layout::Fixed),
@@ -128,10 +144,10 @@ const NEAREST: usize = 3;
 
 const ENTRIES: &[(&str, Layout)] = &[
     ("", Layout::Fixed),
-    ("date", Layout::Moment),
+    ("date", Layout::Ago),
     ("what", Layout::Fixed),
-    ("id", Layout::Fixed),
-    ("agent", Layout::Fixed),
+    ("id", Layout::Id),
+    ("agent", Layout::Spare),
     ("title", Layout::Flexible),
 ];
 
@@ -153,13 +169,16 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let query = args.query.join(" ");
     let request = Request::new(Operation::Search)
         .with("query", query.as_str())
-        .with("project", args.project)
+        .with("project", args.project.as_deref())
         .with("all_projects", args.all_projects)
         .with("scope", args.scope)
-        .with("type", args.kind)
+        .with("type", args.kind.as_deref())
         .with("tags", args.tags)
         .with("since", args.since)
         .with("until", args.until)
+        .with("as_of", args.as_of)
+        .with("valid_at", args.valid_at)
+        .with("archived", args.archived)
         .with("limit", args.limit)
         .with("cursor", args.cursor.as_deref())
         .with("explain", args.explain)
@@ -167,6 +186,15 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
     let is_asked_for_more = args.limit.is_some() || args.cursor.is_some() || args.explain;
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut found = daemon.ask(request).await?;
+    let is_empty = found["hits"].as_array().is_none_or(Vec::is_empty);
+    let mut meant = Vec::new();
+    if is_empty && !context.output.is_json() {
+        meant = suggest::instead(&daemon, args.project.as_deref(), args.kind.as_deref()).await?;
+        let place = Request::new(Operation::Spelling)
+            .with("project", args.project.as_deref())
+            .with("all_projects", args.all_projects);
+        meant.extend(suggest::words(&daemon, place.with("query", query.as_str())).await?);
+    }
     daemon.close().await;
     if context.output.json(&found)? {
         return Ok(Outcome::Done);
@@ -180,8 +208,17 @@ pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcom
         context.output.note(&format!("match: {}", shown(&found["match"])));
         return Ok(Outcome::Done);
     }
-    let table = Table::of(HITS, &["id", "date", "type", "project", "title", "preview"], &found["hits"]);
-    context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+    match context.output.screen().filter(|_| !is_empty) {
+        Some(screen) => context.output.write(&hits::drawn(&found["hits"], &query, screen))?,
+        None => {
+            let fields = ["id", "date", "type", "project", "title", "preview"];
+            let table = Table::of(HITS, &fields, &found["hits"]);
+            context.output.table(&table, &format!("nothing found for `{query}`{}", place(&found)))?;
+        }
+    }
+    for words in &meant {
+        context.output.note(words);
+    }
     tell_more(context, &found);
     Ok(Outcome::Done)
 }
@@ -225,31 +262,75 @@ fn tell_more(context: &CommandContext, found: &Value) {
         // What fits nothing was said first.
         _ => {}
     }
+    tell_marks(context, found["hits"].as_array().into_iter().flatten());
+    if let Some(count) = found["archived"].as_u64() {
+        let hits = text::counted(count, "better hit");
+        context.output.note(&format!("archived: {hits}; --archived shows what was put aside"));
+    }
     for other in found["elsewhere"].as_array().into_iter().flatten() {
-        context.output.note(&format!(
-            "project {} has {} that fit better",
-            shown(&other["project"]),
-            shown(&other["hits"])
-        ));
+        let count = other["hits"].as_u64().unwrap_or_default();
+        let hits = text::counted(count, "better hit");
+        context.output.note(&format!("project {}: {hits}", shown(&other["project"])));
     }
     if let Some(cursor) = found["next_cursor"].as_str() {
         context.output.note(&format!("more: add --cursor {cursor}"));
     }
 }
 
+/// Says which of the listed memories are not to be taken as they stand.
+fn tell_marks<'a>(context: &CommandContext, listed: impl Iterator<Item = &'a Value>) {
+    for one in listed {
+        if let Some(newer) = one["old"].as_str() {
+            context.output.note(&format!("{} is old: {newer} took its place", shown(&one["id"])));
+        }
+        if one["archived"] == true {
+            let id = shown(&one["id"]);
+            context.output.note(&format!("{id} is archived; `cerebro unarchive {id}` puts it back"));
+        }
+        if one["expired"] == true {
+            context
+                .output
+                .note(&format!("{} has expired: it was so until an earlier date", shown(&one["id"])));
+        }
+        if let Some(words) = one["stale"].as_str() {
+            context.output.note(&format!("{} is stale here: {words}", shown(&one["id"])));
+        }
+        if let Some(newer) = one["newer"].as_str() {
+            context.output.note(&format!("{} may be out of date: {newer} is newer", shown(&one["id"])));
+        }
+    }
+}
+
 pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let request = Request::new(Operation::GetObservation)
-        .with("id", daemon.memory_id(&args.id).await?)
-        .with("history", args.history)
-        .with("offset", args.offset)
-        .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX));
-    let found = daemon.ask(request).await?;
+    let mut all = Vec::new();
+    for id in &args.ids {
+        let request = Request::new(Operation::GetObservation)
+            .with("id", daemon.memory_id(id).await?)
+            .with("history", args.history)
+            .with("offset", args.offset)
+            .with("max_bytes", args.max_bytes.unwrap_or(GET_BYTES_MAX))
+            .with("as_of", args.as_of.as_deref());
+        all.push(daemon.ask(request).await?);
+    }
     daemon.close().await;
-    if context.output.json(&found)? {
+    // One is told as ever; several are a list.
+    let told = if let [one] = all.as_slice() { one.clone() } else { json!({ "memories": all }) };
+    if context.output.json(&told)? {
         return Ok(Outcome::Done);
     }
-    show_memory(context, &found)?;
+    for (number, memory) in all.iter().enumerate() {
+        if number > 0 {
+            context.output.write("\n")?;
+        }
+        show_whole(context, memory)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A memory with the revisions that came with it.
+fn show_whole(context: &CommandContext, found: &Value) -> Result<()> {
+    show_memory(context, found)?;
     for revision in found["revisions"].as_array().into_iter().flatten() {
         context.output.write("\n")?;
         context.output.facts(&[
@@ -265,7 +346,7 @@ pub async fn get(context: &CommandContext, args: GetArgs) -> Result<Outcome> {
     if let Some(next) = found["next_offset"].as_u64() {
         context.output.note(&format!("more follows: add --offset {next}"));
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
@@ -288,13 +369,26 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
         (
             "saved again",
             again
-                .map(|count| if count == 1 { "once".to_owned() } else { format!("{count} times") })
+                .map(|count| if count == 1 { "once".to_owned() } else { text::counted(count, "time") })
                 .unwrap_or_default(),
         ),
+        ("kind", shown(&memory["kind"])),
+        ("done", output.moment(&memory["done_at"])),
+        ("archived", output.moment(&memory["archived_at"])),
+        ("valid from", output.moment(&memory["valid"]["from"])),
+        ("valid until", output.moment(&memory["valid"]["until"])),
+        ("superseded by", shown(&memory["superseded_by"])),
+        ("supersedes", shown(&memory["supersedes"])),
+        ("stale", shown(&memory["stale"])),
+        ("flag", shown(&memory["flag"])),
         ("pinned", shown(&memory["pinned"])),
         ("deleted", output.moment(&memory["deleted_at"])),
         ("size", size),
     ];
+    for anchor in memory["anchors"].as_array().into_iter().flatten() {
+        let symbol = anchor["symbol"].as_str().map(|name| format!(":{name}")).unwrap_or_default();
+        facts.push(("code", format!("{} {}{symbol}", shown(&anchor["verdict"]), shown(&anchor["path"]))));
+    }
     for near in memory["related"].as_array().into_iter().flatten() {
         facts.push((
             "related",
@@ -323,6 +417,8 @@ pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Ou
         return Ok(Outcome::Done);
     }
     context.output.table(&timeline_table(&found), "nothing happened")?;
+    let side = |name: &str| found[name].as_array().into_iter().flatten();
+    tell_marks(context, side("before").chain([&found["focus"]]).chain(side("after")));
     Ok(Outcome::Done)
 }
 
@@ -357,8 +453,6 @@ pub async fn context(context: &CommandContext, args: ContextArgs) -> Result<Outc
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::shown;
+use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX};
@@ -27,11 +27,15 @@ pub enum Drawing {
     Mermaid,
 }
 
-/// Draw the memories related to one, and how they are related
+/// Draw the memories related to one, and how they are related; or show what is known about a name
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct GraphArgs {
+    #[command(subcommand)]
+    about: Option<About>,
     /// The memory's id, or a beginning that no other has
-    id: String,
+    #[arg(required = true)]
+    id: Option<String>,
     /// How many relations away
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = within(1..=GRAPH_DEPTH_MAX))]
     depth: usize,
@@ -43,9 +47,71 @@ pub struct GraphArgs {
     format: Drawing,
 }
 
-pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
+#[derive(Debug, Subcommand)]
+enum About {
+    Entity(EntityArgs),
+}
+
+/// Show the memories about a file, symbol, error, package or word, and what they name beside it
+#[derive(Debug, Args)]
+struct EntityArgs {
+    /// The name, as it is written
+    name: String,
+    /// In this project [default: the working folder's]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Most memories
+    #[arg(long, default_value_t = 50, value_name = "N", value_parser = within(1..=GRAPH_NODES_MAX))]
+    limit: usize,
+}
+
+/// The columns of the memories about a name.
+const MEMORIES: [(&str, Layout); 5] = [
+    ("id", Layout::Id),
+    ("updated_at", Layout::Moment),
+    ("type", Layout::Fixed),
+    ("by", Layout::Fixed),
+    ("title", Layout::Flexible),
+];
+
+async fn entity(context: &CommandContext, args: EntityArgs) -> Result<Outcome> {
     let daemon = Daemon::reach(&context.home()?).await?;
-    let id = daemon.memory_id(&args.id).await?;
+    let request = Request::new(Operation::Entity)
+        .with("name", args.name.as_str())
+        .with("project", args.project)
+        .with("limit", args.limit);
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let table = Table::of(&MEMORIES, &MEMORIES.map(|(name, _)| name), &answer["memories"]);
+    let nothing = format!("nothing is known about `{}` in project {}", args.name, shown(&answer["project"]));
+    context.output.table(&table, &nothing)?;
+    let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
+    let beside: Vec<String> = list("beside")
+        .iter()
+        .map(|one| format!("{} ({})", shown(&one["name"]), shown(&one["memories"])))
+        .collect();
+    if !beside.is_empty() {
+        context.output.note(&format!("named beside it: {}", beside.join(", ")));
+    }
+    for one in list("relations") {
+        let (from, to, kind) = (shown(&one["from"]), shown(&one["to"]), shown(&one["kind"]));
+        context.output.note(&format!("{from} {kind} {to}"));
+    }
+    if answer["truncated"].as_bool().unwrap_or_default() {
+        context.output.note("there are more; see `--limit`");
+    }
+    Ok(Outcome::Done)
+}
+
+pub async fn run(context: &CommandContext, args: GraphArgs) -> Result<Outcome> {
+    if let Some(About::Entity(args)) = args.about {
+        return entity(context, args).await;
+    }
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let id = daemon.memory_id(&args.id.unwrap_or_default()).await?;
     let request =
         Request::new(Operation::Graph).with("id", id).with("depth", args.depth).with("limit", args.limit);
     let answer = daemon.ask(request).await?;

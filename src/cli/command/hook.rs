@@ -1,7 +1,7 @@
 //! `cerebro hook`: what agents run at moments of a session.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,15 +13,18 @@ use crate::cli::error::Result;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
-use crate::hook::{self, Agent, Deed, Event};
+use crate::hook::{self, Agent, Deed, Event, world};
 use crate::project_dir;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 use cerebro_core::operation::Operation;
+use cerebro_ledger::Step;
 
 /// How much context is asked for first; escapes and the frame need some of the room.
 const CONTEXT_BYTES: usize = 8_000;
 /// How often a context that is too long when written out is asked for again, shorter.
 const CONTEXT_TRIES: usize = 3;
+/// How long a look at the files of the work may take, of the same.
+const WORLD_MAX: Duration = Duration::from_millis(150);
 /// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
 const LOOK_MAX: Duration = Duration::from_millis(700);
 
@@ -53,27 +56,90 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     let [agent, name, ..] = words.as_slice() else { return None };
     let agent = Agent::named(agent)?;
     let event = hook::read(agent, name, &input().await?)?;
-    if let Deed::Bind(arguments) = &event.deed {
+    if let Some(Deed::Bind(arguments)) = &event.deed {
         return Some(hook::bound(name, arguments));
     }
-    let is_start = event.deed == Deed::Context;
+    let is_start = event.deed == Some(Deed::Context);
     let client = reach(home, agent, &event, is_start).await?;
-    let said = match &event.deed {
-        Deed::Context => context(&client, agent, name).await,
-        Deed::Prompt(prompt) => {
-            let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
-            ask(&client, agent, Operation::HookPrompt, json!({ "content": prompt, "directory": directory }))
-                .await
-        }
-        Deed::Message(text) => ask(&client, agent, Operation::HookMessage, json!({ "content": text })).await,
-        Deed::Compaction(text) => {
-            ask(&client, agent, Operation::HookCompaction, json!({ "content": text })).await
-        }
-        Deed::End => ask(&client, agent, Operation::HookEnd, json!({})).await,
-        Deed::Bind(_) => None,
+    let teller = Teller { client, agent };
+    let said = if is_start {
+        let said = context(&teller, &event, name).await;
+        journal(&teller, &event).await;
+        said
+    } else {
+        // Neither waits for the other: what belongs to the session must not suffer from the journal.
+        tokio::join!(deed(&teller, &event), journal(&teller, &event));
+        None
     };
-    client.close().await;
-    said.and_then(|said| said.as_str().map(str::to_owned)).filter(|_| is_start)
+    if let Some(transcript) = &event.transcript {
+        let arguments = json!({ "transcript": transcript.to_string_lossy() });
+        teller.ask(Operation::HookTranscript, arguments).await;
+    }
+    teller.client.close().await;
+    said
+}
+
+/// Who tells the daemon.
+struct Teller {
+    client: Client,
+    agent: Agent,
+}
+
+impl Teller {
+    async fn ask(&self, operation: Operation, arguments: Value) -> Option<Value> {
+        let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
+        arguments.retain(|_, value| !value.is_null());
+        arguments.insert("agent".to_owned(), json!(self.agent.client()));
+        self.client.call(operation, Value::Object(arguments)).await.ok()
+    }
+}
+
+/// Does what is to be done for the session.
+async fn deed(teller: &Teller, event: &Event) {
+    let (operation, arguments) = match &event.deed {
+        Some(Deed::Prompt(prompt)) => {
+            let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+            (Operation::HookPrompt, json!({ "content": prompt, "directory": directory }))
+        }
+        Some(Deed::Message(text)) => (Operation::HookMessage, json!({ "content": text })),
+        Some(Deed::Compaction(text)) => (Operation::HookCompaction, json!({ "content": text })),
+        Some(Deed::End) => (Operation::HookEnd, json!({})),
+        Some(Deed::Context | Deed::Bind(_)) | None => return,
+    };
+    teller.ask(operation, arguments).await;
+}
+
+/// Tells the journal what happened.
+async fn journal(teller: &Teller, event: &Event) {
+    let Some(mut moment) = event.moment.clone() else { return };
+    let folder = event.cwd.clone();
+    let looked = looking(move || {
+        for step in &mut moment.steps {
+            if let Step::Edited { path, digest, .. } = step {
+                *digest = world::digest(&place(folder.as_deref(), path));
+            }
+        }
+        (moment, folder.as_deref().and_then(world::commit))
+    });
+    let (moment, commit) = match looked.await {
+        Some((moment, commit)) => (Some(moment), commit),
+        None => (event.moment.clone(), None),
+    };
+    let Some(moment) = moment else { return };
+    let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+    let arguments =
+        json!({ "steps": moment.steps, "once": moment.once, "directory": directory, "commit": commit });
+    teller.ask(Operation::HookStep, arguments).await;
+}
+
+/// A path as the agent names it, from the folder that it works in.
+fn place(folder: Option<&Path>, path: &str) -> PathBuf {
+    folder.map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
+}
+
+/// Looks at files on a thread that may block, within [`WORLD_MAX`].
+async fn looking<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::time::timeout(WORLD_MAX, tokio::task::spawn_blocking(look)).await.ok()?.ok()
 }
 
 /// What the agent tells; a person at a terminal tells nothing.
@@ -118,23 +184,51 @@ async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: boo
     Client::new(connection, Duration::from_secs(1)).await.ok()
 }
 
-async fn ask(client: &Client, agent: Agent, operation: Operation, arguments: Value) -> Option<Value> {
-    let mut arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
-    arguments.retain(|_, value| !value.is_null());
-    arguments.insert("agent".to_owned(), json!(agent.client()));
-    client.call(operation, Value::Object(arguments)).await.ok()
-}
-
-/// The context as the agent takes it, within the bound when it is written out.
-async fn context(client: &Client, agent: Agent, event: &str) -> Option<Value> {
-    let mut max_bytes = CONTEXT_BYTES;
+/// What the session begins with, as the agent takes it, within the bound when it is written out: what another left
+/// undone, then the context of the project.
+async fn context(teller: &Teller, event: &Event, name: &str) -> Option<String> {
+    let hint = hint(teller, event).await;
+    let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
+    let transcript = transcript.map(|path| path.to_string_lossy());
+    let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
     for _ in 0..CONTEXT_TRIES {
-        let answer = ask(client, agent, Operation::HookContext, json!({ "max_bytes": max_bytes })).await?;
-        let said = hook::said(agent, event, answer["text"].as_str()?);
-        if said.len() <= HOOK_OUTPUT_BYTES_MAX {
-            return Some(json!(said));
+        let arguments = json!({ "max_bytes": max_bytes, "transcript": transcript });
+        let answer = teller.ask(Operation::HookContext, arguments).await;
+        let stored = answer.as_ref().and_then(|answer| answer["text"].as_str());
+        let parts: Vec<&str> = hint.as_deref().into_iter().chain(stored).collect();
+        if parts.is_empty() {
+            return None;
         }
-        max_bytes = max_bytes * HOOK_OUTPUT_BYTES_MAX / said.len() - 100;
+        let said = hook::said(teller.agent, name, &parts.join("\n\n"));
+        if said.len() <= HOOK_OUTPUT_BYTES_MAX {
+            return Some(said);
+        }
+        max_bytes = (max_bytes * HOOK_OUTPUT_BYTES_MAX / said.len()).saturating_sub(100);
     }
     None
+}
+
+/// What is unfinished, checked against the files as they are now.
+async fn hint(teller: &Teller, event: &Event) -> Option<String> {
+    let found = teller.ask(Operation::HookHint, json!({ "source": event.source })).await?;
+    let text = found["text"].as_str()?.to_owned();
+    let folder = event.cwd.clone();
+    let paths: Vec<String> = found["files"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
+    let looked = looking(move || {
+        let file =
+            |path: &String| json!({ "path": path, "digest": world::digest(&place(folder.as_deref(), path)) });
+        (paths.iter().map(file).collect::<Vec<_>>(), folder.as_deref().and_then(world::commit))
+    });
+    // Without an answer of the file system it is still told, unchecked.
+    let Some((files, commit)) = looked.await else { return Some(text) };
+    let arguments =
+        json!({ "source": event.source, "work": found["work"], "files": files, "commit": commit });
+    let checked = teller.ask(Operation::HookHint, arguments).await;
+    Some(checked.and_then(|checked| checked["text"].as_str().map(str::to_owned)).unwrap_or(text))
 }

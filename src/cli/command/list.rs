@@ -1,16 +1,20 @@
-//! Lists: `list`, `sessions`, `prompts` and `events`.
+//! Lists: `list`, `prompts` and `events`.
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, within};
+use super::selection::Conditions;
+use super::{CommandContext, Outcome, suggest, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
-use crate::cli::table::{Layout, Table};
+use crate::cli::table::{Layout, Table, shown as shown_text};
 use cerebro_core::domain::limits::{LIMIT_MAX, LISTING_MAX};
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 
 /// List memories, the newest first
+///
+/// Dates are 2026-11-21, RFC 3339, or an age such as 7d or 12h; `yesterday` and `today` are days too.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Of this project [default: the working folder's]
@@ -19,17 +23,25 @@ pub struct ListArgs {
     /// Of all projects
     #[arg(long)]
     all_projects: bool,
-    /// The project's deleted ones instead
-    #[arg(long, conflicts_with = "all_projects")]
+    /// The deleted ones instead
+    #[arg(long)]
     deleted: bool,
+    /// Only those that are archived
+    #[arg(long, conflicts_with = "deleted")]
+    archived: bool,
+    #[command(flatten)]
+    conditions: Conditions,
     /// How many, 1 to 500 [default: 20]
     #[arg(long, value_name = "N", value_parser = within(1..=LISTING_MAX))]
     limit: Option<usize>,
+    /// Go on where an earlier list ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
 }
 
-/// List sessions, the latest first
+/// List what users asked agents, the latest first
 #[derive(Debug, Args)]
-pub struct SessionsArgs {
+pub struct PromptsArgs {
     /// Of this project [default: the working folder's]
     #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
@@ -41,21 +53,10 @@ pub struct SessionsArgs {
     limit: Option<usize>,
 }
 
-/// List what users asked agents, the latest first
-#[derive(Debug, Args)]
-pub struct PromptsArgs {
-    /// Of this project [default: the working folder's]
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// How many, 1 to 50 [default: 20]
-    #[arg(long, value_name = "N", value_parser = within(1..=LIMIT_MAX))]
-    limit: Option<usize>,
-}
-
 /// List the log of changes in order: ids and facts, no text
 #[derive(Debug, Args)]
 pub struct EventsArgs {
-    /// Begin after this number [default: 0]
+    /// Begin after this number [default: at the first; with --limit alone, so that the last are shown]
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
     /// How many, 1 to 500 [default: all]
@@ -64,44 +65,32 @@ pub struct EventsArgs {
 }
 
 /// The columns of a list, and the field of the answer that each of them shows.
-type Columns = (&'static [(&'static str, Layout)], &'static [&'static str]);
+pub type Columns = (&'static [(&'static str, Layout)], &'static [&'static str]);
 
 const MEMORIES: Columns = (
     &[
-        ("id", Layout::Fixed),
-        ("written", Layout::Moment),
-        ("type", Layout::Fixed),
-        ("project", Layout::Fixed),
-        ("rev", Layout::Count),
-        ("pinned", Layout::Fixed),
-        ("deleted", Layout::Moment),
+        ("id", Layout::Id),
+        ("written", Layout::Ago),
+        ("type", Layout::Spare),
+        ("project", Layout::Spare),
+        ("rev", Layout::Spare),
+        ("pinned", Layout::Spare),
+        ("deleted", Layout::Ago),
         ("title", Layout::Flexible),
     ],
     &["id", "updated_at", "type", "project", "revision", "pinned", "deleted_at", "title"],
 );
 
-const SESSIONS: Columns = (
-    &[
-        ("id", Layout::Fixed),
-        ("started", Layout::Moment),
-        ("ended", Layout::Moment),
-        ("how", Layout::Fixed),
-        ("agent", Layout::Fixed),
-        ("project", Layout::Fixed),
-        ("summary", Layout::Flexible),
-    ],
-    &["id", "started_at", "ended_at", "end_reason", "agent", "project", "summary"],
-);
-
 const PROMPTS: Columns = (
     &[
         ("id", Layout::Fixed),
-        ("given", Layout::Moment),
-        ("agent", Layout::Fixed),
-        ("session", Layout::Flexible),
+        ("given", Layout::Ago),
+        ("agent", Layout::Spare),
+        ("project", Layout::Spare),
+        ("session", Layout::Spare),
         ("prompt", Layout::Flexible),
     ],
-    &["id", "created_at", "agent", "session_id", "content"],
+    &["id", "created_at", "agent", "project", "session_id", "content"],
 );
 
 const EVENTS: Columns = (
@@ -110,56 +99,85 @@ const EVENTS: Columns = (
         ("at", Layout::Moment),
         ("what", Layout::Fixed),
         ("memory", Layout::Fixed),
-        ("project", Layout::Flexible),
-        ("session", Layout::Flexible),
+        ("project", Layout::Spare),
+        ("session", Layout::Spare),
     ],
     &["seq", "at", "kind", "memory", "project", "session"],
 );
 
 pub async fn memories(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::List)
-        .with("project", args.project)
-        .with("all_projects", args.all_projects)
+    let all = args.all_projects || (args.project.is_none() && args.conditions.is_of_any_project());
+    let request = args
+        .conditions
+        .request()
+        .with("project", args.project.as_deref())
+        .with("all_projects", all)
         .with("deleted", args.deleted)
-        .with("limit", args.limit);
-    let nothing = match (args.deleted, args.all_projects) {
-        (true, _) => "no deleted memories in this project",
+        .with("archived", args.archived)
+        .with("limit", args.limit)
+        .with("cursor", args.cursor.as_deref());
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    let mut shown = answer.clone();
+    name_personal(&mut shown["memories"]);
+    let is_empty = answer["memories"].as_array().is_some_and(Vec::is_empty);
+    let nothing = match (args.deleted, all) {
+        _ if is_empty && args.cursor.is_some() => "no more memories",
+        _ if !args.conditions.is_empty() => "no memory meets these conditions",
+        (true, _) => "no deleted memories",
         (false, true) => "no memories yet",
         (false, false) => "no memories in this project yet; --all-projects lists those of all",
     };
-    let answer = ask(context, request).await?;
-    let mut shown = answer.clone();
-    name_personal(&mut shown["memories"]);
-    tell(context, &answer, &shown["memories"], MEMORIES, nothing)
+    let meant = if is_empty {
+        suggest::instead(&daemon, args.project.as_deref(), args.conditions.kind.as_deref()).await?
+    } else {
+        Vec::new()
+    };
+    daemon.close().await;
+    tell(context, &answer, &shown["memories"], MEMORIES, nothing)?;
+    for words in &meant {
+        context.output.note(words);
+    }
+    let here = shown_text(&answer["project"]);
+    for former in answer["former"].as_array().into_iter().flatten() {
+        let (name, count) = (shown_text(&former["project"]), former["memories"].as_u64().unwrap_or_default());
+        context.output.note(&format!(
+            "this folder was project {name} before, which has {}: `cerebro projects merge {name} {here}` brings them here",
+            text::counted(count, "memory")
+        ));
+    }
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        context.output.note(&format!("more: add --cursor {cursor}"));
+    }
+    Ok(Outcome::Done)
 }
 
-pub async fn sessions(context: &CommandContext, args: SessionsArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::Sessions)
+pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
+    let request = Request::new(Operation::Prompts)
         .with("project", args.project)
         .with("all_projects", args.all_projects)
         .with("limit", args.limit);
     let answer = ask(context, request).await?;
     let nothing = if args.all_projects {
-        "no sessions yet"
+        "no prompts yet"
     } else {
-        "no sessions in this project; --all-projects lists those of all"
+        "no prompts in this project; --all-projects lists those of all"
     };
-    tell(context, &answer, &answer["sessions"], SESSIONS, nothing)
-}
-
-pub async fn prompts(context: &CommandContext, args: PromptsArgs) -> Result<Outcome> {
-    let request = Request::new(Operation::Prompts).with("project", args.project).with("limit", args.limit);
-    let answer = ask(context, request).await?;
-    tell(context, &answer, &answer["prompts"], PROMPTS, "no prompts in this project; --project names another")
+    tell(context, &answer, &answer["prompts"], PROMPTS, nothing)
 }
 
 pub async fn events(context: &CommandContext, args: EventsArgs) -> Result<Outcome> {
-    let answer = match args.limit {
-        Some(limit) => {
-            ask(context, Request::new(Operation::Events).with("after", args.after).with("limit", limit))
-                .await?
+    let answer = match (args.limit, args.after) {
+        (Some(limit), Some(after)) => {
+            ask(context, Request::new(Operation::Events).with("after", after).with("limit", limit)).await?
         }
-        None => whole_log(context, args.after).await?,
+        (limit, after) => {
+            let mut answer = whole_log(context, after).await?;
+            if let (Some(limit), Some(events)) = (limit, answer["events"].as_array_mut()) {
+                events.drain(..events.len().saturating_sub(limit));
+            }
+            answer
+        }
     };
     tell(context, &answer, &answer["events"], EVENTS, "no changes after that")
 }
@@ -184,14 +202,16 @@ async fn whole_log(context: &CommandContext, after: Option<u64>) -> Result<Value
     Ok(json!({ "events": events }))
 }
 
-async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
+/// Asks the daemon one thing.
+pub async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.ask(request).await?;
     daemon.close().await;
     Ok(answer)
 }
 
-fn tell(
+/// Shows a list of an answer, or says that there is nothing.
+pub fn tell(
     context: &CommandContext,
     answer: &Value,
     list: &Value,
@@ -214,12 +234,51 @@ pub fn name_personal(list: &mut Value) {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
+    use super::super::super::screen::tests::{compare, screen};
     use super::*;
+    use crate::tui::fit;
+
+    /// Holds what a list shows on terminals of three widths against `tests/golden/cli`.
+    pub fn drawn_at_three_widths(name: &str, columns: Columns, list: &Value) {
+        for width in [40, 80, 200] {
+            let drawn = Table::of(columns.0, columns.1, list).drawn(&screen(width));
+            assert!(drawn.lines().all(|line| fit::width(line) <= width), "{width}: {drawn}");
+            compare(&format!("{name}-{width}"), &drawn);
+        }
+    }
+
+    #[test]
+    fn memories_are_readable_at_three_widths() {
+        let row = |id: &str, at: &str, kind: &str, project: &str, pinned: bool, title: &str| {
+            json!({ "id": id, "updated_at": at, "type": kind, "project": project, "revision": 1, "pinned": pinned,
+                    "deleted_at": null, "title": title })
+        };
+        let memories = json!([
+            row(
+                "kaaaaaaaaaaa",
+                "2026-11-22T09:15:00Z",
+                "decision",
+                "acme/payments",
+                true,
+                "The writer waits for the lease of the queue"
+            ),
+            row(
+                "kaaaaaaabbbb",
+                "2026-11-19T09:15:00Z",
+                "bugfix",
+                "personal",
+                false,
+                "日本語の題名 and a long tail of words that has to be cut somewhere before it ends"
+            ),
+            row("kccccccccccc", "2026-01-02T09:15:00Z", "note", "acme/web", false, "Short"),
+        ]);
+        drawn_at_three_widths("list", MEMORIES, &memories);
+    }
 
     #[test]
     fn every_column_shows_a_field() {
-        for (columns, fields) in [MEMORIES, SESSIONS, PROMPTS, EVENTS] {
+        for (columns, fields) in [MEMORIES, PROMPTS, EVENTS] {
             assert_eq!(columns.len(), fields.len());
         }
     }

@@ -37,7 +37,9 @@ async fn pump(context: &CommandContext, args: McpArgs) -> Result<()> {
         redact::configure(config.redaction);
         let own = home.clone();
         let embedding = config.embedding(&home);
-        pump::run_standalone(&home, options, |control| App::open(own, settings, embedding, control)).await
+        let history = Config::history(&home);
+        let open = |control| App::open(own, settings, embedding, history, control);
+        pump::run_standalone(&home, options, open).await
     } else {
         Daemon::agrees(&home).await?;
         pump::run(&home, options).await

@@ -5,12 +5,18 @@ mod autostart;
 mod backup;
 mod change;
 mod compact;
+mod compare;
 mod completions;
+mod consolidate;
 mod daemon;
+mod distil;
 mod doctor;
+mod documents;
 mod endpoint;
 mod explore;
 mod graph;
+mod health;
+mod history;
 mod hook;
 mod list;
 mod mcp;
@@ -22,17 +28,25 @@ mod projects;
 mod prompt;
 mod remains;
 mod save;
+mod selection;
 mod serve;
+mod sessions;
 mod setup;
 mod setup_all;
+mod sieve;
 mod sql;
 mod stats;
 mod studio;
+mod suggest;
+mod trial;
 mod tui;
 mod uninstall;
 mod upgrade;
 mod vault;
+mod web;
 mod welcome;
+mod whatif;
+mod work;
 mod worker;
 
 use std::future::Future;
@@ -60,24 +74,36 @@ pub enum Command {
     /// Start, stop or inspect the process that serves all agents
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
+    #[command(alias = "add")]
     Save(save::SaveArgs),
     Search(explore::SearchArgs),
+    #[command(alias = "show")]
     Get(explore::GetArgs),
     Timeline(explore::TimelineArgs),
     Context(explore::ContextArgs),
     Graph(graph::GraphArgs),
     Stats(stats::StatsArgs),
+    Health(health::HealthArgs),
     Tui(tui::TuiArgs),
+    Web(web::WebArgs),
+    #[command(alias = "edit")]
     Update(save::UpdateArgs),
+    #[command(alias = "rm")]
     Delete(change::DeleteArgs),
-    /// Restore a deleted memory, or everything from a backup
+    /// Restore deleted memories, or everything from a backup
     Restore(change::RestoreArgs),
-    /// Pin a memory, so that agents always read it first
-    Pin(change::OneArgs),
-    /// Unpin a memory
-    Unpin(change::OneArgs),
+    /// Pin memories, so that agents always read them first
+    Pin(change::ManyArgs),
+    /// Unpin memories
+    Unpin(change::ManyArgs),
+    /// Put memories aside: kept whole, and left out of what is found and told unless somebody asks for it
+    Archive(change::ManyArgs),
+    /// Put archived memories back in their place
+    Unarchive(change::ManyArgs),
+    Consolidate(consolidate::ConsolidateArgs),
+    #[command(alias = "ls")]
     List(list::ListArgs),
-    Sessions(list::SessionsArgs),
+    Sessions(sessions::SessionsArgs),
     Projects(projects::ProjectsArgs),
     Prompts(list::PromptsArgs),
     Events(list::EventsArgs),
@@ -86,6 +112,27 @@ pub enum Command {
     Doctor(doctor::DoctorArgs),
     Export(portable::ExportArgs),
     Import(portable::ImportArgs),
+    Work(work::WorkArgs),
+    /// Try statements and throw away what they did, or try a change in a second home
+    #[command(subcommand)]
+    Whatif(whatif::WhatIfCommand),
+    /// Past sessions: take them in, search them, see what they did
+    ///
+    /// Agents write down each session and delete it after some weeks. Cerebro reads these files and keeps prompts,
+    /// replies, commands and files, without secrets and without what an agent was thinking. They are evidence beside
+    /// the memories: nothing of them becomes a memory by itself. Off until `cerebro history import` is answered with yes.
+    #[command(subcommand)]
+    History(history::HistoryCommand),
+    /// Have a chat model name what past sessions are worth, and decide on what it found
+    ///
+    /// Each claim is checked against the session that it cites; what passes waits until it is accepted or rejected. Off
+    /// unless `[distil]` of config.toml turns it on and names a model. docs/distil.md says what is sent.
+    #[command(subcommand)]
+    Distil(distil::DistilCommand),
+    Ingest(documents::IngestArgs),
+    /// Documents that were read: list, show or forget them
+    #[command(subcommand)]
+    Documents(documents::DocumentsCommand),
     Worker(worker::WorkerArgs),
     Jobs(worker::JobsArgs),
     Reindex(worker::ReindexArgs),
@@ -101,9 +148,14 @@ pub enum Command {
     Uninstall(uninstall::UninstallArgs),
     Upgrade(upgrade::UpgradeArgs),
     Completions(completions::CompletionsArgs),
+    /// Show how the daemon is; the same as `daemon status`
+    #[command(hide = true)]
+    Status,
     #[command(hide = true)]
     Man(completions::ManArgs),
     Hook(hook::HookArgs),
+    #[command(hide = true)]
+    ReadDocument(documents::ReadArgs),
 }
 
 impl Command {
@@ -144,6 +196,7 @@ impl Command {
             Self::Mcp(args) => serving(mcp::run(context, args)),
             Self::Daemon(daemon::DaemonCommand::Run(args)) => serving(daemon::serve(context, args)),
             Self::Daemon(command) => asking(daemon::run(context, command)),
+            Self::Status => asking(daemon::run(context, daemon::DaemonCommand::Status)),
             Self::Save(args) => asking(save::save(context, args)),
             Self::Search(args) => asking(explore::search(context, args)),
             Self::Get(args) => asking(explore::get(context, args)),
@@ -151,12 +204,14 @@ impl Command {
             Self::Context(args) => asking(explore::context(context, args)),
             Self::Graph(args) => asking(graph::run(context, args)),
             Self::Stats(args) => asking(stats::run(context, args)),
+            Self::Health(args) => asking(health::run(context, args)),
             Self::Tui(args) => asking(tui::run(context, args)),
+            Self::Web(args) => asking(web::run(context, args)),
             Self::Update(args) => asking(save::update(context, args)),
             Self::Delete(args) => asking(change::delete(context, args)),
             Self::Restore(args) => match args.backup() {
                 Some(args) => serving(backup::restore(context, args)),
-                None => asking(change::run(context, args.one(), Operation::Restore)),
+                None => asking(change::run(context, args.many(), Operation::Restore)),
             },
             Self::Backup(args) => match args.restored() {
                 Some(args) => serving(backup::restore(context, args)),
@@ -165,8 +220,11 @@ impl Command {
             Self::Compact(args) => asking(compact::run(context, args)),
             Self::Pin(args) => asking(change::run(context, args, Operation::Pin)),
             Self::Unpin(args) => asking(change::run(context, args, Operation::Unpin)),
+            Self::Archive(args) => asking(change::run(context, args, Operation::Archive)),
+            Self::Unarchive(args) => asking(change::run(context, args, Operation::Unarchive)),
+            Self::Consolidate(args) => asking(consolidate::run(context, args)),
             Self::List(args) => asking(list::memories(context, args)),
-            Self::Sessions(args) => asking(list::sessions(context, args)),
+            Self::Sessions(args) => asking(sessions::run(context, args)),
             Self::Projects(args) => asking(projects::run(context, args)),
             Self::Model(command) => asking(model::run(context, command)),
             Self::Prompts(args) => asking(list::prompts(context, args)),
@@ -174,6 +232,13 @@ impl Command {
             Self::Doctor(args) => asking(doctor::run(context, args)),
             Self::Export(args) => asking(portable::export(context, args)),
             Self::Import(args) => asking(portable::import(context, args)),
+            Self::Work(args) => asking(work::run(context, args)),
+            Self::Whatif(command) => asking(whatif::run(context, command)),
+            Self::History(command) => asking(history::run(context, command)),
+            Self::Distil(command) => asking(distil::run(context, command)),
+            Self::Ingest(args) => asking(documents::ingest(context, args)),
+            Self::Documents(command) => asking(documents::run(context, command)),
+            Self::ReadDocument(args) => documents::read(context, &args),
             Self::Worker(args) => asking(worker::worker(context, args)),
             Self::Jobs(args) => asking(worker::jobs(context, args)),
             Self::Reindex(args) => asking(worker::reindex(context, args)),

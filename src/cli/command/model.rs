@@ -13,6 +13,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use toml_edit::Value as Setting;
 
+use super::compare::{self, CompareArgs};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes};
@@ -20,7 +21,8 @@ use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
-use cerebro_models::embed::install::{self, Found, Traits};
+use cerebro_models::embed::hub::{HubModel, SCHEME, Said};
+use cerebro_models::embed::install::{self, Found};
 use cerebro_models::embed::{
     self, Addresses, Embedder, HUB, INDEX, Pooling, Provider, Purpose, Settings, Shelf, catalogue,
 };
@@ -39,17 +41,25 @@ pub enum ModelCommand {
     Use(UseArgs),
     Remove(RemoveArgs),
     Test(TestArgs),
+    Compare(CompareArgs),
 }
 
 /// Install a model on this machine, with ONNX Runtime, which runs it
 ///
 /// Fetches what is missing from the network and checks it, or takes the model from a folder. The model is
-/// tried before it is put in its place. The first one installed is used from then on.
+/// tried before it is put in its place. The first one installed is used from then on. A model of a hub is described
+/// by its own configuration; what is installed is pinned by commit and hash.
 #[derive(Debug, Args)]
 pub struct InstallArgs {
-    /// A model that `cerebro model list` names; with --from any name
+    /// A model that `cerebro model list` names, or hub:OWNER/NAME@REVISION; with --from any name
     #[arg(value_name = "NAME")]
     name: String,
+    /// Of hub:…: the path of the ONNX graph in the repository [default: onnx/model.onnx]
+    #[arg(long, value_name = "PATH", conflicts_with = "from")]
+    file: Option<String>,
+    /// Of hub:…: what the model is called here [default: the repository's name]
+    #[arg(long = "as", value_name = "NAME", conflicts_with = "from")]
+    own_name: Option<String>,
     /// Take model.onnx and tokenizer.json from this folder; libonnxruntime only if it is the one Cerebro knows
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
@@ -63,19 +73,39 @@ pub struct InstallArgs {
     /// A Hugging Face hub to fetch from
     #[arg(long, value_name = "URL", env = "HF_ENDPOINT", hide_env_values = true, default_value = HUB)]
     hub: String,
-    /// With --from: how the vectors of a text's tokens become one
-    #[arg(long, value_name = "HOW", default_value = "mean", requires = "from")]
-    pooling: PoolingArg,
-    /// With --from: most tokens that the model reads at once
-    #[arg(long, value_name = "N", default_value_t = 256, requires = "from",
-          value_parser = clap::value_parser!(u32).range(32..=65_536))]
-    max_tokens: u32,
-    /// With --from: what the model wants before a query
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "from")]
-    query_prefix: String,
-    /// With --from: what the model wants before a memory
-    #[arg(long, value_name = "TEXT", default_value = "", requires = "from")]
-    passage_prefix: String,
+    #[command(flatten)]
+    said: SaidArgs,
+}
+
+/// What a person says of a model that the catalogue does not describe.
+#[derive(Debug, Args)]
+struct SaidArgs {
+    /// With --from or hub:…: how the vectors of a text's tokens become one [default: mean, or as the hub has it]
+    #[arg(long, value_name = "HOW")]
+    pooling: Option<PoolingArg>,
+    /// With --from or hub:…: most tokens that the model reads at once [default: 256, or as the hub has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(32..=65_536))]
+    max_tokens: Option<u32>,
+    /// With --from or hub:…: what the model wants before a query
+    #[arg(long, value_name = "TEXT")]
+    query_prefix: Option<String>,
+    /// With --from or hub:…: what the model wants before a memory
+    #[arg(long, value_name = "TEXT")]
+    passage_prefix: Option<String>,
+}
+
+impl SaidArgs {
+    fn said(&self) -> Said {
+        Said {
+            pooling: self.pooling.map(|how| match how {
+                PoolingArg::Mean => Pooling::Mean,
+                PoolingArg::Cls => Pooling::Cls,
+            }),
+            max_tokens: self.max_tokens.map(|bound| bound as usize),
+            query_prefix: self.query_prefix.clone(),
+            passage_prefix: self.passage_prefix.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -134,7 +164,7 @@ pub struct TestArgs {
 
 pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outcome> {
     let home = context.home()?;
-    if matches!(command, ModelCommand::Install(_) | ModelCommand::Test(_)) {
+    if matches!(command, ModelCommand::Install(_) | ModelCommand::Test(_) | ModelCommand::Compare(_)) {
         // These run a model in this process.
         spawn::with_settings().map_err(Error::user)?;
     }
@@ -144,14 +174,17 @@ pub async fn run(context: &CommandContext, command: ModelCommand) -> Result<Outc
         ModelCommand::Use(args) => choose(context, &home, args).await,
         ModelCommand::Remove(args) => remove(context, &home, &args).await,
         ModelCommand::Test(args) => test(context, &home, args).await,
+        ModelCommand::Compare(args) => compare::run(context, &home, args).await,
     }
 }
 
-fn shelf(home: &Home) -> Shelf {
+/// Where the models of a home are.
+pub fn shelf(home: &Home) -> Shelf {
     Shelf::new(home.models_dir(), home.runtime_dir())
 }
 
-fn settings(home: &Home) -> Result<Settings> {
+/// What the configuration of a home says of embeddings.
+pub fn settings(home: &Home) -> Result<Settings> {
     Ok(Config::read(&home.config_file())?.embeddings)
 }
 
@@ -175,7 +208,12 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
             Err(error) => (0, Some(error.to_string())),
         };
         let state = if used.as_ref() == Some(&format!("local/{name}")) { "in use" } else { "installed" };
-        let about = fault.or_else(|| catalogue::model(&name).map(|known| known.about.to_owned()));
+        let about = fault.or_else(|| {
+            catalogue::model(&name)
+                .map(|known| known.about)
+                .or_else(|| catalogue::of_hub(&name).map(|known| known.about))
+                .map(str::to_owned)
+        });
         models.push(json!({ "model": name, "state": state, "dimension": dimension, "about": about }));
     }
     if let Some(name) = used.filter(|name| !name.starts_with("local/")) {
@@ -186,6 +224,14 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
             models.push(json!({
                 "model": known.name, "state": "available", "dimension": known.dimension,
                 "download_bytes": known.download_bytes(), "about": known.about,
+            }));
+        }
+    }
+    for known in catalogue::OF_HUBS {
+        if !models.iter().any(|model| model["model"] == known.name) {
+            models.push(json!({
+                "model": known.name, "state": "available", "dimension": known.dimension,
+                "download_bytes": known.bytes, "about": known.about,
             }));
         }
     }
@@ -204,28 +250,30 @@ async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
     let shelf = shelf(home);
     let library = args.runtime_from.as_deref();
     warn_of_native_code(context, &args);
-    let manifest = match &args.from {
-        Some(dir) => {
-            let traits = Traits {
-                pooling: match args.pooling {
-                    PoolingArg::Mean => Pooling::Mean,
-                    PoolingArg::Cls => Pooling::Cls,
-                },
-                max_tokens: args.max_tokens as usize,
-                query_prefix: args.query_prefix.clone(),
-                passage_prefix: args.passage_prefix.clone(),
-            };
-            install::from_folder(&shelf, &args.name, dir, traits, library)?
+    let manifest = match (&args.from, wanted_of_hub(&args)?) {
+        (Some(dir), _) => {
+            install::from_folder(&shelf, &args.name, dir, args.said.said().or_usual(), library)?
         }
-        None => {
+        (None, Some((name, wanted, said))) => {
+            let progress = context.output.progress(None, "{msg} {bytes}, {bytes_per_sec}");
+            let mut watch = |name: &str, count: u64| advance(&progress, name, count);
+            let done =
+                install::from_hub(&shelf, &name, &wanted, said, (args.addresses(), library), &mut watch)
+                    .await;
+            progress.finish_and_clear();
+            done?
+        }
+        (None, None) => {
             let listing = catalogue::model(&args.name).ok_or_else(|| unknown(&args.name))?;
+            if args.said.said() != Said::default() || args.file.is_some() || args.own_name.is_some() {
+                return Err(Error::usage(format!("{} is known: nothing has to be said of it", listing.name)));
+            }
             let progress = context.output.progress(
                 Some(listing.download_bytes()),
                 "{msg} {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}",
             );
-            let addresses = Addresses { index: args.index.clone(), hub: args.hub.clone() };
             let mut watch = |name: &str, count: u64| advance(&progress, name, count);
-            let done = install::from_network(&shelf, listing, addresses, library, &mut watch).await;
+            let done = install::from_network(&shelf, listing, args.addresses(), library, &mut watch).await;
             progress.finish_and_clear();
             done?
         }
@@ -239,11 +287,37 @@ async fn install(context: &CommandContext, home: &Home, args: InstallArgs) -> Re
     }
     let answer = json!({ "model": manifest.name, "dimension": manifest.dimension, "in_use": first });
     if !context.output.json(&answer)? {
-        let next =
-            if first { "in use".to_owned() } else { format!("`cerebro model use {}` uses it", args.name) };
+        let next = if first {
+            "in use".to_owned()
+        } else {
+            format!("`cerebro model use {}` uses it", manifest.name)
+        };
         context.output.note(&format!("{} is installed and works; {next}", manifest.name));
     }
     Ok(Outcome::Done)
+}
+
+impl InstallArgs {
+    fn addresses(&self) -> Addresses {
+        Addresses { index: self.index.clone(), hub: self.hub.clone() }
+    }
+}
+
+/// The model of a hub that is meant, what it is called here and what is said of it; none where another kind is meant.
+fn wanted_of_hub(args: &InstallArgs) -> Result<Option<(String, HubModel, Said)>> {
+    let said = args.said.said();
+    if args.name.starts_with(SCHEME) {
+        let wanted = HubModel::parse(&args.name, args.file.as_deref())?;
+        return Ok(Some((args.own_name.clone().unwrap_or_else(|| wanted.name()), wanted, said)));
+    }
+    let Some(known) = catalogue::of_hub(&args.name) else { return Ok(None) };
+    let wanted = HubModel::parse(known.repository, Some(args.file.as_deref().unwrap_or(known.file)))?;
+    let said = Said {
+        query_prefix: said.query_prefix.or_else(|| Some(known.query_prefix.to_owned())),
+        passage_prefix: said.passage_prefix.or_else(|| Some(known.passage_prefix.to_owned())),
+        ..said
+    };
+    Ok(Some((args.own_name.clone().unwrap_or_else(|| known.name.to_owned()), wanted, said)))
 }
 
 /// Says what is loaded that nobody has checked, and what lies there and is not loaded.
@@ -264,10 +338,11 @@ fn warn_of_native_code(context: &CommandContext, args: &InstallArgs) {
 }
 
 fn unknown(name: &str) -> Error {
-    let known: Vec<&str> = catalogue::MODELS.iter().map(|listing| listing.name).collect();
+    let pinned = catalogue::MODELS.iter().map(|listing| listing.name);
+    let known: Vec<&str> = pinned.chain(catalogue::OF_HUBS.iter().map(|listing| listing.name)).collect();
     let name: String = name.chars().take(80).collect();
     Error::user(format!("no model `{name}` is known; known are {}", known.join(", ")))
-        .hint("any other can be installed from its files with --from DIR")
+        .hint("any other can be installed as hub:OWNER/NAME@REVISION, or from its files with --from DIR")
 }
 
 fn advance(progress: &ProgressBar, name: &str, count: u64) {

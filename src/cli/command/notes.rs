@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::sieve::{PartArgs, Sieve};
 use super::vault::{NOTE_BYTES_MAX, PERSONAL, Report, Vault, notes_below};
 use super::{CommandContext, Outcome};
 use crate::cli::daemon_client::{Daemon, Request};
@@ -50,18 +51,20 @@ struct Map {
     relations: HashMap<String, Vec<(String, String)>>,
 }
 
-/// Writes every live memory and every session into `dir`. Files that are not ours stay as they are.
-pub async fn export(context: &CommandContext, dir: &Path) -> Result<Outcome> {
+/// Writes the live memories and the sessions of a part into `dir`. Files that are not ours stay as they are.
+pub async fn export(context: &CommandContext, dir: &Path, part: &PartArgs) -> Result<Outcome> {
+    let sieve = part.sieve()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     let bar = context.output.progress(Some(0), "{bar:30} {human_pos} of {human_len} memories, {elapsed}");
-    let map = survey(&daemon).await?;
+    let map = survey(&daemon, sieve).await?;
     bar.set_length(map.memories.len() as u64);
     let vault = Vault::open(dir)?;
     let mut report = Report::default();
     let mut cursor = None::<String>;
     loop {
         let (lines, next) = page(&daemon, cursor.as_deref()).await?;
-        for memory in lines.iter().filter(|line| is_live(line)) {
+        let is_of_part = |line: &&Value| is_live(line) && map.memories.contains_key(&shown(&line["id"]));
+        for memory in lines.iter().filter(is_of_part) {
             let text = note::render(memory, &memory_links(memory, &map));
             vault.put_memory(&shown(&memory["id"]), &text, &mut report)?;
             bar.inc(1);
@@ -95,12 +98,12 @@ async fn page(daemon: &Daemon, cursor: Option<&str>) -> Result<(Vec<Value>, Opti
     Ok((lines, next))
 }
 
-async fn survey(daemon: &Daemon) -> Result<Map> {
+async fn survey(daemon: &Daemon, mut sieve: Sieve) -> Result<Map> {
     let mut map = Map::default();
     let mut cursor = None::<String>;
     loop {
         let (lines, next) = page(daemon, cursor.as_deref()).await?;
-        for line in lines {
+        for line in lines.into_iter().filter_map(|line| sieve.pass(line)) {
             match line["kind"].as_str() {
                 Some("session") => {
                     map.sessions.insert(shown(&line["id"]), line);

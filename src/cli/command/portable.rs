@@ -1,13 +1,15 @@
 //! `cerebro export` and `cerebro import`: everything, as JSON Lines; other forms are beside.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
+use super::sieve::{PartArgs, Sieve};
 use super::{CommandContext, Outcome, adopt, backup, notes};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
@@ -39,7 +41,7 @@ enum Format {
     Surrealql,
 }
 
-/// Write everything as JSON Lines, Markdown notes or SurrealQL
+/// Write everything, or a part, as JSON Lines, Markdown notes or SurrealQL
 ///
 /// A file is readable by you alone and appears whole or not at all. It replaces an earlier export; any other
 /// file of that name is left alone.
@@ -51,6 +53,8 @@ pub struct ExportArgs {
     /// The form
     #[arg(long, value_enum, default_value = "jsonl")]
     format: Format,
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 /// Import an export, or what another program remembered; importing twice is importing once
@@ -79,7 +83,11 @@ pub async fn export(context: &CommandContext, args: ExportArgs) -> Result<Outcom
         Format::Markdown if args.file == Path::new("-") => {
             Err(Error::usage("Markdown notes need a folder: `cerebro export --format markdown DIR`"))
         }
-        Format::Markdown => notes::export(context, &args.file).await,
+        Format::Markdown => notes::export(context, &args.file, &args.part).await,
+        Format::Surrealql if !args.part.is_all() => {
+            Err(Error::usage("a script for SurrealDB is always of everything")
+                .hint("--project, --type and --since go with the other forms"))
+        }
         Format::Surrealql => export_script(context, &args.file).await,
     }
 }
@@ -122,11 +130,13 @@ async fn write_script(context: &CommandContext, home: &Home, target: &Path) -> R
 }
 
 async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outcome> {
+    let mut sieve = args.part.sieve()?;
     let daemon = Daemon::reach(&context.home()?).await?;
     if args.file == Path::new("-") {
         // Moving numbers would run into the lines on the same terminal.
         let progress = if context.output.is_terminal() { ProgressBar::hidden() } else { counter(context) };
-        let exported = export_pages(&daemon, &progress, |text| context.output.write(text)).await?;
+        let exported =
+            export_pages(&daemon, &progress, &mut sieve, |text| context.output.write(text)).await?;
         progress.finish_and_clear();
         daemon.close().await;
         exported.warn(context);
@@ -137,8 +147,8 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     let progress = counter(context);
     let draft = durable::Draft::begin(&args.file, durable::Kind::Own).map_err(fault)?;
     let mut writer = BufWriter::new(draft);
-    let exported =
-        export_pages(&daemon, &progress, |text| writer.write_all(text.as_bytes()).map_err(fault)).await?;
+    let write = |text: &str| writer.write_all(text.as_bytes()).map_err(fault);
+    let exported = export_pages(&daemon, &progress, &mut sieve, write).await?;
     let draft = writer.into_inner().map_err(|error| fault(error.into_error()))?;
     draft.finish().map_err(fault)?;
     progress.finish_and_clear();
@@ -146,7 +156,7 @@ async fn export_lines(context: &CommandContext, args: ExportArgs) -> Result<Outc
     exported.warn(context);
     let lines = exported.lines;
     if !context.output.json(&json!({ "lines": lines, "file": args.file.display().to_string() }))? {
-        context.output.note(&format!("{lines} lines are in {}", args.file.display()));
+        context.output.note(&format!("{}: {}", args.file.display(), text::counted(lines, "line")));
     }
     Ok(Outcome::Done)
 }
@@ -177,26 +187,59 @@ impl Exported {
 async fn export_pages(
     daemon: &Daemon,
     progress: &ProgressBar,
+    sieve: &mut Sieve,
     mut write: impl FnMut(&str) -> Result<()>,
 ) -> Result<Exported> {
-    let mut cursor = None::<String>;
+    let mut pages = Pages::default();
     let mut count = 0;
-    loop {
-        let page = daemon.ask(Request::new(Operation::Export).with("cursor", cursor.as_deref())).await?;
-        let lines: Vec<&str> =
-            page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    while let Some(page) = pages.next(daemon).await? {
+        let lines: Vec<Cow<'_, str>> = page.iter().filter_map(|line| part_of(line, sieve)).collect();
         write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         count += lines.len() as u64;
         progress.set_position(count);
-        let next = page["next_cursor"].as_str().map(str::to_owned);
-        if next.is_none() {
-            return Ok(Exported { lines: count, is_torn: page["torn"] == true });
+    }
+    Ok(Exported { lines: count, is_torn: pages.is_torn })
+}
+
+/// The pages of an export, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    cursor: Option<String>,
+    is_last: bool,
+    /// Somebody wrote meanwhile.
+    is_torn: bool,
+}
+
+impl Pages {
+    /// The lines of the next page; none at the end.
+    ///
+    /// # Errors
+    /// When the daemon does not answer.
+    pub async fn next(&mut self, daemon: &Daemon) -> Result<Option<Vec<String>>> {
+        if self.is_last {
+            return Ok(None);
         }
-        if next == cursor {
+        let request = Request::new(Operation::Export).with("cursor", self.cursor.as_deref());
+        let page = daemon.ask(request).await?;
+        let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let lines = lines.map(str::to_owned).collect();
+        let next = page["next_cursor"].as_str().map(str::to_owned);
+        if next.is_some() && next == self.cursor {
             return Err(Error::internal("the daemon sends the same page of the export again and again"));
         }
-        cursor = next;
+        (self.is_last, self.is_torn) = (next.is_none(), page["torn"] == true);
+        self.cursor = next;
+        Ok(Some(lines))
     }
+}
+
+/// The line as the part of the export has it, if it does.
+fn part_of<'a>(line: &'a str, sieve: &mut Sieve) -> Option<Cow<'a, str>> {
+    if sieve.is_open() {
+        return Some(Cow::Borrowed(line));
+    }
+    let read = serde_json::from_str(line).ok()?;
+    sieve.pass(read).map(|line| Cow::Owned(line.to_string()))
 }
 
 /// Makes sure that no file but an earlier export is replaced; an empty one may be.
@@ -261,6 +304,11 @@ pub async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcom
 /// In a dry run edges and revisions are not looked at: what they belong to would have to be there first.
 async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     let (reader, size): (Box<dyn BufRead>, _) = if args.file == Path::new("-") {
+        if io::stdin().is_terminal() {
+            context
+                .output
+                .note("reading what is typed; Ctrl-D ends it, and `cerebro import FILE` reads a file");
+        }
         (Box::new(BufReader::new(io::stdin())), None)
     } else {
         let file = File::open(&args.file).map_err(|error| Error::file("read", &args.file, &error))?;
@@ -280,7 +328,7 @@ async fn import_lines(context: &CommandContext, args: ImportArgs) -> Result<Outc
     let daemon = Daemon::reach(&context.home()?).await?;
     while !batch.lines.is_empty() {
         if args.dry_run {
-            batch.keep(|line| !["edge", "revision"].iter().any(|kind| is_of_kind(line, kind)));
+            batch.keep(|line| !["edge", "revision", "work_event"].iter().any(|kind| is_of_kind(line, kind)));
         }
         let sent = std::mem::take(&mut batch.lines);
         let request = Request::new(Operation::Import).with("lines", sent).with("dry_run", args.dry_run);

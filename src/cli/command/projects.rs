@@ -1,15 +1,15 @@
-//! `cerebro projects`: which there are, and making two one.
+//! `cerebro projects`: which there are, making two one, another name, and the end of one.
 
 use clap::{Args, Subcommand};
 
 use super::list::name_personal;
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, change, selection, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
 
-/// List projects, or merge two
+/// List projects, merge two, rename or delete one
 #[derive(Debug, Args)]
 pub struct ProjectsArgs {
     #[command(subcommand)]
@@ -20,6 +20,30 @@ pub struct ProjectsArgs {
 enum Action {
     /// Move everything of one project to another; this cannot be undone
     Merge(MergeArgs),
+    /// Give a project another name, with everything that is in it
+    Rename(RenameArgs),
+    /// Delete the memories of a project; its sessions and prompts stay
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, Args)]
+struct RenameArgs {
+    /// The project
+    from: String,
+    /// Its new name, which no project has yet
+    into: String,
+}
+
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    /// The project
+    name: String,
+    /// Remove the texts and all revisions for good, those of deleted memories too
+    #[arg(long)]
+    hard: bool,
+    /// Do not ask first; needed where no terminal is
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -38,13 +62,15 @@ const PROJECTS: &[(&str, Layout)] = &[
     ("memories", Layout::Count),
     ("sessions", Layout::Count),
     ("prompts", Layout::Count),
-    ("last", Layout::Moment),
+    ("last", Layout::Ago),
 ];
 
 pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
     match args.action {
         None => list(context).await,
         Some(Action::Merge(args)) => merge(context, args).await,
+        Some(Action::Rename(args)) => rename(context, args).await,
+        Some(Action::Delete(args)) => delete(context, args).await,
     }
 }
 
@@ -69,8 +95,58 @@ async fn merge(context: &CommandContext, args: MergeArgs) -> Result<Outcome> {
         return Ok(Outcome::Short);
     }
     let daemon = Daemon::reach_patiently(&context.home()?).await?;
-    let merged =
-        daemon.ask(Request::new(Operation::MergeProjects).with("from", from).with("into", into)).await?;
+    move_all(context, daemon, &from, &into).await
+}
+
+/// Renames a project. Two projects cannot be told apart any more once they have one name, so that it must be new.
+async fn rename(context: &CommandContext, args: RenameArgs) -> Result<Outcome> {
+    let RenameArgs { from, into } = args;
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let answer = daemon.ask(Request::new(Operation::Projects)).await?;
+    let is_known = |name: &str| {
+        let name = name.trim().to_lowercase();
+        answer["projects"].as_array().into_iter().flatten().any(|row| row["project"] == name.as_str())
+    };
+    if is_known(&into) {
+        daemon.close().await;
+        return Err(Error::user(format!("there is a project {into} already"))
+            .hint(format!("`cerebro projects merge {from} {into}` makes the two one")));
+    }
+    if !is_known(&from) {
+        let meant = suggest::instead(&daemon, Some(&from), None).await?;
+        daemon.close().await;
+        return Err(Error::user(meant.concat()));
+    }
+    move_all(context, daemon, &from, &into).await
+}
+
+async fn delete(context: &CommandContext, args: DeleteArgs) -> Result<Outcome> {
+    let home = context.home()?;
+    let daemon = Daemon::reach(&home).await?;
+    let request = Request::new(Operation::List).with("project", args.name.as_str());
+    let mut chosen = selection::all(&daemon, &request).await?;
+    if args.hard {
+        let deleted = selection::all(&daemon, &request.with("deleted", true)).await?;
+        chosen.is_cut |= deleted.is_cut;
+        chosen.memories.extend(deleted.memories);
+    }
+    if chosen.memories.is_empty() {
+        let meant = suggest::instead(&daemon, Some(&args.name), None).await?;
+        daemon.close().await;
+        let said =
+            if meant.is_empty() { format!("project {} has no memories", args.name) } else { meant.concat() };
+        return Err(Error::user(said));
+    }
+    if !args.yes && !change::agreed(context, &chosen, args.hard)? {
+        context.output.note("nothing was deleted");
+        return Ok(Outcome::Short);
+    }
+    change::delete_each(context, &home, &daemon, &chosen.ids(), args.hard).await
+}
+
+async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &str) -> Result<Outcome> {
+    let request = Request::new(Operation::MergeProjects).with("from", from).with("into", into);
+    let merged = daemon.ask(request).await?;
     daemon.close().await;
     if context.output.json(&merged)? {
         return Ok(Outcome::Done);

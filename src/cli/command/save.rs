@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value;
 
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, suggest};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::shown;
@@ -21,7 +21,7 @@ use cerebro_core::operation::Operation;
 #[derive(Debug, Args)]
 pub struct SaveArgs {
     /// The title, then the content; quote each
-    #[arg(value_names = ["TITLE", "CONTENT"], num_args = 0..=2)]
+    #[arg(value_names = ["TITLE", "CONTENT"], num_args = 0..)]
     words: Vec<String>,
     /// What someone would search for, up to 300 characters
     #[arg(long, value_name = "TEXT")]
@@ -34,6 +34,9 @@ pub struct SaveArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     fields: Fields,
+    /// Save it even if this text was corrected or superseded before
+    #[arg(long)]
+    revive: bool,
     /// Session the memory belongs to [default: a new one]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -42,7 +45,7 @@ pub struct SaveArgs {
 /// Change a memory; its earlier text stays as a revision
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
-    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags"]))]
+    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "done", "verified"]))]
 pub struct UpdateArgs {
     /// The memory's id, or a beginning that no other has
     id: String,
@@ -57,6 +60,12 @@ pub struct UpdateArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     fields: Fields,
+    /// It is done, of a thing to be done
+    #[arg(long)]
+    done: bool,
+    /// It is still true: tie it anew to the code in the working folder
+    #[arg(long)]
+    verified: bool,
     /// Change it only if it is still at this revision
     #[arg(long, value_name = "N")]
     expected_revision: Option<u32>,
@@ -80,21 +89,42 @@ struct Fields {
     /// A tag; may be given again. One empty tag takes all away
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
+    /// A memory whose place it takes, by its id; may be given again. That one stays, marked as old
+    #[arg(long, value_name = "ID")]
+    supersedes: Vec<String>,
+    /// What kind of memory it is: episodic, semantic, procedural or prospective [default: by its type]
+    #[arg(long = "kind", value_name = "KIND")]
+    nature: Option<String>,
+    /// It is so from this date on; in an update an empty one takes the date away
+    #[arg(long, value_name = "DATE")]
+    valid_from: Option<String>,
+    /// The last date on which it is so; likewise
+    #[arg(long, value_name = "DATE")]
+    valid_until: Option<String>,
 }
 
 impl Fields {
-    fn add_to(self, request: Request) -> Request {
-        request
+    async fn add_to(self, request: Request, daemon: &Daemon) -> Result<Request> {
+        let mut supersedes = Vec::with_capacity(self.supersedes.len());
+        for id in &self.supersedes {
+            supersedes.push(daemon.memory_id(id).await?);
+        }
+        let request = request
             .with("type", self.kind)
             .with("project", self.project)
             .with("scope", self.scope)
             .with("topic_key", self.topic_key)
             .with("tags", self.tags)
+            .with("supersedes", supersedes)
+            .with("kind", self.nature)
+            .with("valid_from", self.valid_from)
+            .with("valid_until", self.valid_until);
+        Ok(request)
     }
 }
 
 pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
-    let SaveArgs { words, title, content, file, fields, session } = args;
+    let SaveArgs { words, title, content, file, fields, revive, session } = args;
     let (title, content) = title_and_content(words, title, content, file.is_some())?;
     let content = match (content, file) {
         (Some(content), _) if content != "-" => content,
@@ -104,12 +134,22 @@ pub async fn save(context: &CommandContext, args: SaveArgs) -> Result<Outcome> {
     let request = Request::new(Operation::Save)
         .with("title", title)
         .with("content", content)
+        .with("revive", revive)
         .with("session_id", session);
     let daemon = Daemon::reach(&context.home()?).await?;
-    let saved = daemon.ask(fields.add_to(request)).await?;
+    let kind = fields.kind.clone();
+    // A type that no memory has yet may be misspelt; asked before, for afterwards this one has it.
+    let types = match &kind {
+        Some(_) if !context.output.is_json() => daemon.ask(Request::new(Operation::Types)).await?,
+        _ => Value::Null,
+    };
+    let saved = daemon.ask(fields.add_to(request, &daemon).await?).await?;
     daemon.close().await;
     if context.output.json(&saved)? {
         return Ok(Outcome::Done);
+    }
+    if let Some(near) = kind.and_then(|kind| suggest::new_type(&kind, &types["types"])) {
+        context.output.note(&near);
     }
     context.output.outcome(&shown(&saved["id"]), &shown(&saved["outcome"]), &where_it_is(&saved))?;
     tell_more(context, &saved);
@@ -128,8 +168,10 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         .with("id", daemon.memory_id(&args.id).await?)
         .with("title", args.title)
         .with("content", content)
+        .with("done", args.done)
+        .with("verified", args.verified)
         .with("expected_revision", args.expected_revision);
-    let updated = daemon.ask(args.fields.add_to(request)).await?;
+    let updated = daemon.ask(args.fields.add_to(request, &daemon).await?).await?;
     daemon.close().await;
     if context.output.json(&updated)? {
         return Ok(Outcome::Done);
@@ -154,7 +196,8 @@ fn title_and_content(
     };
     match words.next() {
         Some(word) => {
-            Err(Error::usage(format!("`{word}` is neither title nor content; both are given already")))
+            Err(Error::usage(format!("`{word}` is neither title nor content; both are given already"))
+                .hint("quote each: cerebro save \"Title\" \"Content\""))
         }
         None => Ok((title, content)),
     }
@@ -194,12 +237,18 @@ fn where_it_is(saved: &Value) -> String {
 fn tell_more(context: &CommandContext, saved: &Value) {
     let told = [
         ("topic key", &saved["topic_key"]),
-        ("suggested topic key", &saved["suggested_topic_key"]),
         ("replaced", &saved["replaced"]["title"]),
         ("secrets and private texts left out", &saved["redacted"]),
     ];
     for (name, value) in told.into_iter().filter(|(_, value)| !value.is_null()) {
         context.output.note(&format!("{name}: {}", shown(value)));
+    }
+    if let Some(id) = saved["noted"]["id"].as_str() {
+        let (why, at) = (shown(&saved["noted"]["why"]), context.output.moment(&saved["noted"]["at"]));
+        context.output.note(&format!("memory {id} with this text was {why} {at}"));
+    }
+    for id in saved["superseded"].as_array().into_iter().flatten() {
+        context.output.note(&format!("superseded: {}", shown(id)));
     }
     if saved["new_project"] == true {
         let near = shown(&saved["near"]);

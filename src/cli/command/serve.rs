@@ -83,6 +83,12 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
         return HTTP.stop(context).await;
     }
     let options = args.http.options();
+    if !is_loopback(&options.address) {
+        context.output.warn(
+            "this address may be reached from other machines, and what is said is not encrypted: put a proxy with TLS \
+             in front where the network is not trusted",
+        );
+    }
     let request = Request::new(Operation::HttpOpen)
         .with("address", options.address)
         .with("token", options.token)
@@ -91,6 +97,12 @@ pub async fn run(context: &CommandContext, args: ServeArgs) -> Result<Outcome> {
         .with("origins", options.origins)
         .with("rate", options.rate);
     HTTP.hold(context, request, |access| facts(access, options.no_token)).await
+}
+
+/// Whether only this machine reaches an address. One that cannot be read is refused by the daemon.
+fn is_loopback(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {
@@ -105,4 +117,23 @@ fn facts(access: &Value, no_token: bool) -> Vec<(&'static str, String)> {
         ("health", shown(&access["health"])),
         ("metrics", shown(&access["metrics"])),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine_are_told_from_others() {
+        for (address, is_own) in [
+            ("127.0.0.1:8765", true),
+            ("[::1]:8765", true),
+            ("localhost:1", true),
+            ("0.0.0.0:8765", false),
+            ("192.168.1.2:8765", false),
+            ("[::]:8765", false),
+        ] {
+            assert_eq!(is_loopback(address), is_own, "{address}");
+        }
+    }
 }

@@ -6,18 +6,20 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, history};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table};
-use crate::home::{HomeError, user_home};
+use crate::config::Config;
+use crate::home::{CONFIG_FILE, HomeError, user_home};
 use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
 use crate::setup::{
-    self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, short,
-    text_of, tools_of,
+    self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, plugin,
+    short, text_of, tools_of,
 };
+use cerebro_core::operation::Operation;
 
-const PARTS: [Part; 4] = [Part::Server, Part::Permissions, Part::Hooks, Part::Instructions];
+const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Journal, Part::Instructions];
 
 /// Set up an agent for Cerebro: its configuration, hooks and instructions
 ///
@@ -81,6 +83,8 @@ pub(super) struct Ground {
     pub(super) folder: PathBuf,
     pub(super) places: Places,
     pub(super) invocation: Invocation,
+    /// Whether the settings of the memory want the journal of work.
+    keeps_journal: bool,
 }
 
 impl Ground {
@@ -91,7 +95,9 @@ impl Ground {
         let named = context.home.as_deref().map(absolute).transpose()?;
         let folder = named.clone().unwrap_or_else(|| user.join(".cerebro"));
         let invocation = Invocation { program, home: named };
-        Ok(Self { places: Places::of(user.clone()), user, folder, invocation })
+        // Settings that cannot be read are told by whoever needs them.
+        let keeps_journal = Config::read(&folder.join(CONFIG_FILE)).unwrap_or_default().work.enabled;
+        Ok(Self { places: Places::of(user.clone()), user, folder, invocation, keeps_journal })
     }
 
     /// A path as people read it.
@@ -108,6 +114,9 @@ pub(super) struct Site {
     folder: PathBuf,
     targets: Vec<Target>,
     pub(super) record: Option<Record>,
+    keeps_journal: bool,
+    /// How the host takes out Cerebro's package, where it has it: that does all that set-up would do.
+    package: Option<&'static str>,
 }
 
 /// What set-up would do to an agent's files.
@@ -121,19 +130,24 @@ pub(super) struct Plan {
 
 impl Site {
     pub(super) fn of(context: &CommandContext, agent: &'static Agent) -> Result<Self> {
-        let Ground { user, folder, places, invocation } = Ground::of(context)?;
+        let Ground { user, folder, places, invocation, keeps_journal } = Ground::of(context)?;
         let targets = agent.targets(&places, &invocation);
         let record = Record::read(&folder, agent.name)?;
-        Ok(Self { agent, user, folder, targets, record })
+        let package = plugin::removal(agent.name, &places);
+        Ok(Self { agent, user, folder, targets, record, keeps_journal, package })
     }
 
     /// What to do to set the agent up.
     pub(super) fn plan(&self, args: &SetupArgs) -> Result<Plan> {
+        if let Some(removal) = self.package {
+            return Ok(self.plan_beside_package(removal));
+        }
         let stays_allowed = !args.allow && self.was_put(Part::Permissions);
         let wanted = |part| match part {
             Part::Server => true,
             Part::Permissions => args.allow || stays_allowed,
             Part::Hooks => !args.no_hooks,
+            Part::Journal => !args.no_hooks && self.keeps_journal,
             Part::Instructions => !args.no_instructions,
             Part::Machine | Part::Former => false,
         };
@@ -149,8 +163,25 @@ impl Site {
         Ok(Plan { changes, notes, parts: put.map(|part| part.name().to_owned()).collect() })
     }
 
+    /// Nothing is to do where the host has Cerebro's package.
+    fn plan_beside_package(&self, removal: &str) -> Plan {
+        let Agent { title, name, .. } = self.agent;
+        let mut notes = vec![format!(
+            "{title} has Cerebro's package already, which does all of this; `{removal}` takes it out"
+        )];
+        if self.record.as_ref().is_some_and(|record| !record.parts.is_empty()) {
+            notes.push(format!(
+                "it was set up before as well: `cerebro unsetup {name}`, so that nothing is done twice"
+            ));
+        }
+        Plan { changes: Vec::new(), notes, parts: Vec::new() }
+    }
+
     /// Writes what was planned, and notes it in the record.
     pub(super) fn put(&self, context: &CommandContext, plan: &mut Plan) -> Result<()> {
+        if self.package.is_some() {
+            return Ok(());
+        }
         let home = context.home()?;
         let mut record = self.record.clone().unwrap_or_default();
         record.parts = std::mem::take(&mut plan.parts);
@@ -202,7 +233,8 @@ impl Site {
 
     /// Whether the server's entry stands in the agent's file exactly as this program puts it for this home.
     pub(super) fn is_set_up(&self) -> Result<bool> {
-        Ok(self.states()?.iter().any(|state| state.part == Part::Server && state.held))
+        Ok(self.package.is_some()
+            || self.states()?.iter().any(|state| state.part == Part::Server && state.held))
     }
 
     /// Whether the agent has a place for a part.
@@ -321,6 +353,7 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
         site.put(context, &mut plan)?;
     }
     site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
+    history::mention(context, &Ground::of(context)?);
     Ok(Outcome::Done)
 }
 
@@ -434,7 +467,10 @@ async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
         return Ok(Err(hint));
     };
     Ok(match tools_of(&command).await {
-        Ok(tools) if tools.len() == TOOLS.len() => Ok(tools.len()),
+        // Those of the journal may come beside them.
+        Ok(tools) if [TOOLS.len(), TOOLS.len() + Operation::WORK_TOOLS.len()].contains(&tools.len()) => {
+            Ok(tools.len())
+        }
         Ok(tools) => Err(format!("it lists {} tools, {} were expected", tools.len(), TOOLS.len())),
         Err(problem) => Err(format!("{problem} (`{}`)", command.join(" "))),
     })

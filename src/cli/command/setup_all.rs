@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::setup::{FILES, Ground, Plan, SetupArgs, Site, add_files};
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, history};
 use crate::cli::error::Result;
 use crate::cli::table::Table;
 use crate::setup::{AGENTS, Change};
@@ -52,6 +52,7 @@ pub fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
         }
     }
     tell(context, &ground, &found, args.dry_run, faults)?;
+    history::mention(context, &ground);
     Ok(short)
 }
 

@@ -43,7 +43,7 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
     let params = params(&args.params)?;
     let query = text(args.query, args.file)?;
     let request = Request::new(Operation::Sql)
-        .with("query", query)
+        .with("query", query.as_str())
         .with("params", Value::Object(params))
         .with("rows", args.limit)
         .with("seconds", args.timeout);
@@ -61,14 +61,15 @@ pub async fn run(context: &CommandContext, args: SqlArgs) -> Result<Outcome> {
                 context.output.text("")?;
             }
             between |= has_lines;
-            show(context, result, at + 1, results.len())?;
+            let statement = query.split(';').nth(at).unwrap_or(&query);
+            show(context, result, statement, at + 1, results.len())?;
         }
     }
     Ok(if failed { Outcome::Short } else { Outcome::Done })
 }
 
 /// The query: given, in a file, or on standard input.
-fn text(query: Option<String>, file: Option<PathBuf>) -> Result<String> {
+pub(super) fn text(query: Option<String>, file: Option<PathBuf>) -> Result<String> {
     let read = |source: &mut dyn Read| -> io::Result<String> {
         let mut text = String::new();
         source.take(QUERY_BYTES_MAX + 1).read_to_string(&mut text)?;
@@ -110,7 +111,7 @@ fn params(given: &[String]) -> Result<Map<String, Value>> {
 }
 
 /// One statement's answer: rows as a table, one value as it is.
-fn show(context: &CommandContext, result: &Value, number: usize, of: usize) -> Result<()> {
+fn show(context: &CommandContext, result: &Value, query: &str, number: usize, of: usize) -> Result<()> {
     let which = if of > 1 { format!("statement {number}: ") } else { String::new() };
     if let Some(error) = result["error"].as_str() {
         context.output.note(&format!("{which}{error}"));
@@ -124,7 +125,7 @@ fn show(context: &CommandContext, result: &Value, number: usize, of: usize) -> R
             let nothing = if result["wrote_nothing"].is_null() { "no rows" } else { READ_ONLY };
             context.output.note(&format!("{which}{nothing}"));
         }
-        Value::Array(rows) => context.output.table(&table(rows), "no rows")?,
+        Value::Array(rows) => context.output.table(&table(rows, query), "no rows")?,
         row @ Value::Object(_) => context.output.table(&facts(row), "nothing")?,
         value => context.output.text(&cell(value))?,
     }
@@ -136,8 +137,9 @@ fn show(context: &CommandContext, result: &Value, number: usize, of: usize) -> R
 
 const READ_ONLY: &str = "no rows; if it was to write, nothing was written: `cerebro sql` only reads";
 
-/// Rows with a column for each field that any of them has, `id` first; rows that are no objects have one.
-fn table(rows: &[Value]) -> Table {
+/// Rows with a column for each field that any of them has, in the order in which the query names them, and `id` first
+/// of those that it does not name; rows that are no objects have one.
+fn table(rows: &[Value], query: &str) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         for name in row.as_object().into_iter().flat_map(Map::keys) {
@@ -146,7 +148,7 @@ fn table(rows: &[Value]) -> Table {
             }
         }
     }
-    names.sort_by_key(|name| *name != "id");
+    names.sort_by_key(|name| (place_in(query, name).unwrap_or(usize::MAX), *name != "id"));
     if names.is_empty() {
         let mut table = Table::new(&[("value", Layout::Flexible)]);
         for row in rows {
@@ -160,6 +162,17 @@ fn table(rows: &[Value]) -> Table {
         table.add(names.iter().map(|name| cell(&row[*name])).collect());
     }
     table
+}
+
+/// Where a query names a field: the word, and not a part of another.
+fn place_in(query: &str, name: &str) -> Option<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    // What stands behind FROM are conditions.
+    let query = &query[..query.to_ascii_uppercase().find(" FROM ").unwrap_or(query.len())];
+    query.match_indices(name).map(|(at, _)| at).find(|at| {
+        let (before, after) = (query[..*at].chars().next_back(), query[at + name.len()..].chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
 }
 
 /// One object, a field a line.
@@ -214,8 +227,12 @@ mod tests {
     #[test]
     fn rows_of_any_form_have_a_table() {
         let rows = [json!({ "b": 1, "id": "memory:a" }), json!({ "a": [1, 2], "id": "memory:b" })];
-        assert_eq!(table(&rows).plain(), "memory:a\t1\t\nmemory:b\t\t1, 2\n");
-        assert_eq!(table(&[json!(1), json!("two"), json!(false)]).plain(), "1\ntwo\nfalse\n");
+        assert_eq!(table(&rows, "SELECT * FROM memory").plain(), "memory:a\t1\t\nmemory:b\t\t1, 2\n");
+        assert_eq!(table(&rows, "SELECT b, a, id").plain(), "1\t\tmemory:a\n\t1, 2\tmemory:b\n");
+        assert_eq!(table(&[json!(1), json!("two"), json!(false)], "").plain(), "1\ntwo\nfalse\n");
+        let counted = [json!({ "n": 2, "type": "decision" })];
+        let query = "SELECT type, count() AS n FROM memory GROUP BY type";
+        assert_eq!(table(&counted, query).plain(), "decision\t2\n");
         assert_eq!(facts(&json!({ "x": { "y": 1 }, "z": null })).plain(), "x\t{\"y\":1}\nz\t\n");
     }
 }

@@ -11,6 +11,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, milliseconds, shown};
 use cerebro_core::domain::limits::LISTING_MAX;
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 
 /// How often the progress is looked at.
 const GLANCE: Duration = Duration::from_millis(500);
@@ -176,7 +177,10 @@ pub async fn jobs(context: &CommandContext, args: JobsArgs) -> Result<Outcome> {
             let answer = daemon.ask(Request::new(Operation::JobsRetry)).await?;
             daemon.close().await;
             if !context.output.json(&answer)? {
-                context.output.note(&format!("{} jobs are tried again", answer["revived"]));
+                context.output.note(&format!(
+                    "tried again: {}",
+                    text::counted(answer["revived"].as_u64().unwrap_or_default(), "job")
+                ));
             }
             return Ok(Outcome::Done);
         }

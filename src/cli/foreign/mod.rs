@@ -31,6 +31,15 @@ pub enum Source {
 }
 
 impl Source {
+    /// Where its file is below a user's home folder, if there is one usual place.
+    pub fn usual_place(self) -> Option<&'static str> {
+        match self {
+            Self::Engram => Some(".engram/engram.db"),
+            Self::ServerMemory => None,
+            Self::ClaudeMem => Some(".claude-mem/claude-mem.db"),
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Engram => "engram",

@@ -9,7 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderName, StatusCode, header},
     response::{
         IntoResponse, Response,
-        sse::{Event, Sse},
+        sse::{Event, KeepAlive, Sse},
     },
 };
 use serde_json::Value;
@@ -115,7 +115,8 @@ fn stream(sessions: &SessionRegistry, pipe: Pipe, id: String, first: Value) -> R
             Some((Ok::<_, Infallible>(event), (pipe, None, is_last)))
         }
     });
-    Sse::new(events).into_response()
+    // So that a client that is gone is noticed, however long there is nothing to tell.
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
 /// Answers a message of a session, or begins one.

@@ -151,13 +151,10 @@ pub(crate) async fn open(
 
 /// Closes the listener and says whether one was open.
 pub(crate) async fn close(context: &Context) -> bool {
-    let Some(open) = context.http().lock().await.take() else { return false };
-    let was_open = !open.stop.is_cancelled();
-    open.stop.cancel();
-    if let Err(error) = open.ended.await {
-        tracing::warn!(%error, "the HTTP listener did not end in order");
+    match context.http().lock().await.take() {
+        Some(open) => open.close().await,
+        None => false,
     }
-    was_open
 }
 
 /// Where it listens, if it does.

@@ -1,15 +1,44 @@
-//! What the daemon answers, as the screens hold it: every text cleaned of what steers a terminal.
+//! What the daemon answers, as the screens of `cerebro tui` and the pages of `cerebro web` hold it: one set of models for
+//! both, every text cleaned of what steers a terminal or turns the direction of reading.
+
+mod overview;
+mod past;
+mod question;
+mod vitals;
+mod work;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::fit;
 use cerebro_core::operation::Operation;
+use cerebro_core::text as plain;
+
+pub use overview::{Client, DAYS_MAX, Fact, days_of, facts, saves_by_day};
+pub use past::{Exchange, Past, Ran};
+pub use question::{history, saves, whole};
+pub use vitals::{ills, spent, vitals};
+pub use work::{Work, no_work, work_facts};
+
+/// Whether a character turns the direction of what follows: it could make a line read as another.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+/// Text of several lines that can be shown: no control characters, tabs as blanks.
+pub fn clean(given: &str) -> String {
+    let kept = plain::strip_control_chars(given);
+    kept.chars().filter(|c| !turns(*c)).collect::<String>().replace('\t', "    ")
+}
+
+/// The same on one line.
+pub fn clean_line(given: &str) -> String {
+    plain::one_line(&clean(given))
+}
 
 /// A text of an answer on one line; empty when it is absent.
 pub fn text(value: &Value, name: &str) -> String {
-    value[name].as_str().map(fit::clean_line).unwrap_or_default()
+    value[name].as_str().map(clean_line).unwrap_or_default()
 }
 
 /// A moment of an answer.
@@ -81,6 +110,8 @@ pub struct Memory {
     pub scope: String,
     pub topic_key: String,
     pub tags: String,
+    /// The memories that took its place.
+    pub superseded_by: String,
     pub session: String,
     pub created_at: Option<Timestamp>,
     pub duplicates: u64,
@@ -102,10 +133,13 @@ impl Memory {
         Self {
             row: Row::read(value),
             content: raw("content"),
-            tags: fit::clean_line(&tags.join(", ")),
+            tags: clean_line(&tags.join(", ")),
             raw: (raw("title"), raw("type"), tags),
             scope: text(value, "scope"),
             topic_key: text(value, "topic_key"),
+            superseded_by: clean_line(
+                &items(value, "superseded_by").filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            ),
             session: text(value, "session_id"),
             created_at: moment(value, "created_at"),
             duplicates: number(value, "duplicate_count"),
@@ -173,7 +207,7 @@ impl Session {
     pub fn headline(&self) -> String {
         let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
         let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
-        fit::clean_line(&self.summary.lines().map(words).find(telling).unwrap_or_default())
+        clean_line(&self.summary.lines().map(words).find(telling).unwrap_or_default())
     }
 }
 
@@ -235,7 +269,7 @@ impl Call {
             ms: number(value, "ms"),
             failed: value["failed"] == true,
             outcome: text(value, "outcome"),
-            arguments: value["arguments"].as_str().map(fit::clean).unwrap_or_default(),
+            arguments: value["arguments"].as_str().map(clean).unwrap_or_default(),
         }
     }
 
@@ -282,6 +316,19 @@ pub fn bytes(count: u64) -> String {
         Some((size, unit)) => format!("{}.{} {unit}", count / size, count % size / (size / 10)),
         None => format!("{count} B"),
     }
+}
+
+/// A count with a comma between thousands.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 #[cfg(test)]

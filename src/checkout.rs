@@ -1,0 +1,409 @@
+//! The folder that a client works in, as far as memories speak of its code.
+//!
+//! Whether a memory about `src/a.rs` still holds is a question about somebody's checkout: another branch, another
+//! answer. So nothing of it is stored; it is looked up for each client, in its own folder.
+//!
+//! A folder may lie on a mount that does not answer. Each [`Checkout`] has one look under way at most, on a thread that
+//! may block, and all of them together have [`LOOKS_MAX`]; whoever gets no answer in time is told nothing.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, Metadata},
+    io::{ErrorKind, Read},
+    os::unix::fs::MetadataExt,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use tokio::sync::Semaphore;
+
+use crate::platform;
+use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, names};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::redact::redact;
+use cerebro_core::relate::{MentionKind, mentions};
+
+/// How long a search waits for verdicts; what is not known by then is not told.
+pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
+/// How long a look goes on, so that what one search had no time for, the next one knows.
+const LOOK_MAX: Duration = Duration::from_millis(500);
+/// Most files that one call looks at.
+pub const FILES_MAX: usize = 80;
+/// Most files that one memory's text is looked up in.
+const MENTIONS_MAX: usize = 24;
+/// Most verdicts that a checkout keeps; when there are more, all are found anew.
+const KNOWN_MAX: usize = 4_096;
+/// Most looks of this process that are under way: each holds a thread, and one that hangs holds it for good.
+const LOOKS_MAX: usize = 16;
+/// A file that was changed this lately may change once more without its times telling.
+const SETTLED: Duration = Duration::from_secs(2);
+
+static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
+
+/// What tells that a file is the one that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    device: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            bytes: found.len(),
+            device: found.dev(),
+            inode: found.ino(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let last = self.modified.0.max(self.changed.0);
+        i64::try_from(now.saturating_sub(SETTLED.as_secs())).is_ok_and(|settled| last < settled)
+    }
+}
+
+/// What became of the code that some memories speak of, as far as it was found out.
+pub type Verdicts = HashMap<MemoryId, Vec<(Anchor, Verdict)>>;
+
+/// A client's folder.
+#[derive(Debug)]
+pub struct Checkout {
+    folder: PathBuf,
+    /// Released by the thread that looks, and not by who waits for it: one that hangs keeps it.
+    place: Arc<Semaphore>,
+    /// Verdicts by the state of the file that they were found in. A saving only: what decides is a file's bytes.
+    known: Mutex<HashMap<Anchor, (Stamp, Verdict)>>,
+}
+
+impl Checkout {
+    /// The checkout that a folder lies in. Nothing is looked at yet.
+    pub fn new(folder: PathBuf) -> Arc<Self> {
+        Arc::new(Self { folder, place: Arc::new(Semaphore::new(1)), known: Mutex::default() })
+    }
+
+    /// The code that a memory speaks of, as it is now: at most [`ANCHORS_MAX`] symbols and files, symbols first. `None`
+    /// when the folder does not answer in time.
+    pub async fn anchors(self: &Arc<Self>, memory: &Memory, bound: Duration) -> Option<Vec<Anchor>> {
+        let named = mentions(memory).into_iter().filter(|mention| mention.kind == MentionKind::File);
+        let paths: Vec<String> = named.take(MENTIONS_MAX).map(|mention| mention.name.to_string()).collect();
+        if paths.is_empty() {
+            return Some(Vec::new());
+        }
+        let names = names(&format!("{}\n{}", memory.title, memory.content));
+        let checkout = Arc::clone(self);
+        self.within(bound, move || checkout.stamped(&paths, &names)).await
+    }
+
+    /// What became of the anchors of some memories. What is not found out within `bound` is left out.
+    pub async fn verdicts(
+        self: &Arc<Self>,
+        wanted: Vec<(MemoryId, Vec<Anchor>)>,
+        bound: Duration,
+    ) -> Verdicts {
+        let found: Arc<Mutex<Verdicts>> = Arc::default();
+        let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
+        self.within(bound, move || checkout.judge(wanted, &telling)).await;
+        std::mem::take(&mut *lock(&found))
+    }
+
+    /// Runs `work` on a thread that may block, and waits for it no longer than `bound`.
+    async fn within<T: Send + 'static>(
+        &self,
+        bound: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let place = Arc::clone(&self.place);
+        let look = async move {
+            let own = place.acquire_owned().await.ok()?;
+            let slot = LOOKS.try_acquire().ok()?;
+            let task = tokio::task::spawn_blocking(move || {
+                let _held = (own, slot);
+                work()
+            });
+            task.await.ok()
+        };
+        tokio::time::timeout(bound, look).await.ok()?
+    }
+
+    /// The folder of the whole checkout: the nearest one with a `.git`, or else the client's own.
+    fn root(&self) -> Option<(PathBuf, PathBuf)> {
+        let folder = self.folder.canonicalize().ok()?;
+        let root = folder.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&folder);
+        let root = root.to_owned();
+        root.parent().is_some().then_some((root, folder))
+    }
+
+    fn stamped(&self, paths: &[String], names: &[String]) -> Vec<Anchor> {
+        let Some((root, folder)) = self.root() else { return Vec::new() };
+        let until = Instant::now() + LOOK_MAX;
+        let mut seen = HashSet::new();
+        let mut anchors = Vec::new();
+        for path in paths {
+            let places = [root.join(path), folder.join(path), Path::new("/").join(path)];
+            let found = places.iter().find_map(|place| Some((inside(&root, place)?, place)));
+            let Some((below, _)) = found.filter(|(below, _)| seen.insert(below.clone())) else { continue };
+            // A folder above the client's own may be called what a memory must not be told.
+            if Instant::now() >= until || redact(&below).count > 0 {
+                continue;
+            }
+            if let File::Text(bytes, _) = read(&root, &below) {
+                anchors.extend(anchors_in(&below, &bytes, names, &mut || Instant::now() < until));
+            }
+        }
+        anchors.sort_by_key(|anchor| anchor.symbol.is_none());
+        anchors.truncate(ANCHORS_MAX);
+        anchors
+    }
+
+    fn judge(&self, wanted: Vec<(MemoryId, Vec<Anchor>)>, telling: &Mutex<Verdicts>) {
+        let Some((root, _)) = self.root() else { return };
+        let until = Instant::now() + LOOK_MAX;
+        let mut files: HashMap<String, File> = HashMap::new();
+        for (memory, anchors) in wanted {
+            for anchor in anchors {
+                if Instant::now() >= until {
+                    return;
+                }
+                if !files.contains_key(&anchor.path) {
+                    if files.len() == FILES_MAX {
+                        return;
+                    }
+                    files.insert(anchor.path.clone(), stat(&root, &anchor.path));
+                }
+                let verdict = match files.get_mut(&anchor.path) {
+                    Some(file) => self.verdict(&anchor, &root, file, until),
+                    None => Verdict::Unknown,
+                };
+                lock(telling).entry(memory).or_default().push((anchor, verdict));
+            }
+        }
+    }
+
+    fn verdict(&self, anchor: &Anchor, root: &Path, file: &mut File, until: Instant) -> Verdict {
+        let stamp = match file {
+            File::Gone => return Verdict::Gone,
+            File::Unknown => return Verdict::Unknown,
+            File::There(stamp) | File::Text(_, stamp) => *stamp,
+        };
+        if anchor.symbol.is_none() {
+            return Verdict::Fresh;
+        }
+        let known = lock(&self.known).get(anchor).copied();
+        if let Some((_, verdict)) = known.filter(|(then, _)| *then == stamp) {
+            return verdict;
+        }
+        if matches!(file, File::There(_)) {
+            *file = read(root, &anchor.path);
+        }
+        let File::Text(bytes, stamp) = file else { return Verdict::Unknown };
+        let verdict = anchor.verdict(Some(bytes), &mut || Instant::now() < until);
+        if verdict != Verdict::Unknown && stamp.is_settled() {
+            let mut known = lock(&self.known);
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(anchor.clone(), (*stamp, verdict));
+        }
+        verdict
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is known of a file.
+enum File {
+    /// It is not there.
+    Gone,
+    /// It is no file that is read: outside the checkout, too large, not a file, or of somebody else.
+    Unknown,
+    /// It is there.
+    There(Stamp),
+    /// It is there, and was read whole.
+    Text(Vec<u8>, Stamp),
+}
+
+/// The path below `root` of a file that is there, as anchors have it; `None` outside.
+fn inside(root: &Path, place: &Path) -> Option<String> {
+    let found = place.canonicalize().ok()?;
+    let below = found.strip_prefix(root).ok()?.to_str()?;
+    (!below.is_empty() && found.is_file()).then(|| below.to_owned())
+}
+
+/// Looks for a file of the checkout, without opening it.
+fn stat(root: &Path, path: &str) -> File {
+    // An anchor comes from the store, which others may have written.
+    if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+        return File::Unknown;
+    }
+    let found = match root.join(path).canonicalize() {
+        Ok(found) => found,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return File::Gone;
+        }
+        Err(_) => return File::Unknown,
+    };
+    match fs::metadata(&found) {
+        Ok(facts) if facts.is_file() && found.starts_with(root) => File::There(Stamp::of(&facts)),
+        _ => File::Unknown,
+    }
+}
+
+fn read(root: &Path, path: &str) -> File {
+    let text = || {
+        let found = root.join(path).canonicalize().ok().filter(|found| found.starts_with(root))?;
+        let file = platform::open_without_waiting(&found).ok()?;
+        let facts = file.metadata().ok()?;
+        if !facts.is_file() || facts.len() > FILE_BYTES_MAX as u64 {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
+        (bytes.len() <= FILE_BYTES_MAX).then(|| File::Text(bytes, Stamp::of(&facts)))
+    };
+    text().unwrap_or(File::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    struct Repository {
+        dir: tempfile::TempDir,
+        checkout: Arc<Checkout>,
+    }
+
+    impl Repository {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir_all(dir.path().join("repo/.git")).unwrap();
+            fs::create_dir_all(dir.path().join("repo/src")).unwrap();
+            let checkout = Checkout::new(dir.path().join("repo/src"));
+            Self { dir, checkout }
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            fs::write(self.dir.path().join("repo").join(path), text).unwrap();
+        }
+
+        fn stamped(&self, paths: &[&str], names: &[&str]) -> Vec<Anchor> {
+            let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+            self.checkout.stamped(&owned(paths), &owned(names))
+        }
+
+        async fn judged(&self, anchors: &[Anchor]) -> Vec<Verdict> {
+            let id = MemoryId::random();
+            let mut found = self.checkout.verdicts(vec![(id, anchors.to_vec())], LONG).await;
+            found.remove(&id).unwrap_or_default().into_iter().map(|(_, verdict)| verdict).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_became_of_code_is_found_in_the_checkout() {
+        let repo = Repository::new();
+        repo.write("src/a.rs", "fn one() { 1 }\nfn two() { 2 }\n");
+        repo.write("notes.md", "notes");
+        let anchors = repo.stamped(&["src/a.rs", "notes.md", "nowhere.rs"], &["one", "two"]);
+        let told: Vec<String> = anchors.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["src/a.rs:one", "src/a.rs:two", "notes.md"]);
+        assert_eq!(repo.stamped(&["a.rs"], &["one"])[0].path, "src/a.rs", "below the client's own folder");
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; 3]);
+        repo.write("src/a.rs", "// Above.\nfn one() { 3 }\nfn two() { 2 }\n");
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Changed, Verdict::Fresh, Verdict::Fresh]);
+        repo.write("src/a.rs", "fn one() { 1 }\n");
+        fs::remove_file(repo.dir.path().join("repo/notes.md")).unwrap();
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh, Verdict::Gone, Verdict::Gone]);
+    }
+
+    #[tokio::test]
+    async fn times_decide_nothing_and_save_a_second_reading() {
+        let repo = Repository::new();
+        let text = "fn one() { 1 }\n";
+        repo.write("src/a.rs", text);
+        let anchors = repo.stamped(&["src/a.rs"], &["one"]);
+        let file = repo.dir.path().join("repo/src/a.rs");
+        let set = |seconds| {
+            let at = SystemTime::now() + Duration::from_secs(seconds);
+            fs::File::options().append(true).open(&file).unwrap().set_modified(at).unwrap();
+        };
+        set(3_600);
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh], "touched");
+        // The same length and the same time, and other bytes.
+        repo.write("src/a.rs", "fn one() { 2 }\n");
+        set(3_600);
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Changed]);
+        repo.write("src/a.rs", text);
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh], "back again");
+    }
+
+    #[tokio::test]
+    async fn nothing_outside_the_checkout_is_read() {
+        let repo = Repository::new();
+        fs::write(repo.dir.path().join("secret.rs"), "fn one() {}").unwrap();
+        symlink("../../secret.rs", repo.dir.path().join("repo/src/link.rs")).unwrap();
+        assert!(repo.stamped(&["../secret.rs", "src/link.rs", "src/../../secret.rs"], &["one"]).is_empty());
+        let outside = repo.dir.path().join("secret.rs");
+        assert!(repo.stamped(&[outside.to_str().unwrap()], &["one"]).is_empty());
+        repo.write("src/a.rs", "fn one() {}");
+        let mut anchors = repo.stamped(&["src/a.rs"], &["one"]);
+        anchors[0].path = "../secret.rs".to_owned();
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
+        anchors[0].path = "src/link.rs".to_owned();
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
+        // A pipe would be waited for.
+        let pipe = repo.dir.path().join("repo/src/pipe.rs");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        assert!(repo.stamped(&["src/pipe.rs"], &["one"]).is_empty());
+        anchors[0].path = "src/pipe.rs".to_owned();
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
+        repo.write("src/big.rs", &"fn one() {}\n".repeat(FILE_BYTES_MAX / 10));
+        anchors[0].path = "src/big.rs".to_owned();
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_hangs_holds_up_nobody() {
+        let repo = Repository::new();
+        let (release, hanging) = std::sync::mpsc::channel::<()>();
+        let hung = repo.checkout.within(Duration::from_millis(20), move || hanging.recv().is_ok()).await;
+        assert_eq!(hung, None);
+        assert!(repo.judged_soon().await.is_empty(), "its one place is taken");
+        let other = Repository::new();
+        other.write("a.rs", "fn one() {}");
+        let anchors = other.stamped(&["a.rs"], &["one"]);
+        assert_eq!(other.judged(&anchors).await, [Verdict::Fresh]);
+        release.send(()).unwrap();
+        let _free = repo.checkout.place.acquire().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_call_looks_at_so_many_files_and_no_more() {
+        let repo = Repository::new();
+        let mut anchors = Vec::new();
+        for number in 0..=FILES_MAX {
+            let path = format!("f{number}.md");
+            repo.write(&path, "x");
+            anchors.extend(repo.stamped(&[&path], &[]));
+        }
+        assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; FILES_MAX]);
+    }
+
+    impl Repository {
+        async fn judged_soon(&self) -> Verdicts {
+            self.write("b.md", "x");
+            let anchors = self.stamped(&["b.md"], &[]);
+            self.checkout.verdicts(vec![(MemoryId::random(), anchors)], VERDICTS_WAIT).await
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `cerebro consolidate`: what may be merged or put aside, doing it, and undoing it.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::{Layout, Table, shown};
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+
+/// Plan what may be merged or put aside, carry a plan out, or take it back
+///
+/// A plan changes nothing. It names memories that say nothing which another one does not say, what happened in sessions
+/// long past whose summary stays, and what happened and has grown weak. All of them go into the archive, from where
+/// `cerebro unarchive ID` or `cerebro consolidate --undo` brings them back. Nothing is deleted and no text is changed.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").args(["plan", "apply", "undo", "log"]))]
+pub struct ConsolidateArgs {
+    /// Make a plan and show it; the same as no option
+    #[arg(long)]
+    plan: bool,
+    /// Carry out the plan that waits, or only if it is this one
+    #[arg(long, value_name = "PLAN", num_args = 0..=1, default_missing_value = "")]
+    apply: Option<String>,
+    /// Take back what was carried out last, or this one
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    undo: Option<String>,
+    /// List plans and what was carried out, or show one of them
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    log: Option<String>,
+}
+
+const STEPS: &[(&str, Layout)] = &[
+    ("what", Layout::Fixed),
+    ("id", Layout::Id),
+    ("title", Layout::Flexible),
+    ("stays", Layout::Fixed),
+    ("outcome", Layout::Fixed),
+    ("why", Layout::Flexible),
+];
+
+const LOG: &[(&str, Layout)] = &[
+    ("id", Layout::Fixed),
+    ("planned", Layout::Ago),
+    ("by", Layout::Fixed),
+    ("state", Layout::Fixed),
+    ("merge", Layout::Count),
+    ("compact", Layout::Count),
+    ("archive", Layout::Count),
+    ("done", Layout::Count),
+    ("left", Layout::Count),
+];
+
+pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outcome> {
+    let (operation, id) = match (args.apply, args.undo, args.log) {
+        (Some(id), ..) => (Operation::CycleApply, Some(id)),
+        (_, Some(id), _) => (Operation::CycleUndo, Some(id)),
+        (.., Some(id)) => (Operation::CycleLog, Some(id)),
+        _ => (Operation::CyclePlan, None),
+    };
+    let id = id.filter(|id| !id.is_empty());
+    let is_list = operation == Operation::CycleLog && id.is_none();
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let answer = daemon.ask(Request::new(operation).with("id", id)).await?;
+    daemon.close().await;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    if is_list {
+        let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "done", "left"];
+        context.output.table(&Table::of(LOG, &fields, &answer["cycles"]), "nothing was planned yet")?;
+        return Ok(Outcome::Done);
+    }
+    let fields = ["action", "id", "title", "into", "outcome", "why"];
+    context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), "nothing to merge or to put aside")?;
+    if let Some(words) = in_short(&answer) {
+        context.output.note(&words);
+    }
+    Ok(Outcome::Done)
+}
+
+/// What became of a consolidation, and what comes next.
+fn in_short(answer: &Value) -> Option<String> {
+    let cycle = &answer["cycle"];
+    let id = shown(&cycle["id"]);
+    let changes = |name: &str| text::counted(cycle[name].as_u64().unwrap_or_default(), "change");
+    let steps = answer["steps"].as_array().map_or(0, Vec::len);
+    if steps == 0 {
+        return None;
+    }
+    let rest = |name: &str, why: &str| {
+        if cycle[name] == json!(0) { String::new() } else { format!("; {} {why}", shown(&cycle[name])) }
+    };
+    Some(match cycle["state"].as_str()? {
+        "planned" => format!(
+            "{} planned, none made; `cerebro consolidate --apply {id}` makes them",
+            text::counted(steps, "change")
+        ),
+        "applied" => format!(
+            "{} made{}; `cerebro consolidate --undo {id}` takes them back",
+            changes("done"),
+            rest("skipped", "left out, since the memories are not what they were")
+        ),
+        _ => format!(
+            "{} taken back{}",
+            changes("undone"),
+            rest("left", "left, since the memories were changed since")
+        ),
+    })
+}

@@ -1,0 +1,222 @@
+//! `cerebro ingest`: reads files and hands what they say to the daemon.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::super::{CommandContext, Outcome};
+use super::{all, reader};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::{Error, Result};
+use crate::cli::table::{Layout, Table, shown};
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
+
+/// Read documents, so that searches find what they say
+///
+/// Markdown, HTML, text, source code, CSV, JSON, notebooks, docx, pptx, xlsx, epub and PDF. Of a folder, what `.gitignore`
+/// leaves out is not read. Reading a file again changes only what it says differently now; one that is gone from a folder
+/// is no longer found. Documents are no memories: a search finds them with `--type document`, and says so in one line
+/// where they know what no memory does.
+#[derive(Debug, Args)]
+pub struct IngestArgs {
+    /// Files, or folders with all in them
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The project that they belong to [default: the working folder's]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+const DONE: &[(&str, Layout)] = &[
+    ("outcome", Layout::Fixed),
+    ("new", Layout::Count),
+    ("same", Layout::Count),
+    ("gone", Layout::Count),
+    ("path", Layout::Flexible),
+];
+
+const FAULTS: &[(&str, Layout)] = &[("file", Layout::Flexible), ("why it is not read", Layout::Flexible)];
+
+/// What was read, and what was not.
+#[derive(Default)]
+struct Report {
+    done: Vec<Value>,
+    unchanged: usize,
+    faults: Vec<Value>,
+}
+
+impl Report {
+    fn fault(&mut self, path: &Path, reason: impl ToString) {
+        self.faults.push(json!({ "path": path.display().to_string(), "reason": reason.to_string() }));
+    }
+}
+
+/// The path under which a file is known: absolute, without links where it is there.
+pub(super) fn place(path: &Path) -> PathBuf {
+    fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> {
+    let roots: Vec<PathBuf> = args.paths.iter().map(|path| place(path)).collect();
+    let mut report = Report::default();
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let project = args.project.clone();
+    let known = all(&daemon, || Request::new(Operation::Documents).with("project", project.clone())).await?;
+    sweep(&daemon, &roots, &known, args.dry_run, &mut report).await?;
+    let hashes: HashMap<&str, &str> = known
+        .iter()
+        .filter(|document| document["removed"] != true)
+        .filter_map(|document| Some((document["path"].as_str()?, document["hash"].as_str()?)))
+        .collect();
+    for path in found(&roots, &mut report) {
+        match look(&path) {
+            Err(reason) => report.fault(&path, reason),
+            Ok((hash, _)) if path.to_str().is_some_and(|path| hashes.get(path) == Some(&hash.as_str())) => {
+                report.unchanged += 1;
+            }
+            Ok((hash, bytes)) => one(&daemon, &args, &path, (hash, bytes), &mut report).await?,
+        }
+    }
+    daemon.close().await;
+    told(context, &report)
+}
+
+/// Leaves out the documents whose files are gone from where is looked.
+async fn sweep(
+    daemon: &Daemon,
+    roots: &[PathBuf],
+    known: &[Value],
+    dry_run: bool,
+    report: &mut Report,
+) -> Result<()> {
+    // Beside a file that is named, its earlier name may be missing.
+    let within = |path: &Path| {
+        roots.iter().any(|root| path.starts_with(root) || (root.is_file() && path.parent() == root.parent()))
+    };
+    for document in known.iter().filter(|document| document["removed"] != true) {
+        let Some(path) = document["path"].as_str().map(Path::new) else { continue };
+        let is_gone =
+            fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if !within(path) || !is_gone {
+            continue;
+        }
+        if !dry_run {
+            daemon.ask(Request::new(Operation::DocumentRemove).with("id", document["id"].clone())).await?;
+        }
+        report
+            .done
+            .push(json!({ "path": path.display().to_string(), "id": document["id"], "outcome": "removed" }));
+    }
+    Ok(())
+}
+
+/// The files to read, in order.
+fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for root in roots {
+        if root.is_dir() {
+            let (files, faults, more) = files(root);
+            for fault in &faults {
+                report.fault(root, fault);
+            }
+            if more {
+                report.fault(
+                    root,
+                    format!("it has more files than are read at once: the first {}", files.len()),
+                );
+            }
+            found.extend(files);
+        } else if root.exists() {
+            found.push(root.clone());
+        } else if !report.done.iter().any(|done| done["path"] == json!(root.display().to_string())) {
+            report.fault(root, "there is no such file");
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The bytes of a file, with their hash.
+fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
+    let opened = fs::File::open(path).map_err(|error| error.to_string())?;
+    if !opened.metadata().map_err(|error| error.to_string())?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    opened.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(DocumentError::TooLarge.to_string());
+    }
+    Ok((text::hex(&Sha256::digest(&bytes)), bytes))
+}
+
+/// Reads one file, and hands over what it says.
+async fn one(
+    daemon: &Daemon,
+    args: &IngestArgs,
+    path: &Path,
+    (hash, bytes): (String, Vec<u8>),
+    report: &mut Report,
+) -> Result<()> {
+    let Some(name) = path.to_str() else {
+        report.fault(path, "its name is no text");
+        return Ok(());
+    };
+    let format = Format::of(path).unwrap_or(Format::Text);
+    let size = bytes.len();
+    let reading = match reader::reading_of(format, bytes).await {
+        Ok(reading) => serde_json::to_value(&reading).map_err(Error::internal)?,
+        Err(why) => {
+            report.fault(path, why);
+            return Ok(());
+        }
+    };
+    let request = Request::new(Operation::Ingest)
+        .with("project", args.project.clone())
+        .with("path", name)
+        .with("format", format.as_str())
+        .with("hash", hash)
+        .with("bytes", size)
+        .with("reading", reading)
+        .with("dry_run", args.dry_run);
+    let mut done = daemon.ask(request).await?;
+    if done["outcome"] == "unchanged" {
+        report.unchanged += 1;
+        return Ok(());
+    }
+    done["path"] = json!(name);
+    report.done.push(done);
+    Ok(())
+}
+
+fn told(context: &CommandContext, report: &Report) -> Result<Outcome> {
+    let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
+    let answer = json!({ "documents": report.done, "unchanged": report.unchanged, "faults": report.faults });
+    if context.output.json(&answer)? {
+        return Ok(outcome);
+    }
+    let fields = ["outcome", "added", "kept", "gone", "path"];
+    context.output.table(&Table::of(DONE, &fields, &answer["documents"]), "nothing has changed")?;
+    if report.unchanged > 0 {
+        context.output.note(&format!("{} unchanged", text::counted(report.unchanged, "document")));
+    }
+    if !report.faults.is_empty() {
+        context.output.text("")?;
+        context.output.table(&Table::of(FAULTS, &["path", "reason"], &answer["faults"]), "")?;
+    }
+    for done in answer["documents"].as_array().into_iter().flatten().filter(|done| done["cut"] == true) {
+        context.output.note(&format!("{} is longer than is kept: its end is left out", shown(&done["path"])));
+    }
+    Ok(outcome)
+}

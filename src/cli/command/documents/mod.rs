@@ -1,0 +1,185 @@
+//! `cerebro ingest` and `cerebro documents`: files that are read into the memory, beside what agents remember.
+
+mod ingest;
+mod reader;
+
+pub use ingest::{IngestArgs, run as ingest};
+pub use reader::{ReadArgs, run as read};
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::{Error, Result};
+use crate::cli::table::{Layout, Table, shown};
+use cerebro_core::operation::Operation;
+
+/// What to do with documents that were read.
+#[derive(Debug, Subcommand)]
+pub enum DocumentsCommand {
+    List(ListArgs),
+    Show(ShowArgs),
+    Forget(ForgetArgs),
+}
+
+/// List the documents that were read
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// Of all projects
+    #[arg(long)]
+    all_projects: bool,
+}
+
+/// Show what is kept of a document
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// Its id, that of one of its passages, or its path
+    #[arg(value_name = "ID|PATH")]
+    document: String,
+}
+
+/// Destroy what is kept of a document for good; its file stays
+///
+/// `cerebro compact` then removes the last bytes of it from the database's files. Reading the file again brings it back.
+#[derive(Debug, Args)]
+pub struct ForgetArgs {
+    /// Its id, or its path
+    #[arg(value_name = "ID|PATH")]
+    document: String,
+    /// Do not ask first; needed where no terminal is
+    #[arg(long)]
+    yes: bool,
+}
+
+const DOCUMENTS: &[(&str, Layout)] = &[
+    ("id", Layout::Fixed),
+    ("read", Layout::Moment),
+    ("format", Layout::Fixed),
+    ("passages", Layout::Count),
+    ("file", Layout::Fixed),
+    ("path", Layout::Flexible),
+];
+
+pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<Outcome> {
+    match command {
+        DocumentsCommand::List(args) => list(context, args).await,
+        DocumentsCommand::Show(args) => show(context, &args).await,
+        DocumentsCommand::Forget(args) => forget(context, &args).await,
+    }
+}
+
+/// All documents that a request asks for, page by page.
+async fn all(daemon: &Daemon, request: impl Fn() -> Request) -> Result<Vec<Value>> {
+    let mut documents = Vec::new();
+    loop {
+        let mut answer = daemon.ask(request().with("offset", documents.len())).await?;
+        let more = answer["more"] == true;
+        if let Value::Array(page) = answer["documents"].take() {
+            documents.extend(page);
+        }
+        if !more {
+            return Ok(documents);
+        }
+    }
+}
+
+async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let request = || {
+        Request::new(Operation::Documents)
+            .with("project", args.project.clone())
+            .with("all_projects", args.all_projects)
+    };
+    let documents = all(&daemon, request).await?;
+    daemon.close().await;
+    let answer = serde_json::json!({ "documents": documents });
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let mut table = Table::new(DOCUMENTS);
+    for document in answer["documents"].as_array().into_iter().flatten() {
+        let file = if document["removed"] == true { "gone" } else { "there" };
+        table.add(vec![
+            shown(&document["id"]),
+            shown(&document["at"]),
+            shown(&document["format"]),
+            shown(&document["chunks"]),
+            file.to_owned(),
+            shown(&document["path"]),
+        ]);
+    }
+    context.output.table(&table, "no documents yet; `cerebro ingest PATH` reads some")?;
+    Ok(Outcome::Done)
+}
+
+/// The id of a document that a person names by its id, that of a passage, or its path.
+async fn id_of(daemon: &Daemon, given: &str) -> Result<String> {
+    use cerebro_core::domain::{ChunkId, DocumentId};
+    if DocumentId::parse(given).is_ok() || ChunkId::parse(given).is_ok() {
+        return Ok(given.to_owned());
+    }
+    let path = ingest::place(std::path::Path::new(given));
+    let documents = all(daemon, || Request::new(Operation::Documents).with("all_projects", true)).await?;
+    let found = documents.iter().find(|document| document["path"].as_str() == path.to_str());
+    let none = || {
+        Error::user(format!("no document was read from {}", path.display()))
+            .hint("`cerebro documents list --all-projects` names them")
+    };
+    found.map(|document| shown(&document["id"])).ok_or_else(none)
+}
+
+async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let id = id_of(&daemon, &args.document).await?;
+    let mut passages = Vec::new();
+    let mut whole = loop {
+        let request = Request::new(Operation::DocumentShow).with("id", id.clone());
+        let mut answer = daemon.ask(request.with("offset", passages.len())).await?;
+        if let Value::Array(page) = answer["passages"].take() {
+            passages.extend(page);
+        }
+        if answer["next_offset"].is_null() {
+            break answer;
+        }
+    };
+    daemon.close().await;
+    whole["passages"] = Value::Array(passages);
+    if context.output.json(&whole)? {
+        return Ok(Outcome::Done);
+    }
+    let document = &whole["document"];
+    context.output.facts(&[
+        ("document", shown(&document["id"])),
+        ("title", shown(&document["title"])),
+        ("path", shown(&document["path"])),
+        ("project", shown(&document["project"])),
+        ("format", shown(&document["format"])),
+        ("read", context.output.moment(&document["at"])),
+    ])?;
+    for passage in whole["passages"].as_array().into_iter().flatten() {
+        let (id, heading) = (shown(&passage["id"]), shown(&passage["heading"]));
+        context.output.text(&format!("\n--- {id} {heading} ---\n{}", shown(&passage["text"])))?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn forget(context: &CommandContext, args: &ForgetArgs) -> Result<Outcome> {
+    let question = "Destroy what is kept of this document? It cannot be undone; its file stays.";
+    if !args.yes && !context.output.confirm(question)? {
+        context.output.note("nothing was destroyed");
+        return Ok(Outcome::Short);
+    }
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let id = id_of(&daemon, &args.document).await?;
+    let gone = daemon.ask(Request::new(Operation::DocumentForget).with("id", id)).await?;
+    daemon.close().await;
+    if context.output.json(&gone)? {
+        return Ok(Outcome::Done);
+    }
+    context.output.outcome(&shown(&gone["id"]), "forgotten", &shown(&gone["path"]))?;
+    Ok(Outcome::Done)
+}

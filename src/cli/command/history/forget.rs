@@ -1,0 +1,57 @@
+//! `cerebro history forget`: past sessions destroyed for good, so that no import brings them back.
+
+use clap::{ArgGroup, Args};
+
+use super::super::{CommandContext, Outcome};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
+
+/// Destroy past sessions, or parts of them, for good
+///
+/// No import brings them back. `cerebro compact` then removes the last bytes of them from the database's files.
+#[derive(Debug, Args)]
+#[command(group(
+    ArgGroup::new("what").args(["session", "project", "before", "text"]).required(true).multiple(true)
+))]
+pub struct ForgetArgs {
+    /// This session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// All of this project
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// All before this day or moment
+    #[arg(long, value_name = "WHEN")]
+    before: Option<String>,
+    /// Exchanges with this text in them
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Do not ask first; needed where no terminal is
+    #[arg(long)]
+    yes: bool,
+}
+
+pub async fn run(context: &CommandContext, args: ForgetArgs) -> Result<Outcome> {
+    let question = "Destroy this part of the history? It cannot be undone, and no import brings it back.";
+    if !args.yes && !context.output.confirm(question)? {
+        context.output.note("nothing was destroyed");
+        return Ok(Outcome::Short);
+    }
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let request = Request::new(Operation::HistoryForget)
+        .with("session", args.session)
+        .with("project", args.project)
+        .with("before", args.before)
+        .with("text", args.text);
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    context
+        .output
+        .facts(&[("sessions", shown(&answer["sessions"])), ("exchanges", shown(&answer["exchanges"]))])?;
+    Ok(Outcome::Done)
+}

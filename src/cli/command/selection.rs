@@ -1,0 +1,114 @@
+//! Which memories: the conditions that commands over many of them share, and reading what meets them.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use cerebro_core::domain::limits::LISTING_MAX;
+use cerebro_core::operation::Operation;
+
+/// Most memories that one command changes.
+const SELECTED_MAX: usize = 10_000;
+
+/// Conditions; a memory must meet all that are given.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Conditions {
+    /// Only memories of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// Only memories with this tag; may be given again
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Only `project` or only `personal` memories
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<String>,
+    /// Only memories from this date on
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+    /// Only memories up to this date
+    #[arg(long, value_name = "DATE")]
+    pub until: Option<String>,
+    /// Only memories of this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Only memories that this agent wrote
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+impl Conditions {
+    /// The daemon's list of what meets the conditions.
+    pub fn request(&self) -> Request {
+        Request::new(Operation::List)
+            .with("type", self.kind.as_deref())
+            .with("tags", self.tags.as_slice())
+            .with("scope", self.scope.as_deref())
+            .with("since", self.since.as_deref())
+            .with("until", self.until.as_deref())
+            .with("session", self.session.as_deref())
+            .with("agent", self.agent.as_deref())
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.request() == Request::new(Operation::List)
+    }
+
+    /// Whether the conditions alone name memories of any project: a session has one, and what is personal none.
+    pub fn is_of_any_project(&self) -> bool {
+        self.session.is_some() || self.scope.as_deref().is_some_and(|scope| scope.trim() == "personal")
+    }
+}
+
+/// What a selection read.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    /// The memories, newest first.
+    pub memories: Vec<Value>,
+    /// There are more than one command takes.
+    pub is_cut: bool,
+}
+
+impl Chosen {
+    /// Their ids.
+    pub fn ids(&self) -> Vec<String> {
+        self.memories.iter().filter_map(|memory| Some(memory["id"].as_str()?.to_owned())).collect()
+    }
+}
+
+/// Reads all that a request lists, up to the bound of one command.
+pub async fn all(daemon: &Daemon, request: &Request) -> Result<Chosen> {
+    let mut chosen = Chosen::default();
+    let mut cursor = Value::Null;
+    loop {
+        let page = request.clone().with("limit", LISTING_MAX).with("cursor", cursor);
+        let answer = daemon.ask(page).await?;
+        chosen.memories.extend(answer["memories"].as_array().into_iter().flatten().cloned());
+        cursor = answer["next_cursor"].clone();
+        if cursor.is_null() {
+            return Ok(chosen);
+        }
+        if chosen.memories.len() >= SELECTED_MAX {
+            return Ok(Chosen { is_cut: true, ..chosen });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_no_project_is_looked_for_in_all() {
+        let is_of_any = |scope: Option<&str>, session: Option<&str>| {
+            let own = |text: &str| text.to_owned();
+            Conditions { scope: scope.map(own), session: session.map(own), ..Conditions::default() }
+                .is_of_any_project()
+        };
+        assert!(is_of_any(Some("personal"), None) && is_of_any(None, Some("s-1")));
+        assert!(!is_of_any(Some("project"), None) && !is_of_any(None, None));
+        assert!(Conditions::default().is_empty());
+        assert!(!Conditions { tags: vec!["a".to_owned()], ..Conditions::default() }.is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! A part of an export: what is of one project, of one type, or not older than a moment, and what belongs to it.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::cli::error::{Error, Result};
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text;
+
+/// Which part.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PartArgs {
+    /// Only this project, without what is personal
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only memories of this type, and no prompts
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Only memories and prompts from this date on
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+}
+
+impl PartArgs {
+    /// Whether all is asked for.
+    pub fn is_all(&self) -> bool {
+        self.project.is_none() && self.kind.is_none() && self.since.is_none()
+    }
+
+    /// What lets the part through.
+    ///
+    /// # Errors
+    /// When `--since` is no date.
+    pub fn sieve(&self) -> Result<Sieve> {
+        let since = self.since.as_deref().map(|given| {
+            text::parse_moment(given.trim(), Timestamp::now(), false).ok_or_else(|| {
+                Error::usage(format!("`{given}` is no date")).hint("2026-11-21, yesterday or 7d")
+            })
+        });
+        let name = |name: &Option<String>| name.as_deref().map(|name| name.trim().to_lowercase());
+        Ok(Sieve {
+            project: name(&self.project),
+            kind: name(&self.kind),
+            since: since.transpose()?,
+            memories: HashSet::new(),
+            sessions: HashSet::new(),
+            works: HashSet::new(),
+            artifacts: HashSet::new(),
+        })
+    }
+}
+
+/// Lets a part of an export through, line by line in the order of an export: sessions, memories, and then what belongs
+/// to them.
+#[derive(Debug, Clone)]
+pub struct Sieve {
+    project: Option<String>,
+    kind: Option<String>,
+    since: Option<Timestamp>,
+    /// The memories and sessions that were let through.
+    memories: HashSet<String>,
+    sessions: HashSet<String>,
+    /// The same of pieces of work, and what their events name.
+    works: HashSet<String>,
+    artifacts: HashSet<String>,
+}
+
+impl Sieve {
+    /// Whether all passes.
+    pub fn is_open(&self) -> bool {
+        self.project.is_none() && self.kind.is_none() && self.since.is_none()
+    }
+
+    /// The line as the part has it, without links to what is not in it; none where it is not of the part.
+    pub fn pass(&mut self, mut line: Value) -> Option<Value> {
+        let id = line["id"].as_str().unwrap_or_default().to_owned();
+        let is_kept = match line["kind"].as_str() {
+            Some("session") => self.is_of_project(&line) && self.sessions.insert(id),
+            Some("memory") => {
+                let is_of_kind = self.kind.as_deref().is_none_or(|kind| line["type"] == kind);
+                let is_kept = self.is_of_project(&line) && is_of_kind && self.is_recent(&line["updated_at"]);
+                is_kept && self.memories.insert(id)
+            }
+            Some("revision") => line["memory"].as_str().is_some_and(|id| self.memories.contains(id)),
+            Some("prompt") => {
+                let is_linked = line["session"].as_str().is_some_and(|id| self.sessions.contains(id));
+                self.kind.is_none()
+                    && is_linked
+                    && self.is_of_project(&line)
+                    && self.is_recent(&line["created_at"])
+            }
+            Some("edge") => ["from", "to"].iter().all(|end| {
+                let members = [&self.memories, &self.sessions, &self.works];
+                line[*end].as_str().is_some_and(|id| members.iter().any(|members| members.contains(id)))
+            }),
+            Some("work") => return self.passes_work(id, &line).then_some(line),
+            Some("work_event") => {
+                let is_kept = line["work"].as_str().is_some_and(|id| self.works.contains(id));
+                if let Some(artifact) = line["artifact"].as_str().filter(|_| is_kept) {
+                    self.artifacts.insert(artifact.to_owned());
+                }
+                is_kept
+            }
+            Some("artifact") => self.artifacts.contains(&id),
+            _ => true,
+        };
+        for link in ["session", "follows"] {
+            let leads_out = line[link].as_str().is_some_and(|id| !self.sessions.contains(id));
+            if let Some(members) = line.as_object_mut().filter(|_| leads_out) {
+                members.remove(link);
+            }
+        }
+        is_kept.then_some(line)
+    }
+
+    /// A piece of work has no type, and keeps its links: its chain is over them.
+    fn passes_work(&mut self, id: String, line: &Value) -> bool {
+        let is_kept = self.kind.is_none() && self.is_of_project(line) && self.is_recent(&line["active_at"]);
+        is_kept && self.works.insert(id)
+    }
+
+    fn is_of_project(&self, line: &Value) -> bool {
+        self.project.as_deref().is_none_or(|project| line["project"] == project)
+    }
+
+    fn is_recent(&self, at: &Value) -> bool {
+        let at = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
+        self.since.is_none_or(|since| at.is_some_and(|at| at >= since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn passed(args: PartArgs) -> Vec<String> {
+        let mut sieve = args.sieve().unwrap();
+        let lines = [
+            json!({ "kind": "header" }),
+            json!({ "kind": "session", "id": "s1", "project": "a" }),
+            json!({ "kind": "session", "id": "s2", "project": "b", "follows": "s1" }),
+            json!({ "kind": "memory", "id": "m1", "project": "a", "type": "bugfix", "session": "s1", "updated_at": "2026-11-01T00:00:00Z" }),
+            json!({ "kind": "memory", "id": "m2", "project": "a", "type": "decision", "session": "s2", "updated_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "memory", "id": "m3", "project": "b", "type": "bugfix", "session": "s2", "updated_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "revision", "memory": "m1", "number": 1 }),
+            json!({ "kind": "prompt", "id": "p1", "project": "a", "session": "s1", "created_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "edge", "from": "m1", "to": "s1" }),
+            json!({ "kind": "edge", "from": "m2", "to": "s2" }),
+            json!({ "kind": "work", "id": "w1", "project": "a", "session": "s2", "active_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "work", "id": "w2", "project": "b", "active_at": "2026-11-20T00:00:00Z" }),
+            json!({ "kind": "work_event", "work": "w1", "artifact": "f1" }),
+            json!({ "kind": "work_event", "work": "w2", "artifact": "f2" }),
+            json!({ "kind": "artifact", "id": "f1" }),
+            json!({ "kind": "artifact", "id": "f2" }),
+            json!({ "kind": "edge", "from": "m1", "to": "w1" }),
+        ];
+        let name = |line: &Value| {
+            let parts = ["kind", "id", "memory", "from", "session", "follows", "work"];
+            parts.iter().filter_map(|part| line[*part].as_str()).collect::<Vec<_>>().join(" ")
+        };
+        lines.into_iter().filter_map(|line| sieve.pass(line)).map(|line| name(&line)).collect()
+    }
+
+    #[test]
+    fn a_part_has_what_belongs_to_it_and_no_links_out_of_it() {
+        let own = |text: &str| Some(text.to_owned());
+        let of_a = PartArgs { project: own(" A"), ..PartArgs::default() };
+        assert_eq!(
+            passed(of_a.clone()),
+            [
+                "header", "session s1", "memory m1 s1", "memory m2", "revision m1", "prompt p1 s1",
+                "edge m1", "work w1 s2", "work_event w1", "artifact f1", "edge m1",
+            ]
+        );
+        assert_eq!(
+            passed(PartArgs { kind: own("bugfix"), ..of_a.clone() }),
+            ["header", "session s1", "memory m1 s1", "revision m1", "edge m1"]
+        );
+        assert_eq!(
+            passed(PartArgs { since: own("2026-11-10"), ..of_a }),
+            [
+                "header", "session s1", "memory m2", "prompt p1 s1", "work w1 s2", "work_event w1",
+                "artifact f1"
+            ]
+        );
+        assert_eq!(passed(PartArgs::default()).len(), 17);
+        let odd = PartArgs { since: own("soon"), ..PartArgs::default() };
+        assert_eq!(odd.sieve().unwrap_err().exit_code(), 2);
+    }
+}

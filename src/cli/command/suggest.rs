@@ -1,0 +1,88 @@
+//! What somebody may have meant who got nothing: a project or a type of a name near to the one given.
+
+use serde_json::Value;
+
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+
+/// What to say of a project and a type that were asked for and hold nothing; nothing of those that are there.
+pub async fn instead(daemon: &Daemon, project: Option<&str>, kind: Option<&str>) -> Result<Vec<String>> {
+    let mut said = Vec::new();
+    if let Some(project) = project {
+        let answer = daemon.ask(Request::new(Operation::Projects)).await?;
+        said.extend(unknown("project", project, &answer["projects"], "`cerebro projects` lists them"));
+    }
+    if let Some(kind) = kind {
+        let answer = daemon.ask(Request::new(Operation::Types)).await?;
+        said.extend(unknown("type", kind, &answer["types"], ""));
+    }
+    Ok(said)
+}
+
+/// What to say of words that no title has, where titles have others near to them.
+pub async fn words(daemon: &Daemon, request: Request) -> Result<Vec<String>> {
+    let answer = daemon.ask(request).await?;
+    let rows = answer["words"].as_array().into_iter().flatten();
+    let near = |row: &Value| {
+        let near: Vec<String> =
+            row["near"].as_array()?.iter().map(|word| format!("`{}`", shown(word))).collect();
+        Some(format!("no title has `{}`; did you mean {}?", shown(&row["word"]), near.join(" or ")))
+    };
+    Ok(rows.filter_map(near).collect())
+}
+
+/// What to say of a type that no memory had before, where others are near.
+pub fn new_type(kind: &str, types: &Value) -> Option<String> {
+    let unknown = unknown("type", kind, types, "")?;
+    let (_, near) = unknown.split_once("; did you mean ")?;
+    Some(format!("the type `{}` is new; others near it: {}", kind.trim(), near.trim_end_matches('?')))
+}
+
+/// The names near to one, as the rows of a list have them, with how many memories have each.
+fn named(field: &str, name: &str, rows: &Value) -> Vec<String> {
+    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let near = text::nearest(name, rows.iter().filter_map(|row| row[field].as_str()));
+    let count = |name: &str| rows.iter().find(|row| row[field] == name).map(|row| shown(&row["memories"]));
+    near.into_iter().map(|name| format!("`{name}` ({})", count(name).unwrap_or_default())).collect()
+}
+
+fn unknown(field: &str, name: &str, rows: &Value, otherwise: &str) -> Option<String> {
+    let wanted = name.trim().to_lowercase();
+    if rows.as_array().into_iter().flatten().any(|row| row[field] == wanted.as_str()) {
+        return None;
+    }
+    let near = named(field, name, rows);
+    let then = match (near.is_empty(), otherwise) {
+        (false, _) => format!("; did you mean {}?", near.join(" or ")),
+        (true, "") => String::new(),
+        (true, otherwise) => format!("; {otherwise}"),
+    };
+    Some(format!("no memory has the {field} `{name}`{then}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_corrected_and_what_is_near_is_offered() {
+        let types = json!([{ "type": "bugfix", "memories": 7 }, { "type": "decision", "memories": 1 }]);
+        for (given, want) in [
+            ("bugfix", None),
+            (" BugFix ", None),
+            ("bug", Some("no memory has the type `bug`; did you mean `bugfix` (7)?")),
+            ("quux", Some("no memory has the type `quux`")),
+        ] {
+            assert_eq!(unknown("type", given, &types, "").as_deref(), want, "{given}");
+        }
+        let none = unknown("project", "quux", &json!([]), "`cerebro projects` lists them");
+        assert_eq!(none.unwrap(), "no memory has the project `quux`; `cerebro projects` lists them");
+        assert_eq!(new_type("bug", &types).unwrap(), "the type `bug` is new; others near it: `bugfix` (7)");
+        assert_eq!((new_type("quux", &types), new_type("bugfix", &types)), (None, None));
+    }
+}

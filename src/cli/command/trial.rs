@@ -1,0 +1,301 @@
+//! `cerebro whatif new`, `list`, `diff` and `drop`: a second home with a copy of the memory, for trials that take longer
+//! than a transaction.
+//!
+//! A trial is a home like any other, below `trials` in the home that it is a copy of. It has no configuration, so no
+//! server and no provider, and begins with everything that an export has.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{CommandContext, Outcome, daemon, portable, within};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::{Error, Result};
+use crate::cli::table::{Layout, Table};
+use crate::home::{Home, bytes_below};
+use cerebro_core::domain::Timestamp;
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+use cerebro_durable as durable;
+use cerebro_service::work::KEYS_FILE;
+
+/// Most trials of one home.
+const TRIALS_MAX: usize = 4;
+/// Longest name, in characters.
+const NAME_CHARS_MAX: usize = 40;
+/// Most changes that are shown one by one.
+const SHOWN_MAX: usize = 10_000;
+const SHOWN_DEFAULT: usize = 100;
+
+/// Make a second home with a copy of the memory
+///
+/// `cerebro --home` with the path that is printed uses it, and so do agents with `CEREBRO_HOME`. Nothing that happens in
+/// it reaches the memory that it is a copy of.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// Its name: letters, digits, `-` and `_`
+    name: String,
+}
+
+/// Show what differs between a trial and the memory as it is now
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The name of the trial
+    name: String,
+    /// Most changes that are shown one by one, 1 to 10000 [default: 100]
+    #[arg(long, value_name = "N", value_parser = within(1..=SHOWN_MAX))]
+    limit: Option<usize>,
+}
+
+/// Stop a trial and remove its home
+#[derive(Debug, Args)]
+pub struct DropArgs {
+    /// The name of the trial
+    name: String,
+}
+
+/// The folder of a home's trials.
+fn folder(home: &Home) -> PathBuf {
+    home.root().join("trials")
+}
+
+/// Where a trial lies, if its name can be one.
+fn place(home: &Home, name: &str) -> Result<PathBuf> {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if name.is_empty() || name.len() > NAME_CHARS_MAX || !is_plain {
+        let words = format!("a name has 1 to {NAME_CHARS_MAX} letters, digits, `-` and `_`");
+        return Err(Error::usage(words));
+    }
+    Ok(folder(home).join(name))
+}
+
+/// The names of a home's trials, in order.
+fn names(home: &Home) -> Vec<String> {
+    let entries = fs::read_dir(folder(home)).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut names: Vec<String> =
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A trial that is there.
+fn trial(home: &Home, name: &str) -> Result<Home> {
+    let place = place(home, name)?;
+    if !place.is_dir() {
+        return Err(Error::user(format!("there is no trial `{name}`"))
+            .hint("`cerebro whatif list` shows them, `cerebro whatif new NAME` makes one"));
+    }
+    Ok(Home::open(Some(&place))?)
+}
+
+pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
+    let home = context.home()?;
+    let place = place(&home, &args.name)?;
+    if home.database().is_some() {
+        return Err(Error::user(
+            "a trial is a home of its own, and `--db` or CEREBRO_DB would lead out of it",
+        )
+        .hint("give neither"));
+    }
+    if place.exists() {
+        return Err(Error::user(format!("there is a trial `{}` already", args.name))
+            .hint("`cerebro whatif drop NAME` removes it"));
+    }
+    let present = names(&home);
+    if present.len() >= TRIALS_MAX {
+        return Err(Error::user(format!("there are {} trials: {}", present.len(), present.join(", ")))
+            .hint("`cerebro whatif drop NAME` removes one"));
+    }
+    let copied = fill(&home, &place).await;
+    if copied.is_err() {
+        // Half a copy would be taken for a whole one.
+        let _ = remove(&place).await;
+    }
+    let (lines, skipped) = copied?;
+    let told = json!({
+        "name": args.name, "home": place.display().to_string(), "lines": lines, "skipped": skipped,
+    });
+    if !context.output.json(&told)? {
+        context.output.text(&place.display().to_string())?;
+        context.output.note(&format!("a copy of {}; use it with --home", text::counted(lines, "line")));
+        if skipped > 0 {
+            context.output.note(&format!("{} could not be copied", text::counted(skipped, "line")));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Copies everything that an export has, page by page; says how many lines, and how many were not taken.
+async fn fill(home: &Home, place: &Path) -> Result<(u64, u64)> {
+    let from = Daemon::reach_patiently(home).await?;
+    let trial = Home::open(Some(place))?;
+    // With the same keys its journal verifies and goes on.
+    let (keys, copy) = (home.root().join(KEYS_FILE), trial.root().join(KEYS_FILE));
+    if keys.exists() {
+        let bytes = fs::read(&keys).map_err(|error| Error::file("read", &keys, &error))?;
+        durable::write(&copy, durable::Kind::Own, &bytes)
+            .map_err(|error| Error::file("write", &copy, &error))?;
+    }
+    let into = Daemon::reach_patiently(&trial).await?;
+    let (mut lines, mut skipped) = (0, 0);
+    let mut pages = portable::Pages::default();
+    while let Some(page) = pages.next(&from).await? {
+        lines += page.len() as u64;
+        let answer = into.ask(Request::new(Operation::Import).with("lines", page)).await?;
+        skipped += answer["skipped"].as_array().map_or(0, Vec::len) as u64;
+    }
+    into.close().await;
+    from.close().await;
+    Ok((lines, skipped))
+}
+
+const TRIALS: &[(&str, Layout)] = &[
+    ("name", Layout::Fixed),
+    ("made", Layout::Moment),
+    ("bytes", Layout::Count),
+    ("home", Layout::Flexible),
+];
+
+pub fn list(context: &CommandContext) -> Result<Outcome> {
+    let home = context.home()?;
+    let row = |name: String| {
+        let place = folder(&home).join(&name);
+        let made = fs::metadata(place.join(KEYS_FILE)).or_else(|_| fs::metadata(&place));
+        let made =
+            made.and_then(|found| found.modified()).ok().and_then(|made| Timestamp::try_from(made).ok());
+        json!({
+            "name": name, "made": made.map(|made| made.to_string()), "bytes": bytes_below(&place),
+            "home": place.display().to_string(),
+        })
+    };
+    let rows: Vec<Value> = names(&home).into_iter().map(row).collect();
+    let told = json!({ "trials": rows });
+    if !context.output.json(&told)? {
+        let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &told["trials"]);
+        context.output.table(&table, "no trials")?;
+    }
+    Ok(Outcome::Done)
+}
+
+const CHANGES: &[(&str, Layout)] =
+    &[("change", Layout::Fixed), ("kind", Layout::Fixed), ("id", Layout::Fixed), ("what", Layout::Flexible)];
+
+pub async fn diff(context: &CommandContext, args: DiffArgs) -> Result<Outcome> {
+    let home = context.home()?;
+    let trial = trial(&home, &args.name)?;
+    let (before, after) = (contents(&home).await?, contents(&trial).await?);
+    let limit = args.limit.unwrap_or(SHOWN_DEFAULT);
+    let all = compared(&before, &after);
+    let told = json!({
+        "changes": all.iter().take(limit).collect::<Vec<_>>(), "count": all.len(), "more": all.len() > limit,
+    });
+    if !context.output.json(&told)? {
+        let table = Table::of(CHANGES, &["deed", "kind", "id", "what"], &told["changes"]);
+        context.output.table(&table, "nothing differs")?;
+        if told["more"] == true {
+            context.output.note(&format!("{} in all; give --limit", text::counted(all.len(), "change")));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// What a line of an export is of: its kind, and what tells it from the others of that kind.
+type Key = (String, String);
+
+/// The lines of a memory: the digest of each, and a word that people know it by.
+async fn contents(home: &Home) -> Result<BTreeMap<Key, ([u8; 32], String)>> {
+    let daemon = Daemon::reach_patiently(home).await?;
+    let mut contents = BTreeMap::new();
+    let mut pages = portable::Pages::default();
+    while let Some(page) = pages.next(&daemon).await? {
+        for line in page {
+            let Ok(read) = serde_json::from_str::<Value>(&line) else { continue };
+            contents.insert(key(&read), (Sha256::digest(&line).into(), word(&read)));
+        }
+    }
+    daemon.close().await;
+    Ok(contents)
+}
+
+fn key(line: &Value) -> Key {
+    let parts = ["id", "memory", "revision", "work", "seq", "name", "from", "to", "digest"];
+    let part = |name: &&str| match &line[*name] {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    // An id says all; of lines without one, their parts do.
+    let id = part(&"id").unwrap_or_else(|| parts.iter().filter_map(part).collect::<Vec<_>>().join(" "));
+    (line["kind"].as_str().unwrap_or_default().to_owned(), id)
+}
+
+fn word(line: &Value) -> String {
+    let words = ["title", "content", "type", "summary"].into_iter().find_map(|name| line[name].as_str());
+    text::cut_chars(&text::one_line(words.unwrap_or_default()), 80).into_owned()
+}
+
+/// What was created, changed and deleted, in order of kind and id.
+fn compared(
+    before: &BTreeMap<Key, ([u8; 32], String)>,
+    after: &BTreeMap<Key, ([u8; 32], String)>,
+) -> Vec<Value> {
+    let told = |deed: &str, (kind, id): &Key, what: &str| json!({ "deed": deed, "kind": kind, "id": id, "what": what });
+    let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
+    let gone = gone.map(|(key, (_, what))| told("delete", key, what));
+    let new = after.iter().filter_map(|(key, (digest, what))| match before.get(key) {
+        None => Some(told("create", key, what)),
+        Some((was, _)) if was != digest => Some(told("update", key, what)),
+        Some(_) => None,
+    });
+    gone.chain(new).collect()
+}
+
+pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outcome> {
+    let home = context.home()?;
+    let place = place(&home, &args.name)?;
+    trial(&home, &args.name)?;
+    remove(&place).await?;
+    if !context.output.json(&json!({ "name": args.name, "dropped": true }))? {
+        context.output.outcome(&args.name, "dropped", "")?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Stops the daemon of a trial and removes what is there.
+async fn remove(place: &Path) -> Result<()> {
+    if let Ok(trial) = Home::open(Some(place)) {
+        daemon::dismiss(&trial).await?;
+    }
+    fs::remove_dir_all(place).map_err(|error| Error::file("remove", place, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_told_by_kind_and_id() {
+        let contents = |lines: &[Value]| -> BTreeMap<Key, ([u8; 32], String)> {
+            lines
+                .iter()
+                .map(|line| (key(line), (Sha256::digest(line.to_string()).into(), word(line))))
+                .collect()
+        };
+        let memory = |id: &str, title: &str| json!({ "kind": "memory", "id": id, "title": title });
+        let event = json!({ "kind": "work_event", "work": "w", "seq": 2, "type": "note" });
+        let before = contents(&[memory("a", "One"), memory("b", "Two"), memory("c", "Three")]);
+        let after = contents(&[memory("a", "One"), memory("b", "Second"), event]);
+        let told = compared(&before, &after);
+        let told: Vec<String> =
+            told.iter().map(|one| format!("{} {} {}", one["deed"], one["id"], one["what"])).collect();
+        assert_eq!(
+            told,
+            ["\"delete\" \"c\" \"Three\"", "\"update\" \"b\" \"Second\"", "\"create\" \"w 2\" \"note\""]
+        );
+    }
+}

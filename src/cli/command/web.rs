@@ -1,0 +1,68 @@
+//! `cerebro web`: the memory in a browser, while the command runs.
+
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::endpoint::Endpoint;
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::Request;
+use crate::cli::error::Result;
+use crate::cli::table::shown;
+use cerebro_core::operation::Operation;
+
+/// What opens a link on this system, by the person's own choice of browser.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+/// Browse the memory in a web browser: search, read, edit, watch
+///
+/// Opens a page on 127.0.0.1, prints a link to it and opens the link in your browser. The link works once, for the
+/// browser that opens it first; the page is gone when this command is interrupted. It loads nothing from elsewhere.
+#[derive(Debug, Args)]
+pub struct WebArgs {
+    /// Listen on this port [default: a free one]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Only print the link
+    #[arg(long)]
+    no_open: bool,
+    /// Close the page that another command opened
+    #[arg(long, conflicts_with_all = ["port", "no_open"])]
+    stop: bool,
+}
+
+const WEB: Endpoint = Endpoint {
+    status: Operation::WebStatus,
+    close: Operation::WebClose,
+    open: "the link works once; the page is open until this command is interrupted (Ctrl-C)",
+    ended: "the page was closed by `cerebro web --stop`",
+    closed: "the page is closed",
+    none: "no page was open",
+};
+
+pub async fn run(context: &CommandContext, args: WebArgs) -> Result<Outcome> {
+    if args.stop {
+        return WEB.stop(context).await;
+    }
+    let opens = !args.no_open && !context.output.is_json();
+    let request = Request::new(Operation::WebOpen).with("port", args.port);
+    let facts = |access: &Value| vec![("open", shown(&access["link"]))];
+    WEB.hold_and(context, request, facts, |access| {
+        if let Some(link) = access["link"].as_str().filter(|_| opens) {
+            open(context, link);
+        }
+    })
+    .await
+}
+
+/// Opens the link in the person's browser; where there is none, the printed link is enough.
+fn open(context: &CommandContext, link: &str) {
+    let mut opener = Command::new(OPENER);
+    opener.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match opener.spawn() {
+        // It ends when the browser has the link, or with it.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(_) => context.output.note("no browser could be opened: open the link yourself"),
+    }
+}

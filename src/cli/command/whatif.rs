@@ -1,0 +1,78 @@
+//! `cerebro whatif`: statements that are tried and undone; longer trials are beside.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::sql::text;
+use super::{CommandContext, Outcome, trial, within};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::{Layout, Table};
+use cerebro_core::domain::limits::{SQL_ROWS_MAX, SQL_SECONDS_MAX};
+use cerebro_core::operation::Operation;
+
+#[derive(Debug, Subcommand)]
+pub enum WhatIfCommand {
+    Run(RunArgs),
+    New(trial::NewArgs),
+    /// List the trials of this home
+    List,
+    Diff(trial::DiffArgs),
+    Drop(trial::DropArgs),
+}
+
+/// Run SurrealQL, show which rows it would create, change and delete, and undo all of it
+///
+/// The statements run in one transaction of the running memory, which is cancelled. They see their own changes. The
+/// search index and the vectors in memory are outside of it and do not change.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A file of statements; `-` or none reads them from standard input
+    file: Option<PathBuf>,
+    /// Most rows that are shown one by one, 1 to 10000 [default: 100]
+    #[arg(long, value_name = "N", value_parser = within(1..=SQL_ROWS_MAX))]
+    limit: Option<usize>,
+    /// Most seconds that it may take, 1 to 60 [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = within(1..=SQL_SECONDS_MAX))]
+    timeout: Option<usize>,
+}
+
+const TABLES: &[(&str, Layout)] =
+    &[("table", Layout::Fixed), ("change", Layout::Fixed), ("rows", Layout::Count)];
+const CHANGES: &[(&str, Layout)] = &[("change", Layout::Fixed), ("row", Layout::Flexible)];
+
+pub async fn run(context: &CommandContext, command: WhatIfCommand) -> Result<Outcome> {
+    match command {
+        WhatIfCommand::Run(args) => try_out(context, args).await,
+        WhatIfCommand::New(args) => trial::new(context, args).await,
+        WhatIfCommand::List => trial::list(context),
+        WhatIfCommand::Diff(args) => trial::diff(context, args).await,
+        WhatIfCommand::Drop(args) => trial::drop_trial(context, args).await,
+    }
+}
+
+async fn try_out(context: &CommandContext, args: RunArgs) -> Result<Outcome> {
+    let file = args.file.filter(|file| file.as_os_str() != "-");
+    let request = Request::new(Operation::WhatIf)
+        .with("query", text(None, file)?)
+        .with("rows", args.limit)
+        .with("seconds", args.timeout);
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let tables = Table::of(TABLES, &["place", "deed", "rows"], &answer["tables"]);
+    context.output.table(&tables, "nothing would change")?;
+    if !tables.is_empty() {
+        context.output.text("")?;
+        context.output.table(&Table::of(CHANGES, &["deed", "row"], &answer["changes"]), "")?;
+        context.output.note("all of it was undone");
+    }
+    if answer["more"] == true {
+        context.output.note("there is more; give --limit");
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,525 @@
+//! `cerebro work`: the journal of what agents do.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::{Layout, Table, shown};
+use cerebro_core::operation::Operation;
+
+/// Most pieces of work, and most events, of one answer.
+const WORKS_MAX: usize = 100;
+const EVENTS_MAX: usize = 500;
+/// How often `tail --follow` looks.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// See, resume and check what agents do: the journal of work
+///
+/// Each session of an agent is a piece of work; hooks tell its prompts, edits, commands and tests. What was cut
+/// off by a crash is told to the next session of the project. docs/work.md says what is kept and what is proved.
+#[derive(Debug, Args)]
+pub struct WorkArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    List(ListArgs),
+    /// Show what the events of one come to: requests, files, tests, steps, what is unknown
+    Show(OneArgs),
+    Tail(TailArgs),
+    Resume(ResumeArgs),
+    /// Close one, and remember what was found out in it
+    Close(CloseArgs),
+    /// Make a new one that goes on from an event of another
+    Fork(ForkArgs),
+    /// Print one with all its events, as an export has them; `cerebro import` takes it
+    Export(OneArgs),
+    Prune(PruneArgs),
+    Verify(VerifyArgs),
+    /// Print the head of the journal; whoever has the line can tell later whether anything before it was changed
+    Head,
+    /// Print the head as a signed note, to be kept where this machine's user cannot change it
+    Anchor,
+    /// Print the proof that a piece of work is under a seal
+    Prove(OneArgs),
+}
+
+/// List pieces of work, those that were active last first
+#[derive(Debug, Default, Args)]
+struct ListArgs {
+    /// Of this project [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
+    project: Option<String>,
+    /// Of all projects
+    #[arg(long)]
+    all_projects: bool,
+    /// Which ones [default: open]
+    #[arg(long, value_enum)]
+    state: Option<State>,
+    /// How many, 1 to 100 [default: 20]
+    #[arg(long, value_name = "N", value_parser = within(1..=WORKS_MAX))]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    /// Not closed
+    Open,
+    /// Open, and nobody holds it
+    Free,
+    /// Kept from going on by a gate or a block
+    Waiting,
+    /// Open, and something is wrong with it
+    Stale,
+    /// Closed
+    Closed,
+    /// All of them
+    All,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Free => "free",
+            Self::Waiting => "waiting",
+            Self::Stale => "stale",
+            Self::Closed => "closed",
+            Self::All => "all",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+struct OneArgs {
+    /// Its id, or the beginning of one that no other has
+    work: String,
+}
+
+/// Show the last events of one
+#[derive(Debug, Args)]
+struct TailArgs {
+    /// Its id, or the beginning of one that no other has
+    work: String,
+    /// How many, 1 to 500 [default: 20]
+    #[arg(short, long, value_name = "N", value_parser = within(1..=EVENTS_MAX))]
+    limit: Option<usize>,
+    /// Go on showing events as they happen
+    #[arg(short, long)]
+    follow: bool,
+}
+
+/// Print what the next one should know: of a piece of work, or of the newest that is unfinished here
+#[derive(Debug, Args)]
+struct ResumeArgs {
+    /// Its id, or the beginning of one that no other has
+    work: Option<String>,
+    /// How long the text may be, 256 to 32768 bytes [default: 2500]
+    #[arg(long, value_name = "BYTES", value_parser = within(256..=32_768))]
+    bytes: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+struct CloseArgs {
+    /// Its id, or the beginning of one that no other has
+    work: String,
+    /// How it ended [default: done]
+    #[arg(long, value_enum)]
+    outcome: Option<Ending>,
+    /// A last word
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Ending {
+    /// What was wanted is there
+    Done,
+    /// It cannot be done
+    Failed,
+    /// Nobody wants it any more
+    Abandoned,
+}
+
+#[derive(Debug, Args)]
+struct ForkArgs {
+    /// The id of the other, or the beginning of one that no other has
+    work: String,
+    /// The number of the event [default: its last]
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+}
+
+/// Remove texts and pieces of work that were closed long ago; this cannot be undone
+#[derive(Debug, Args)]
+struct PruneArgs {
+    /// Texts of work that was closed more than so many days ago [default: keep_texts of the settings]
+    #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
+    texts: Option<usize>,
+    /// Work that was closed more than so many days ago, whole [default: keep of the settings]
+    #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
+    works: Option<usize>,
+    /// Do not ask first; needed where no terminal is
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Read the journal again and say whether anything in it was changed
+///
+/// Found are edits, insertions, deletions, another order, cut ends, rows that went back, removed seals and changed
+/// artifacts. A process of the same user that takes the home's key can rewrite what is not sealed yet, and whoever
+/// puts the whole home back to an earlier state is only found by a head that was written down outside.
+#[derive(Debug, Args)]
+struct VerifyArgs {
+    /// A line that `cerebro work head` printed earlier; can be repeated
+    #[arg(long, value_name = "LINE")]
+    head: Vec<String>,
+    /// A file of such lines
+    #[arg(long, value_name = "FILE")]
+    anchor: Option<std::path::PathBuf>,
+}
+
+pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
+    match args.action {
+        None => list(context, ListArgs::default()).await,
+        Some(Action::List(args)) => list(context, args).await,
+        Some(Action::Show(args)) => show(context, args).await,
+        Some(Action::Tail(args)) => tail(context, args).await,
+        Some(Action::Resume(args)) => resume(context, args).await,
+        Some(Action::Close(args)) => {
+            let outcome = args.outcome.map(|outcome| match outcome {
+                Ending::Done => "done",
+                Ending::Failed => "failed",
+                Ending::Abandoned => "abandoned",
+            });
+            let request = Request::new(Operation::WorkClose).with("outcome", outcome).with("text", args.text);
+            change(context, request.with("work", args.work), "closed").await
+        }
+        Some(Action::Fork(args)) => {
+            let request = Request::new(Operation::WorkFork).with("at", args.at);
+            change(context, request.with("work", args.work), "forked").await
+        }
+        Some(Action::Export(args)) => export(context, args).await,
+        Some(Action::Prune(args)) => prune(context, args).await,
+        Some(Action::Verify(args)) => verify(context, args).await,
+        Some(Action::Head) => head(context, false).await,
+        Some(Action::Anchor) => head(context, true).await,
+        Some(Action::Prove(args)) => prove(context, args).await,
+    }
+}
+
+async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let answer = daemon.ask(request).await?;
+    daemon.close().await;
+    Ok(answer)
+}
+
+const WORKS: &[(&str, Layout)] = &[
+    ("work", Layout::Fixed),
+    ("active", Layout::Moment),
+    ("state", Layout::Fixed),
+    ("but", Layout::Fixed),
+    ("agent", Layout::Fixed),
+    ("project", Layout::Fixed),
+    ("events", Layout::Count),
+    ("title", Layout::Flexible),
+];
+
+async fn list(context: &CommandContext, args: ListArgs) -> Result<Outcome> {
+    let request = Request::new(Operation::WorkList)
+        .with("project", args.project)
+        .with("all_projects", args.all_projects)
+        .with("state", args.state.map(State::name))
+        .with("limit", args.limit);
+    let answer = ask(context, request).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    if answer["enabled"] == false {
+        context.output.note("the journal of work is off: `[work] enabled = false`");
+    }
+    if !answer["degraded_until"].is_null() {
+        context.output.note("the journal answered too slowly; for a minute nobody waits for it");
+    }
+    let fields = ["work", "active_at", "status", "stale", "agent", "project", "seq", "title"];
+    context.output.table(&Table::of(WORKS, &fields, &answer["works"]), "no work")?;
+    Ok(Outcome::Done)
+}
+
+/// A text under a key, and the rest of its object in brackets behind it.
+fn said(value: &Value) -> String {
+    shown(&value["text"])
+}
+
+async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::WorkShow).with("work", args.work)).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let (work, state) = (&answer["work"], &answer["state"]);
+    let list = |name: &str, line: fn(&Value) -> String| {
+        let lines: Vec<String> = state[name].as_array().into_iter().flatten().map(line).collect();
+        lines.join(" · ")
+    };
+    let memories = answer["memories"].as_array().into_iter().flatten();
+    let remembered: Vec<String> =
+        memories.map(|memory| format!("{} {}", shown(&memory["id"]), shown(&memory["title"]))).collect();
+    let test = &state["test"];
+    let tests = &test["tests"];
+    let of_test =
+        format!("{} {} {}", shown(&test["command"]), shown(&test["ending"]), shown(&tests["names"]));
+    context.output.facts(&[
+        ("work", shown(&work["work"])),
+        ("title", shown(&work["title"])),
+        ("goal", shown(&state["goal"])),
+        ("state", shown(&work["status"])),
+        ("but", shown(&work["stale"])),
+        ("outcome", shown(&work["outcome"])),
+        ("agent", shown(&work["agent"])),
+        ("session", shown(&work["session_id"])),
+        ("project", shown(&work["project"])),
+        ("folder", shown(&state["directory"])),
+        ("commit", shown(&state["commit"])),
+        ("begun", context.output.moment(&work["created_at"])),
+        ("active", context.output.moment(&work["active_at"])),
+        ("events", shown(&work["seq"])),
+        ("held by", shown(&work["holder"])),
+        ("first request", said(&state["first_request"])),
+        ("last request", said(&state["request"])),
+        ("turn open", shown(&state["turn_open"])),
+        ("turn failed", said(&state["turn_failed"])),
+        ("last words", said(&state["said"])),
+        ("blocked", said(&state["blocked"])),
+        ("failed", said(&state["failed"])),
+        ("tests", of_test.trim().to_owned()),
+        ("outcome unknown", list("under_way", |call| shown(&call["what"]))),
+        ("files", list("files", |file| shown(&file["path"]))),
+        ("last", list("last", said)),
+        ("gaps", shown(&state["gaps"]["times"]).trim_start_matches('0').to_owned()),
+        ("remembered", remembered.join(" · ")),
+    ])?;
+    steps(context, state)
+}
+
+const STEPS: &[(&str, Layout)] =
+    &[("step", Layout::Count), ("state", Layout::Fixed), ("text", Layout::Flexible)];
+
+fn steps(context: &CommandContext, state: &Value) -> Result<Outcome> {
+    let table = Table::of(STEPS, &["number", "standing", "text"], &state["steps"]);
+    if !table.is_empty() {
+        context.output.table(&table, "")?;
+    }
+    Ok(Outcome::Done)
+}
+
+const EVENTS: &[(&str, Layout)] =
+    &[("seq", Layout::Count), ("at", Layout::Moment), ("kind", Layout::Fixed), ("what", Layout::Flexible)];
+
+/// What an event says, on one line.
+fn what(event: &Value) -> String {
+    if event["purged"] == true {
+        return "(its text was removed)".to_owned();
+    }
+    let step = &event["step"];
+    let words =
+        ["text", "command", "what", "path", "title", "error", "said", "name", "key", "reason", "trigger"];
+    let word =
+        words.into_iter().map(|key| shown(&step[key])).find(|word| !word.is_empty()).unwrap_or_default();
+    let more = match step["kind"].as_str() {
+        Some("ran") => match step["exit"].as_i64() {
+            Some(exit) => format!(" → exit {exit}"),
+            None => format!(" → {}", shown(&step["ending"])),
+        },
+        Some("edited") => format!(" +{} −{}", shown(&step["added"]), shown(&step["removed"])),
+        _ => String::new(),
+    };
+    let late = if event["late"] == true { " (late)" } else { "" };
+    format!("{word}{more}{late}")
+}
+
+fn events(list: &Value) -> Table {
+    let mut table = Table::new(EVENTS);
+    for event in list.as_array().into_iter().flatten() {
+        table.add(vec![shown(&event["seq"]), shown(&event["at"]), shown(&event["kind"]), what(event)]);
+    }
+    table
+}
+
+async fn tail(context: &CommandContext, args: TailArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let request = |after: Option<u64>| {
+        Request::new(Operation::WorkTail)
+            .with("work", args.work.clone())
+            .with("limit", args.limit)
+            .with("after", after)
+    };
+    let mut answer = daemon.ask(request(None)).await?;
+    let mut last = 0;
+    loop {
+        let newest = answer["events"].as_array().and_then(|events| events.last()?["seq"].as_u64());
+        last = newest.unwrap_or(last);
+        if newest.is_some() && !context.output.json(&answer)? {
+            context.output.table(&events(&answer["events"]), "")?;
+        }
+        if !args.follow {
+            break;
+        }
+        tokio::time::sleep(GLANCE).await;
+        answer = daemon.ask(request(Some(last))).await?;
+    }
+    daemon.close().await;
+    if last == 0 {
+        context.output.note("no events");
+    }
+    Ok(Outcome::Done)
+}
+
+async fn resume(context: &CommandContext, args: ResumeArgs) -> Result<Outcome> {
+    let request = Request::new(Operation::WorkResume).with("work", args.work).with("max_bytes", args.bytes);
+    let answer = ask(context, request).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    match answer["text"].as_str() {
+        Some(text) => context.output.text(text)?,
+        None => context.output.note("nothing is unfinished here"),
+    }
+    Ok(Outcome::Done)
+}
+
+async fn change(context: &CommandContext, request: Request, outcome: &str) -> Result<Outcome> {
+    let answer = ask(context, request).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let work = &answer["work"];
+    context.output.outcome(&shown(&work["work"]), outcome, &format!(" {}", shown(&work["title"])))?;
+    for id in answer["memories"].as_array().into_iter().flatten() {
+        context.output.outcome(&shown(id), "remembered", " what was found out in it")?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn export(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let mut after = None;
+    loop {
+        let request =
+            Request::new(Operation::WorkExport).with("work", args.work.clone()).with("after", after);
+        let page = daemon.ask(request).await?;
+        let lines = page["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        context.output.write(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
+        after = page["next"].as_u64();
+        if after.is_none() {
+            break;
+        }
+    }
+    daemon.close().await;
+    Ok(Outcome::Done)
+}
+
+async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
+    let question = "Remove old texts and closed work for good?";
+    if !args.yes && !context.output.confirm(question)? {
+        context.output.note("nothing was removed");
+        return Ok(Outcome::Short);
+    }
+    let request =
+        Request::new(Operation::WorkPrune).with("texts_days", args.texts).with("works_days", args.works);
+    let answer = ask(context, request).await?;
+    if !context.output.json(&answer)? {
+        context.output.facts(&[
+            ("pieces of work", shown(&answer["works"])),
+            ("texts", shown(&answer["texts"])),
+            ("artifacts", shown(&answer["artifacts"])),
+        ])?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
+    let mut heads = args.head;
+    if let Some(path) = &args.anchor {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| crate::cli::error::Error::file("read", path, &error))?;
+        heads.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    let answer = ask(context, Request::new(Operation::WorkVerify).with("heads", heads)).await?;
+    let findings = answer["findings"].as_array().cloned().unwrap_or_default();
+    let outcome = if findings.is_empty() { Outcome::Done } else { Outcome::Short };
+    if context.output.json(&answer)? {
+        return Ok(outcome);
+    }
+    context.output.facts(&[
+        ("pieces of work", shown(&answer["works"])),
+        ("events", shown(&answer["events"])),
+        ("artifacts", shown(&answer["artifacts"])),
+        ("seals", shown(&answer["seals"])),
+        ("texts removed", shown(&answer["purged"])),
+        ("of another key", shown(&answer["foreign"])),
+    ])?;
+    let columns = [("work", Layout::Fixed), ("finding", Layout::Fixed), ("detail", Layout::Flexible)];
+    let table = Table::of(&columns, &["work", "finding", "detail"], &answer["findings"]);
+    context.output.table(&table, "nothing was changed, as far as this home can tell")?;
+    if answer["more"] == true {
+        context.output.note("more was found than is shown");
+    }
+    Ok(outcome)
+}
+
+async fn head(context: &CommandContext, as_note: bool) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::WorkHead)).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    match answer["note"].as_str().filter(|_| as_note) {
+        Some(note) => context.output.text(note)?,
+        None if as_note => context.output.note("nothing is sealed yet"),
+        None => context.output.text(&format!("{} {}", answer["size"], shown(&answer["root"])))?,
+    }
+    Ok(Outcome::Done)
+}
+
+async fn prove(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::WorkProve).with("work", args.work)).await?;
+    let is_sealed = answer["sealed"] == true;
+    if !context.output.json(&answer)? {
+        if is_sealed {
+            context.output.text(&format!("{answer:#}"))?;
+        } else {
+            context.output.note("it is not under a seal yet; `cerebro work head` seals");
+        }
+    }
+    Ok(if is_sealed { Outcome::Done } else { Outcome::Short })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_is_told_on_one_line() {
+        let list = json!([
+            { "seq": 1, "at": "t", "kind": "prompt", "step": { "kind": "prompt", "text": "Mend\nit" } },
+            { "seq": 2, "at": "t", "kind": "ran", "step": { "kind": "ran", "command": "cargo test", "exit": 101 } },
+            { "seq": 3, "at": "t", "kind": "ran", "step": { "kind": "ran", "command": "x", "ending": "unknown" } },
+            { "seq": 4, "at": "t", "kind": "edited", "late": true,
+              "step": { "kind": "edited", "path": "a.rs", "added": 3, "removed": 1 } },
+            { "seq": 5, "at": "t", "kind": "note", "step": null, "purged": true },
+        ]);
+        assert_eq!(
+            events(&list).plain(),
+            "1\tt\tprompt\tMend it\n2\tt\tran\tcargo test → exit 101\n3\tt\tran\tx → unknown\n\
+             4\tt\tedited\ta.rs +3 −1 (late)\n5\tt\tnote\t(its text was removed)\n"
+        );
+    }
+}

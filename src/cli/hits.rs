@@ -1,0 +1,157 @@
+//! Hits for people: a few lines each, with what was looked for standing out.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::screen::{Screen, Style};
+use super::table::shown;
+use crate::tui::fit;
+
+/// Fewest characters of a word of the question that is looked for in the hits.
+const WORD_CHARS_MIN: usize = 2;
+/// Fewest characters that two forms of one word have in common.
+const STEM_CHARS_MIN: usize = 3;
+/// What forms of one word end with.
+const ENDINGS: [&str; 12] = ["", "s", "es", "e", "ed", "d", "ing", "er", "ers", "ly", "y", "ies"];
+/// Before the lines of a hit that follow its title.
+const INDENT: &str = "    ";
+/// Columns that a preview is cut to on a wider screen: longer lines are hard to read.
+const LINE_MAX: usize = 120;
+
+/// The hits on a screen: id and title, what is known of it, and a line of its text.
+pub fn drawn(hits: &Value, query: &str, screen: &Screen) -> String {
+    let words: Vec<String> = query.unicode_words().map(str::to_lowercase).collect();
+    let hits = hits.as_array().map(Vec::as_slice).unwrap_or_default();
+    // One project says nothing where all hits are of it.
+    let project = |hit: &Value| shown(&hit["project"]);
+    let is_one = hits.iter().all(|hit| project(hit) == hits.first().map(project).unwrap_or_default());
+    let mut out = String::new();
+    for hit in hits {
+        let id: String = shown(&hit["id"]);
+        let id = if screen.is_wide() { id.as_str() } else { &id[..id.floor_char_boundary(7)] };
+        let room = screen.width.saturating_sub(fit::width(id) + 2);
+        let title = fit::cut(&fit::clean_line(&shown(&hit["title"])), room);
+        let title = marked(&title, &words, screen, Some(Style::Title));
+        let _ = writeln!(out, "{}  {title}", screen.styled(Style::Id, id));
+
+        let claim = |name: &str, words: &str| {
+            let other = shown(&hit[name]);
+            (!other.is_empty()).then(|| format!("{words} {other}"))
+        };
+        let facts = [
+            Some(shown(&hit["type"])),
+            Some(screen.age(&shown(&hit["date"]))),
+            Some(project(hit)).filter(|_| !is_one),
+            Some(shown(&hit["agent"])),
+            claim("superseded_by", "superseded by"),
+            claim("conflicts_with", "conflicts with"),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().filter(|fact| !fact.is_empty()).collect();
+        let room = screen.width.min(LINE_MAX).saturating_sub(INDENT.len());
+        let facts = fit::cut(&fit::clean_line(&facts.join(" · ")), room);
+        let _ = writeln!(out, "{INDENT}{}", screen.styled(Style::Faint, &facts));
+
+        let preview = fit::cut(&fit::clean_line(&shown(&hit["preview"])), room);
+        if !preview.is_empty() {
+            let _ = writeln!(out, "{INDENT}{}", marked(&preview, &words, screen, None));
+        }
+    }
+    out
+}
+
+/// The text with the forms of the words standing out; `else_style` is that of the rest.
+fn marked(text: &str, words: &[String], screen: &Screen, else_style: Option<Style>) -> String {
+    if !screen.colour {
+        return text.to_owned();
+    }
+    let style = |piece: &str| match else_style {
+        Some(style) if !piece.trim().is_empty() => screen.styled(style, piece),
+        _ => piece.to_owned(),
+    };
+    let (mut out, mut rest) = (String::new(), String::new());
+    for piece in text.split_word_bounds() {
+        let folded = piece.to_lowercase();
+        if words.iter().any(|word| is_form_of(&folded, word)) {
+            out.push_str(&style(&std::mem::take(&mut rest)));
+            out.push_str(&screen.styled(Style::Match, piece));
+        } else {
+            rest.push_str(piece);
+        }
+    }
+    out.push_str(&style(&rest));
+    out
+}
+
+/// Whether two words are the same, or forms of one as far as their endings tell: `wait`, `waits`, `waiting`.
+fn is_form_of(word: &str, other: &str) -> bool {
+    let common: usize =
+        word.chars().zip(other.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    if word == other {
+        return word.chars().count() >= WORD_CHARS_MIN;
+    }
+    let is_ending = |rest: &str| ENDINGS.contains(&rest);
+    word[..common].chars().count() >= STEM_CHARS_MIN
+        && is_ending(&word[common..])
+        && is_ending(&other[common..])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::screen::tests::{compare, screen};
+    use super::*;
+
+    fn hits() -> Value {
+        json!([
+            { "id": "kaaaaaaaaaaa", "title": "The writer waits for the lease of the queue", "type": "decision",
+              "date": "2026-11-22T09:15:00Z", "agent": "claude-code", "project": "acme/payments",
+              "preview": "What: the **writer** no longer loses a `lease_17`. Why: two writers met at the commit, and \
+                          the lease of the queue was waited for by both until the first one gave up.",
+              "superseded_by": "kbbbbbbbbbbb" },
+            { "id": "kbbbbbbbbbbb", "title": "日本語の題名 and a long tail of words \u{1b}[31mthat has to be cut", "type": "bugfix",
+              "date": "2026-11-19T09:15:00Z", "agent": "codex", "project": "personal", "preview": "Leasing, again." },
+            { "id": "kccccccccccc", "title": "Short", "type": "note", "date": "2026-01-02T09:15:00Z", "agent": "",
+              "project": "acme/web", "preview": "" },
+        ])
+    }
+
+    #[test]
+    fn hits_are_readable_at_three_widths() {
+        for width in [40, 80, 200] {
+            let drawn = drawn(&hits(), "writers waiting for a lease", &screen(width));
+            assert!(drawn.lines().all(|line| fit::width(line) <= width), "{drawn}");
+            assert!(!drawn.contains('\u{1b}'), "{drawn}");
+            compare(&format!("search-{width}"), &drawn);
+        }
+    }
+
+    #[test]
+    fn what_was_looked_for_stands_out_where_there_are_colours() {
+        let colourful = Screen { colour: true, ..screen(80) };
+        let drawn = drawn(&hits(), "writers waiting for a lease", &colourful);
+        for piece in
+            ["\u{1b}[1;33mwriter\u{1b}[0m", "\u{1b}[1;33mwaits\u{1b}[0m", "\u{1b}[1;33mLeasing\u{1b}[0m"]
+        {
+            assert!(drawn.contains(piece), "{piece:?}: {drawn:?}");
+        }
+        assert!(!drawn.contains("\u{1b}[31m"), "a stored escape sequence reaches the terminal: {drawn:?}");
+    }
+
+    #[test]
+    fn forms_of_a_word_are_told_from_other_words() {
+        for (word, other, is_form) in [
+            ("waits", "wait", true),
+            ("waiting", "waited", true),
+            ("queries", "query", true),
+            ("lease", "least", false),
+            ("lock", "lose", false),
+            ("a", "a", false),
+            ("übung", "übungs", true),
+        ] {
+            assert_eq!(is_form_of(word, other), is_form, "{word} {other}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Which folder had which project: a repository that gets a remote, or is moved, has another name, and its memories
+//! are under the old one. What is noted here tells where they may be; losing it costs that hint and nothing else.
+//!
+//! The paths are those of one machine, so it is a file of the home and no part of the memory.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::daemon::hello::Hello;
+use crate::home::{Home, user_home};
+use crate::platform;
+use crate::project_dir::{self, ProjectFolder};
+use cerebro_durable as durable;
+
+/// Most folders that are remembered; beyond them the oldest is forgotten.
+const FOLDERS_MAX: usize = 1_000;
+/// Most bytes of the file that are read.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How long it may take. The look for the project came before, and an agent that starts does not wait for long.
+const NOTE_MAX: Duration = Duration::from_millis(500);
+/// Most earlier projects that are named.
+const FORMER_MAX: usize = 3;
+
+/// A folder as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    folder: PathBuf,
+    project: String,
+    #[serde(default)]
+    marks: Vec<String>,
+}
+
+/// The folders, the one noted last at the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Folders(Vec<Seen>);
+
+impl Folders {
+    /// Reads the file; one that is missing or unreadable knows nothing.
+    fn read(path: &Path) -> Self {
+        let mut bytes = Vec::new();
+        let file = platform::open_without_waiting(path);
+        let read = file.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
+        if read.is_err() {
+            return Self::default();
+        }
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// The other projects that a place had, the last one first. `is_there` tells of a folder whether it is still
+    /// there: a repository that is there twice was copied and not moved.
+    fn former(&self, place: &ProjectFolder, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
+        let mut former: Vec<String> = Vec::new();
+        for seen in self.0.iter().rev().filter(|seen| seen.project != place.project.as_str()) {
+            let is_here = seen.folder == place.folder;
+            let is_moved = !is_here
+                && seen.marks.iter().any(|mark| place.marks.contains(mark))
+                && !is_there(&seen.folder);
+            if (is_here || is_moved) && !former.contains(&seen.project) {
+                former.push(seen.project.clone());
+            }
+        }
+        former.truncate(FORMER_MAX);
+        former
+    }
+
+    /// Notes a place; says whether that is news.
+    fn note(&mut self, place: &ProjectFolder) -> bool {
+        let seen = Seen {
+            folder: place.folder.clone(),
+            project: place.project.as_str().to_owned(),
+            marks: place.marks.clone(),
+        };
+        if self.0.contains(&seen) {
+            return false;
+        }
+        self.0.retain(|other| (&other.folder, &other.project) != (&seen.folder, &seen.project));
+        self.0.push(seen);
+        let over = self.0.len().saturating_sub(FOLDERS_MAX);
+        self.0.drain(..over);
+        true
+    }
+}
+
+/// The client's word with the earlier projects of its folder, which is noted for later. A folder or a home that does not
+/// answer in time has none.
+pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
+    let Some(folder) = hello.folder().filter(|_| hello.project.is_none()).cloned() else { return hello };
+    let file = home.folders_file();
+    let found = project_dir::within(NOTE_MAX, move || {
+        let place = project_dir::project_folder(&folder, user_home().as_deref());
+        let mut folders = Folders::read(&file);
+        let former = folders.former(&place, Path::exists);
+        // Of two that note something at once, one is noted the next time.
+        if !place.marks.is_empty() && folders.note(&place) {
+            let written = serde_json::to_vec(&folders).map_err(std::io::Error::from);
+            if let Err(error) =
+                written.and_then(|bytes| durable::write(&file, durable::Kind::Derived, &bytes))
+            {
+                tracing::debug!(%error, "cannot note the folder's project");
+            }
+        }
+        former
+    });
+    Hello { former: found.await.unwrap_or_default(), ..hello }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_core::domain::Project;
+
+    fn place(folder: &str, project: &str, marks: &[&str]) -> ProjectFolder {
+        ProjectFolder {
+            project: Project::parse(project).unwrap(),
+            folder: PathBuf::from(folder),
+            marks: marks.iter().map(|mark| (*mark).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_folder_that_got_another_name_is_known_by_its_old_one() {
+        let mut folders = Folders::default();
+        assert!(folders.note(&place("/src/app", "app-1a2b", &["c1"])));
+        assert!(!folders.note(&place("/src/app", "app-1a2b", &["c1"])), "no news");
+        let with_remote = place("/src/app", "acme/app", &["c1"]);
+        assert_eq!(folders.former(&with_remote, |_| true), ["app-1a2b"]);
+        assert!(folders.note(&with_remote));
+        assert_eq!(folders.former(&with_remote, |_| true), ["app-1a2b"], "also later");
+        assert_eq!(folders.former(&place("/src/other", "other", &["c2"]), |_| false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_repository_that_was_moved_is_known_and_a_copy_is_not() {
+        let mut folders = Folders::default();
+        folders.note(&place("/old/app", "app-1a2b", &["c1"]));
+        let moved = place("/new/app", "app-3c4d", &["c1"]);
+        assert_eq!(folders.former(&moved, |_| false), ["app-1a2b"]);
+        assert_eq!(folders.former(&moved, |_| true), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_oldest_folder_is_forgotten() {
+        let mut folders = Folders::default();
+        for n in 0..=FOLDERS_MAX {
+            folders.note(&place(&format!("/src/{n}"), "demo", &["c"]));
+        }
+        assert_eq!((folders.0.len(), folders.0[0].folder.as_path()), (FOLDERS_MAX, Path::new("/src/1")));
+    }
+}

@@ -1,0 +1,277 @@
+//! What a hook's payload says of the work: steps that no agent owns, whichever agent told them.
+//!
+//! Pure and total: unknown fields are ignored, what is missing makes a poorer step or none, and nothing is an
+//! error. Every text is bounded here without halving a word, so that redaction, which the daemon does, still knows
+//! a secret that stands at the border.
+
+use cerebro_ledger::{Ending, Step};
+use cerebro_service::work::told::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
+use cerebro_transcript::report::{self, Report, Result as Told, clipped, name};
+use cerebro_transcript::turn::{Action, Call, Outcome};
+use serde_json::Value;
+
+use super::{Agent, strip};
+
+/// Longest last words of a turn, and longest word for why one broke off.
+const SAID_BYTES_MAX: usize = 600;
+const FAULT_BYTES_MAX: usize = 200;
+
+/// What one payload says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// What happened; a call that changed several files is several steps.
+    pub steps: Vec<Step>,
+    /// What tells it apart from all others of the session, where the agent names its calls or turns: told twice, it
+    /// is one moment.
+    pub once: Option<String>,
+}
+
+/// Reads the steps out of a payload. `None` when it says nothing of the work.
+pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
+    let call = call_id(input);
+    let steps = match event {
+        "SessionStart" | "sessionStart" => vec![Step::Connected],
+        "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => vec![prompt(input)?],
+        "PreToolUse" | super::BEFORE_TOOL => vec![before(&called(agent, input, false)?)?],
+        "PostToolUse" | "PostToolUseFailure" | super::AFTER_TOOL => {
+            after(&called(agent, input, event == "PostToolUseFailure")?, agent, input)
+        }
+        "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: said(input) }],
+        "StopFailure" => vec![Step::TurnFailed { error: fault(input) }],
+        // Gemini CLI's `PreCompress` comes with every turn and says nothing.
+        "PreCompact" => vec![Step::Compacted { trigger: name(text(input, "trigger")), summary: None }],
+        "SessionEnd" | "sessionEnd" => vec![Step::Ended { reason: name(text(input, "reason")) }],
+        _ => return None,
+    };
+    let first = steps.first()?;
+    // A turn may end more than once.
+    let id = match first {
+        Step::Prompt { .. } => turn_id(input),
+        _ => call,
+    };
+    let once = told::once(first, &id);
+    Some(Moment { steps, once })
+}
+
+fn text<'a>(input: &'a Value, key: &str) -> &'a str {
+    input[key].as_str().unwrap_or_default()
+}
+
+fn first_name(input: &Value, keys: [&str; 2]) -> String {
+    name(keys.into_iter().map(|key| text(input, key)).find(|id| !id.is_empty()).unwrap_or_default())
+}
+
+/// The agent's own id of a call; empty where it has none, as with Gemini CLI.
+fn call_id(input: &Value) -> String {
+    first_name(input, ["tool_use_id", "call_id"])
+}
+
+/// The agent's own id of a turn.
+fn turn_id(input: &Value) -> String {
+    first_name(input, ["prompt_id", "turn_id"])
+}
+
+fn prompt(input: &Value) -> Option<Step> {
+    let words = strip::strip(text(input, "prompt"));
+    (!words.trim().is_empty()).then(|| Step::Prompt { text: clipped(words.trim(), PROMPT_BYTES_MAX) })
+}
+
+/// The agent's last words of a turn.
+fn said(input: &Value) -> Option<String> {
+    let keys = ["last_assistant_message", "prompt_response", "text"];
+    let words = keys.into_iter().map(|key| strip::strip(text(input, key))).find(|words| !words.is_empty())?;
+    Some(clipped(&words, SAID_BYTES_MAX))
+}
+
+/// The call that a payload is about. A call of a sub-agent is the session's own.
+fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
+    let tool = text(input, "tool_name");
+    if tool.is_empty() {
+        return None;
+    }
+    let printed = printed(input);
+    let result = Told {
+        text: &printed,
+        failed: failed || is_failure(agent, &input["tool_response"]),
+        exit: exit(agent, input),
+    };
+    Some(report::call(&Report {
+        id: text(input, "tool_use_id"),
+        tool,
+        input: &input["tool_input"],
+        result: Some(result),
+    }))
+}
+
+/// What a call printed, or why it failed, whichever form the agent gives it.
+fn printed(input: &Value) -> String {
+    let response = &input["tool_response"];
+    let error = &input["error"];
+    if let Some(error) = error.as_str() {
+        return error.to_owned();
+    }
+    if let Some(text) = response.as_str() {
+        return text.to_owned();
+    }
+    let texts =
+        ["stdout", "stderr", "output", "llmContent", "content", "error"].into_iter().filter_map(|key| {
+            let value = &response[key];
+            let part = |part: &Value| part["text"].as_str().or(part.as_str()).map(str::to_owned);
+            match value {
+                Value::String(text) => Some(text.clone()),
+                Value::Array(parts) => Some(parts.iter().filter_map(part).collect::<Vec<_>>().join("\n")),
+                Value::Object(_) => part(value).or_else(|| value["message"].as_str().map(str::to_owned)),
+                _ => None,
+            }
+        });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a response calls itself failed.
+fn is_failure(agent: Agent, response: &Value) -> bool {
+    match agent {
+        Agent::GeminiCli => !response["error"].is_null(),
+        _ => response["is_error"] == true || response["success"] == false,
+    }
+}
+
+/// The exit status, where a field tells it. Claude Code reports a command that failed by another event, so the
+/// others ended with 0.
+fn exit(agent: Agent, input: &Value) -> Option<i32> {
+    let response = &input["tool_response"];
+    let told = [
+        &response["metadata"]["exit"],
+        &response["metadata"]["exit_code"],
+        &response["exit_code"],
+        &response["exitCode"],
+    ];
+    let told = told.into_iter().find_map(Value::as_i64).and_then(|exit| i32::try_from(exit).ok());
+    let is_plain = agent == Agent::ClaudeCode
+        && input["hook_event_name"] == "PostToolUse"
+        && response["interrupted"] != true
+        && response["stdout"].is_string()
+        && response["backgroundTaskId"].is_null();
+    told.or(is_plain.then_some(0))
+}
+
+/// What a call that begins is: only commands may be left with an outcome that nobody knows. One without an id could
+/// not be joined with its end.
+fn before(call: &Call) -> Option<Step> {
+    match &call.action {
+        Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            what: clipped(line, COMMAND_BYTES_MAX),
+        }),
+        _ => None,
+    }
+}
+
+/// What a call that ended is.
+fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
+    match &call.action {
+        Action::Command { line } if !line.is_empty() => vec![ran(call, line, agent, input)],
+        Action::Edit { paths, .. } if call.outcome != Outcome::Failed => {
+            edited(call, paths, &input["tool_input"])
+        }
+        Action::Plan { text } => told::plan(text),
+        Action::Todo { items } => told::list(items),
+        _ => Vec::new(),
+    }
+}
+
+fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
+    let output = printed(input);
+    let response = &input["tool_response"];
+    let failed = call.outcome == Outcome::Failed;
+    // Codex answers for a command that goes on; how it ends is not known yet.
+    let goes_on = agent == Agent::Codex && output.contains("Process running with session ID");
+    let ending = if input["is_interrupt"] == true || response["interrupted"] == true {
+        Ending::Interrupted
+    } else if failed {
+        Ending::Failed
+    } else if goes_on || (call.exit.is_none() && agent != Agent::ClaudeCode) {
+        Ending::Unknown
+    } else {
+        Ending::Passed
+    };
+    let exit = call.exit.filter(|_| !goes_on);
+    told::ran(call, line, &Ran { ending, exit, ms: input["duration_ms"].as_u64(), output: &output })
+}
+
+fn edited(call: &Call, paths: &[String], input: &Value) -> Vec<Step> {
+    let patched = patched(input);
+    let counted = counted(input);
+    told::edited(call, paths, |path| {
+        let of_patch = patched.iter().find(|(patched, ..)| patched == path);
+        match of_patch {
+            Some((_, added, removed)) => (*added, *removed),
+            None if paths.len() == 1 => counted.unwrap_or_default(),
+            None => (0, 0),
+        }
+    })
+}
+
+/// Lines put in and taken out, of an input that has the old text and the new one, or the whole new file.
+fn counted(input: &Value) -> Option<(u32, u32)> {
+    let of = |input: &Value| {
+        let old = ["old_string", "oldString"].into_iter().find_map(|key| input[key].as_str());
+        let new = ["new_string", "newString", "new_source", "content"]
+            .into_iter()
+            .find_map(|key| input[key].as_str());
+        Some(changed_lines(old.unwrap_or_default(), new?))
+    };
+    match input["edits"].as_array() {
+        Some(edits) => Some(
+            edits
+                .iter()
+                .filter_map(of)
+                .fold((0, 0), |(a, b), (c, d)| (u32::saturating_add(a, c), u32::saturating_add(b, d))),
+        ),
+        None => of(input),
+    }
+}
+
+/// The lines of both texts between their common beginning and their common end.
+fn changed_lines(old: &str, new: &str) -> (u32, u32) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let begin = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let end = old[begin..].iter().rev().zip(new[begin..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let count = |lines: &[&str]| u32::try_from(lines.len() - begin - end).unwrap_or(u32::MAX);
+    (count(&new), count(&old))
+}
+
+/// The files of a patch in the form of `apply_patch`, with their lines put in and taken out.
+fn patched(input: &Value) -> Vec<(String, u32, u32)> {
+    const HEADINGS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+    let given = ["command", "input", "patch", "patchText"].into_iter().find_map(|key| input[key].as_str());
+    let Some(patch) = input.as_str().or(given).filter(|text| text.contains("*** ")) else {
+        return Vec::new();
+    };
+    let mut files: Vec<(String, u32, u32)> = Vec::new();
+    for line in patch.lines() {
+        if let Some(path) = HEADINGS.iter().find_map(|heading| line.strip_prefix(heading)) {
+            if files.len() < FILES_MAX {
+                files.push((name(path.trim()), 0, 0));
+            }
+        } else if let Some((_, added, removed)) = files.last_mut() {
+            *added += u32::from(line.starts_with('+'));
+            *removed += u32::from(line.starts_with('-'));
+        }
+    }
+    files
+}
+
+/// Why a turn broke off: the agent's word, and its details where it gives some.
+fn fault(input: &Value) -> String {
+    let word = |value: &Value| {
+        let text = value.as_str().or(value["type"].as_str()).or(value["name"].as_str());
+        text.or(value["message"].as_str()).unwrap_or_default().trim().to_owned()
+    };
+    let (error, details) = (word(&input["error"]), word(&input["error_details"]));
+    let all = if details.is_empty() { error } else { format!("{error}: {details}") };
+    clipped(all.trim_start_matches(": "), FAULT_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! What a person asks of distilling: how it stands, what it would cost, and what is to become of its candidates.
+
+use serde_json::{Value, json};
+
+use super::{
+    arguments::ArgumentError,
+    call::{Answer, Call},
+    reply::{Reply, moment},
+};
+use cerebro_core::domain::{
+    Candidate, CandidateState, Citation, PastSession,
+    limits::{LIMIT_MAX, LISTING_MAX},
+};
+use cerebro_core::text;
+use cerebro_service::{Decided, DistilReport, PlannedSession, Service, ServiceError};
+
+/// How many sessions are planned unless somebody says more.
+const SESSIONS_DEFAULT: usize = 20;
+
+fn waiting(report: &DistilReport) -> u64 {
+    report.counts.candidates.get(CandidateState::Waiting.as_str()).copied().unwrap_or(0)
+}
+
+/// What `mem_stats` says of distilling; nothing where it is off and nothing waits.
+pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
+    let report = service.distil_report().await?;
+    let waiting = waiting(&report);
+    let is_told = report.enabled || waiting > 0;
+    Ok(is_told.then(|| {
+        json!({
+            "state": report.state.name(), "waiting": waiting, "tokens_today": report.spent.tokens,
+            "requests_today": report.spent.requests,
+        })
+    }))
+}
+
+pub(super) async fn status(call: &mut Call) -> Answer {
+    let report = call.service.distil_report().await?;
+    let state = if report.enabled { report.state.name() } else { "off" };
+    let reply = Reply::saying(format!("distilling is {state}"))
+        .fact("state", state)
+        .fact("detail", report.state.detail().filter(|_| report.enabled))
+        .fact("enabled", report.enabled)
+        .fact("sessions", json!(report.counts.sessions))
+        .fact("candidates", json!(report.counts.candidates))
+        .fact("dropped", json!(report.counts.dropped))
+        .fact("tokens_today", report.spent.tokens)
+        .fact("requests_today", report.spent.requests)
+        .fact("tokens_per_day", report.budget.tokens)
+        .fact("requests_per_day", report.budget.requests);
+    Ok(reply)
+}
+
+/// What is due, and an estimate of its cost; nothing is sent.
+pub(super) async fn plan(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?;
+    let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
+    let plan = call.service.distil_plan(project.as_ref(), limit).await?;
+    let rows: Vec<Value> = plan.sessions.iter().map(planned_row).collect();
+    Ok(Reply::saying(format!(
+        "{} due, about {}",
+        sessions(rows.len()),
+        text::counted(plan.cost.tokens, "token")
+    ))
+    .list("sessions", rows)
+    .fact("tokens", plan.cost.tokens)
+    .fact("requests", plan.cost.requests))
+}
+
+fn sessions(count: usize) -> String {
+    text::counted(count, "session")
+}
+
+fn planned_row(PlannedSession { session, tokens }: &PlannedSession) -> Value {
+    json!({
+        "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
+        "started_at": moment(session.started_at), "exchanges": session.exchanges, "title": session.title,
+        "tokens": tokens, "sent": tokens.is_some(),
+    })
+}
+
+/// Queues what is due; returns at once.
+pub(super) async fn run(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?;
+    let limit = call.arguments.clamped("limit", SESSIONS_DEFAULT, 1..=LIMIT_MAX)?;
+    let queued = call.service.distil_now(project.as_ref(), limit).await?;
+    Ok(Reply::saying(format!("{} queued", sessions(queued))).fact("queued", queued))
+}
+
+/// The candidates of a state: those that wait unless another is named.
+pub(super) async fn review(call: &mut Call) -> Answer {
+    let state = match call.arguments.text("state")? {
+        None => CandidateState::Waiting,
+        Some(given) => {
+            let problem = "a candidate is `waiting`, `accepted` or `rejected`";
+            CandidateState::parse(&given).ok_or_else(|| ArgumentError::new("state", Some(&given), problem))?
+        }
+    };
+    let project = call.arguments.project()?;
+    let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LISTING_MAX)?;
+    let found = call.service.candidates(state, project.as_ref(), limit).await?;
+    let rows: Vec<Value> =
+        found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
+    Ok(Reply::saying(text::counted(rows.len(), "candidate")).list("candidates", rows))
+}
+
+pub(super) async fn show(call: &mut Call) -> Answer {
+    let id = call.arguments.candidate_id()?;
+    let (candidate, session) = call.service.candidate(&id).await?;
+    let row = candidate_row(&candidate, &session);
+    Ok(Reply::saying(format!("# {}", candidate.title)).line(&candidate.text).fact("candidate", row))
+}
+
+fn candidate_row(candidate: &Candidate, session: &PastSession) -> Value {
+    let evidence =
+        |evidence: &Citation| json!({ "id": evidence.exchange.to_string(), "quote": evidence.quote });
+    json!({
+        "id": candidate.id.to_string(), "claim": candidate.kind.as_str(), "title": candidate.title,
+        "text": candidate.text, "evidence": candidate.evidence.iter().map(evidence).collect::<Vec<_>>(),
+        "state": candidate.state.as_str(), "memory": candidate.memory.map(|(memory, _)| memory.to_string()),
+        "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
+        "model": candidate.model, "generation": candidate.generation, "at": moment(candidate.at),
+        "decided_at": candidate.decided_at.map(moment),
+    })
+}
+
+pub(super) async fn accept(call: &mut Call) -> Answer {
+    let id = call.arguments.candidate_id()?;
+    let decided = call.service.accept_candidate(&call.caller, &call.session, &id).await?;
+    let outcome = if decided.changed { "accepted" } else { "unchanged" };
+    let memory = decided.memory.as_ref().map(|(memory, _)| memory.id.to_string());
+    let saved = decided.memory.as_ref().map(|(_, outcome)| outcome.as_str());
+    Ok(told(&decided, outcome).fact("memory", memory).fact("saved", saved))
+}
+
+pub(super) async fn reject(call: &mut Call) -> Answer {
+    let id = call.arguments.candidate_id()?;
+    let decided = call.service.reject_candidate(&id).await?;
+    Ok(told(&decided, if decided.changed { "rejected" } else { "unchanged" }))
+}
+
+fn told(decided: &Decided, outcome: &str) -> Reply {
+    let candidate = &decided.candidate;
+    Reply::saying(format!("{outcome} `{}` {}", candidate.id, candidate.title))
+        .fact("id", candidate.id.to_string())
+        .fact("outcome", outcome)
+        .fact("title", candidate.title.as_str())
+}

@@ -1,0 +1,158 @@
+//! Evidence beside the memories by way of the search: exchanges of past sessions and passages of documents, in a list of
+//! their own, or as one word in that of memories. Everything shown is a quotation.
+
+use serde_json::json;
+
+use super::{
+    call::Call,
+    fault::Fault,
+    reply::{HitParts, NOTES, Reply},
+    rows::shown_project,
+};
+use cerebro_core::domain::{Project, Scope};
+use cerebro_core::recall::Match;
+use cerebro_core::text;
+use cerebro_service::{Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest};
+
+/// Most bytes of the word that evidence answers a question.
+const HINT_BYTES_MAX: usize = 120;
+
+/// Whether a search of memories leaves room for a word about evidence: it named no other type of memory, and it is the
+/// first page.
+pub(super) fn is_wide(request: &SearchRequest) -> bool {
+    request.kind.is_none() && request.tags.is_empty() && request.scope.is_none() && request.offset == 0
+}
+
+/// The evidence that a search asks for by its type, where there is any.
+pub(super) fn asked(request: &SearchRequest) -> Option<Evidence> {
+    let kind = request.kind.as_ref()?;
+    Evidence::ALL.into_iter().find(|of| of.type_name() == kind.as_str())
+}
+
+/// What a search of evidence finds, where there is any.
+pub(super) async fn search(
+    call: &mut Call,
+    of: Evidence,
+    request: &SearchRequest,
+) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
+    let place = place(call, request);
+    let asked = EvidenceRequest {
+        query: request.query.clone(),
+        project: place.clone(),
+        hidden: false,
+        since: request.since,
+        until: request.until,
+        limit: request.limit,
+        offset: request.offset,
+    };
+    let found = call.service.search_evidence(of, &asked).await?;
+    call.redacted += found.as_ref().map_or(0, |found| found.redacted);
+    Ok(found.map(|found| (found, place)))
+}
+
+/// The project that a search is about; none for all.
+pub(super) fn place(call: &Call, request: &SearchRequest) -> Option<Project> {
+    let project = || request.project.clone().unwrap_or_else(|| call.caller.project.clone());
+    (!request.all_projects).then(project)
+}
+
+/// The list of hits; the cursor of the next page is the caller's to add.
+pub(super) fn found_reply(
+    of: Evidence,
+    found: &EvidenceFound,
+    place: Option<&Project>,
+    is_framed: bool,
+) -> Reply {
+    let label = match found.matched {
+        Match::Strong => "strong",
+        Match::Partial => "partial",
+        Match::None => "none",
+    };
+    let ids: Vec<String> = found.hits.iter().map(|hit| of.id_of(hit.id)).collect();
+    let parts = |at: usize| {
+        let hit = &found.hits[at];
+        HitParts {
+            id: &ids[at],
+            title: &hit.title,
+            kind: of.type_name(),
+            at: hit.date,
+            agent: &hit.agent,
+            preview: &hit.preview,
+            score: hit.score,
+            project: (place.is_none() && hit.scope == Scope::Project).then(|| shown_project(&hit.project)),
+            marks: &[],
+            is_framed,
+        }
+    };
+    let shown = place.map_or("all projects", Project::as_str);
+    let heading = match ids.len() {
+        0 => format!("no {} in {shown} (match: {label})", name(of)),
+        n => format!(
+            "{n} {} in {shown} (match: {label}). {NOTES} Read one with mem_get_observation.",
+            name(of)
+        ),
+    };
+    let mut reply = Reply::saying(heading)
+        .fact("match", label)
+        .list("hits", (0..ids.len()).map(|at| parts(at).json()).collect())
+        .fact("project", place.map(|project| project.as_str().to_owned()))
+        .lines((0..ids.len()).map(|at| parts(at).line()));
+    if found.relaxed {
+        reply = reply.fact("relaxed", true).line("relaxed: no hit holds every word of the query");
+    }
+    reply
+}
+
+/// Adds the word that evidence answers what no memory does.
+pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_framed: bool) -> Reply {
+    let id = &hint.id;
+    let key = match of {
+        Evidence::History => "history",
+        Evidence::Documents => "documents",
+    };
+    let unit = match of {
+        Evidence::History => "exchanges",
+        Evidence::Documents => "passages",
+    };
+    let title = if is_framed { text::inert(&hint.title) } else { (&*hint.title).into() };
+    let mut chars = title.chars().count().min(HINT_BYTES_MAX);
+    loop {
+        let title = text::cut_chars(&title, chars);
+        let fact = json!({ "n": hint.n, "id": id, "title": title });
+        let line = format!("{key}: {} {unit}, best `{id}` {title}", hint.n);
+        if chars == 0 || fact.to_string().len().max(line.len()) <= HINT_BYTES_MAX {
+            return reply.fact(key, fact).line(line);
+        }
+        chars -= 1;
+    }
+}
+
+/// What its hits are, in words.
+fn name(of: Evidence) -> &'static str {
+    match of {
+        Evidence::History => "exchanges of past sessions",
+        Evidence::Documents => "passages of documents",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_core::domain::{ExchangeId, SessionId};
+
+    #[test]
+    fn the_word_about_evidence_is_short_and_inert() {
+        let id = ExchangeId::of("codex", &SessionId::parse("s").unwrap(), 0).to_string();
+        for title in ["<system-reminder> ".repeat(20), "é\"\\".repeat(60), "short".to_owned()] {
+            let hint = EvidenceHint { n: 1_000, id: id.clone(), title };
+            let result =
+                with_hint(Reply::saying("no hits"), Evidence::History, &hint, true).framed().finish();
+            let fact = result.structured_content.unwrap()["history"].clone();
+            assert!(fact.to_string().len() <= HINT_BYTES_MAX, "{fact}");
+            assert_eq!(fact["id"], id);
+            assert!(!fact["title"].as_str().unwrap().is_empty());
+            let text = result.content[0].as_text().unwrap().text.clone();
+            assert!(text.lines().all(|line| line.len() <= HINT_BYTES_MAX) && !text.contains('<'), "{text}");
+        }
+    }
+}

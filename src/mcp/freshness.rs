@@ -1,0 +1,211 @@
+//! What memories say about code, held against the checkout of the client that asks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::{call::Call, fault::Fault, reply::Reply};
+use crate::checkout::{Checkout, FILES_MAX, VERDICTS_WAIT};
+use cerebro_anchors::{ANCHORS_MAX, Anchor, Verdict};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::text;
+use cerebro_service::{Gathered, Mark, Marks, Service, ServiceError, Told, Updated};
+
+/// How long a look at a client's folder may take where nobody waits for it, or asked for it.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Longest mark of this kind, in characters.
+const MARK_CHARS_MAX: usize = 100;
+/// Most memories that wait to be tied to code.
+const WAITING_MAX: usize = 64;
+
+/// How long all of a project's memories are held against a checkout.
+const TALLY_MAX: Duration = Duration::from_secs(3);
+/// Most stale memories that are named.
+const NAMED_MAX: usize = 20;
+
+static WAITING: Semaphore = Semaphore::const_new(WAITING_MAX);
+
+/// The client's checkout, if the memory belongs to what it works on.
+fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
+    call.connection.checkout().filter(|_| memory.project == *call.connection.project()).cloned()
+}
+
+/// Ties a memory that was written to the code it speaks of, after the answer: the memory is saved without it.
+pub(super) fn tie_later(call: &Call, memory: &Memory) {
+    let Some(checkout) = checkout_of(call, memory) else { return };
+    let Ok(place) = WAITING.try_acquire() else {
+        tracing::debug!(memory = %memory.id, "too many memories wait to be tied to code");
+        return;
+    };
+    let (service, memory) = (call.service.clone(), memory.clone());
+    tokio::spawn(async move {
+        let _place = place;
+        if let Err(error) = tie(&service, &checkout, &memory).await {
+            tracing::warn!(%error, memory = %memory.id, "a memory could not be tied to the code it speaks of");
+        }
+    });
+}
+
+/// Ties a memory to the code it speaks of, as that is now; says to how much of it.
+async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Result<usize, ServiceError> {
+    let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
+    let before = service.footings(&[memory.id]).await?;
+    // A memory that speaks of no code costs no write.
+    if anchors.is_empty() && before.values().all(|footing| footing.anchors.is_empty()) {
+        return Ok(0);
+    }
+    service.anchor(&memory.id, memory.revision, &anchors).await?;
+    Ok(anchors.len())
+}
+
+/// Ties a memory that was updated anew: at once where somebody found it to be true, and says to how much code; later
+/// where only its text is another one.
+pub(super) async fn of_update(
+    call: &Call,
+    updated: &Updated,
+    verified: bool,
+    reply: Reply,
+) -> Result<Reply, Fault> {
+    if !verified {
+        if updated.changed {
+            tie_later(call, &updated.memory);
+        }
+        return Ok(reply);
+    }
+    let anchors = match checkout_of(call, &updated.memory) {
+        Some(checkout) => tie(&call.service, &checkout, &updated.memory).await?,
+        None => 0,
+    };
+    Ok(reply.fact("verified", anchors).line(format!("verified against {anchors} places in the code")))
+}
+
+/// Adds to the marks of some memories which of them speak of code that is no longer so. Waits [`VERDICTS_WAIT`] at most.
+pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Result<(), Fault> {
+    for (id, mark) in stale_marks(call, ids).await? {
+        marks.entry(id).or_default().push(mark);
+    }
+    Ok(())
+}
+
+/// A context with the same marks.
+pub(super) async fn marked(call: &Call, mut gathered: Gathered) -> Result<Gathered, Fault> {
+    for (id, mark) in stale_marks(call, &gathered.memories()).await? {
+        gathered.mark(id, mark);
+    }
+    Ok(gathered)
+}
+
+async fn stale_marks(call: &Call, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Mark)>, Fault> {
+    let verdicts = verdicts(call, ids, VERDICTS_WAIT).await?;
+    let mark = |words| Mark::new("stale", Told::Words(words));
+    Ok(verdicts.into_iter().filter_map(|(id, found)| Some((id, mark(stale(&found)?)))).collect())
+}
+
+/// What became of the code that a memory speaks of, in an answer about it.
+pub(super) async fn tell(call: &Call, id: MemoryId, mut reply: Reply) -> Result<Reply, Fault> {
+    let found = verdicts(call, &[id], LOOK_MAX).await?;
+    let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
+    let facts = found.iter().map(|(anchor, verdict)| fact(anchor, *verdict)).collect();
+    if let Some(words) = stale(&found) {
+        reply = reply.fact("stale", words);
+    }
+    let lines = found.iter().map(|(anchor, verdict)| format!("- {verdict} {anchor}"));
+    Ok(reply.line("").line("code it speaks of, here and now:").lines(lines).list("anchors", facts))
+}
+
+/// How many of the memories that speak of the caller's code say what is no longer so.
+pub(super) struct Tally {
+    /// Of how many it is known.
+    pub known: usize,
+    /// How many are stale.
+    pub stale: usize,
+    /// The first of those.
+    pub ids: Vec<String>,
+}
+
+/// Holds the memories of the caller's project against its checkout; none without one, or where nothing speaks of code.
+/// It goes on for [`TALLY_MAX`].
+pub(super) async fn tally(call: &Call) -> Result<Option<Tally>, Fault> {
+    let Some(checkout) = call.connection.checkout() else { return Ok(None) };
+    let anchored = call.service.anchored(call.connection.project()).await?;
+    let begun = Instant::now();
+    let mut tally = Tally { known: 0, stale: 0, ids: Vec::new() };
+    for some in anchored.chunks(FILES_MAX / ANCHORS_MAX) {
+        let left = TALLY_MAX.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        for (id, found) in checkout.verdicts(some.to_vec(), left).await {
+            tally.known += 1;
+            if stale(&found).is_some() {
+                tally.stale += 1;
+                tally.ids.push(id.as_str().to_owned());
+            }
+        }
+    }
+    tally.ids.sort();
+    tally.ids.truncate(NAMED_MAX);
+    Ok((tally.known > 0).then_some(tally))
+}
+
+fn fact(anchor: &Anchor, verdict: Verdict) -> Value {
+    let mut fact = json!({ "path": anchor.path, "verdict": verdict.as_str() });
+    if let Some(symbol) = &anchor.symbol {
+        fact["symbol"] = json!(symbol.name);
+    }
+    fact
+}
+
+async fn verdicts(
+    call: &Call,
+    ids: &[MemoryId],
+    bound: Duration,
+) -> Result<Vec<(MemoryId, Vec<(Anchor, Verdict)>)>, Fault> {
+    let Some(checkout) = call.connection.checkout() else { return Ok(Vec::new()) };
+    let footings = call.service.footings(ids).await?;
+    let wanted: Vec<(MemoryId, Vec<Anchor>)> = ids
+        .iter()
+        .filter_map(|id| Some((*id, footings.get(id)?)))
+        .filter(|(_, footing)| footing.project == *call.connection.project() && !footing.anchors.is_empty())
+        .map(|(id, footing)| (id, footing.anchors.clone()))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(checkout.verdicts(wanted, bound).await.into_iter().collect())
+}
+
+/// What is told of the worst of the anchors that no longer hold: `changed src/a.rs:f`.
+fn stale(found: &[(Anchor, Verdict)]) -> Option<String> {
+    let stale = || found.iter().filter(|(_, verdict)| verdict.is_stale());
+    let (anchor, verdict) = stale().min_by_key(|(_, verdict)| *verdict)?;
+    let words = format!("{verdict} {anchor}");
+    let words = text::cut_chars(&text::inert(&words), MARK_CHARS_MAX).into_owned();
+    Some(match stale().count() {
+        1 => words,
+        more => format!("{words} +{}", more - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cerebro_anchors::anchors_in;
+
+    #[test]
+    fn the_worst_is_told_shortly() {
+        let long = format!("src/{}.rs", "é".repeat(200));
+        let anchors = |path: &str| anchors_in(path, b"fn one() {}", &["one".to_owned()], &mut || true);
+        let [one] = anchors("src/<a>.rs").try_into().unwrap();
+        let [other] = anchors(&long).try_into().unwrap();
+        let told =
+            |verdicts: [Verdict; 2]| stale(&[(one.clone(), verdicts[0]), (other.clone(), verdicts[1])]);
+        assert_eq!(told([Verdict::Fresh, Verdict::Moved]), None);
+        assert_eq!(told([Verdict::Changed, Verdict::Unknown]).as_deref(), Some("changed src/‹a›.rs:one"));
+        let gone = told([Verdict::Changed, Verdict::Gone]).unwrap();
+        assert!(gone.starts_with("gone src/é") && gone.ends_with(" +1"), "{gone}");
+        assert!(gone.chars().count() <= MARK_CHARS_MAX + 3, "{gone}");
+    }
+}

@@ -1,0 +1,96 @@
+//! How the memory is: the block of `mem_stats`, and all figures of `cerebro health`.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    call::{Answer, Call},
+    fault::Fault,
+    freshness,
+    reply::{Reply, moment},
+    worker,
+};
+use cerebro_core::domain::Project;
+use cerebro_core::text;
+use cerebro_service::Health;
+
+/// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
+pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Value, String), Fault> {
+    let health = call.service.health(project).await?;
+    Ok((facts(&health), line(&health)))
+}
+
+/// All figures, gathered anew, with what became of the code and how the worker is.
+pub(super) async fn health(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?;
+    let health = call.service.examine_health(project.as_ref()).await?;
+    let mut told = facts(&health);
+    // The caller's folder has the code of its own project alone.
+    if project.as_ref().is_none_or(|project| project == call.connection.project())
+        && let Some(tally) = freshness::tally(call).await?
+    {
+        told["stale"] = json!({ "memories": tally.stale, "of": tally.known, "ids": tally.ids });
+    }
+    let worker = worker::facts(&call.service).await?;
+    Ok(Reply::saying(line(&health))
+        .line(worker::line(&worker))
+        .fact("project", project.map(|project| project.as_str().to_owned()))
+        .fact("health", told)
+        .fact("worker", worker))
+}
+
+/// To a thousandth.
+fn rounded(share: f64) -> f64 {
+    (share * 1_000.0).round() / 1_000.0
+}
+
+fn facts(health: &Health) -> Value {
+    let vitals = &health.vitals;
+    let feedback: Map<String, Value> =
+        health.feedback.iter().map(|(source, count)| (source.as_str().to_owned(), json!(count))).collect();
+    let mut facts = json!({
+        "at": moment(health.at),
+        "total": vitals.live + health.deleted,
+        "live": vitals.live,
+        "nodes": health.nodes(),
+        "edges": health.beside.edges,
+        "documents": health.beside.documents,
+        "kinds": vitals.kinds,
+        "scopes": vitals.scopes,
+        "faded": vitals.faded,
+        "due": vitals.due,
+        "expired": vitals.expired,
+        "flagged": vitals.flagged,
+        "twins": health.twins,
+        "review": health.claims,
+        "feedback": feedback,
+    });
+    if let (Some(average), Some(weakest)) = (vitals.average(), vitals.weakest) {
+        facts["strength"] = json!({ "average": rounded(average), "weakest": rounded(weakest) });
+    }
+    if let Some(at) = health.beside.consolidated_at {
+        facts["last_consolidation"] = json!(moment(at));
+    }
+    facts
+}
+
+/// What a reader should know first.
+fn line(health: &Health) -> String {
+    let vitals = &health.vitals;
+    let mut parts = Vec::new();
+    if let (Some(average), Some(weakest)) = (vitals.average(), vitals.weakest) {
+        parts.push(format!("strength {average:.2} on average, {weakest:.2} at least"));
+    }
+    let counted = [
+        (vitals.due, "due"),
+        (vitals.expired, "expired"),
+        (vitals.flagged, "flagged"),
+        (vitals.faded, "faded"),
+    ];
+    parts.extend(
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+    );
+    let pairs = [(health.twins, "nearly the same"), (health.claims, "at odds")];
+    let told = pairs.into_iter().filter(|(count, _)| *count > 0);
+    parts.extend(told.map(|(count, what)| format!("{} {what}", text::counted(count, "pair"))));
+    format!("health: {}", if parts.is_empty() { "nothing is stored".to_owned() } else { parts.join(", ") })
+}

@@ -1,0 +1,426 @@
+//! Prompts, which hosts show as commands, and resources, which they let a user attach: what there is, what each asks
+//! the daemon, and how the answer is shown. Pure: `server` runs what is asked, as it runs tools.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use rmcp::model::{Prompt, PromptArgument, Reference, Resource, ResourceTemplate};
+use serde_json::{Map, Value, json};
+
+use cerebro_core::operation::Operation;
+
+/// Memories that are listed as resources, the newest of all projects.
+const LISTED: usize = 30;
+/// Most entries of a session that are shown.
+const ENTRIES_MAX: usize = 200;
+/// Bytes of notes that a review looks at.
+const REVIEW_BYTES: usize = 16_384;
+/// Hits that a prompt quotes.
+const HITS: usize = 8;
+/// Most values that a completion offers; the protocol allows 100.
+const OFFERED_MAX: usize = 20;
+
+const CONTEXT_URI: &str = "cerebro://context";
+const MEMORY_URI: &str = "cerebro://memory/";
+const SESSION_URI: &str = "cerebro://session/";
+const MARKDOWN: &str = "text/markdown";
+
+/// A call that the daemon is to answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Question {
+    pub operation: Operation,
+    pub arguments: Map<String, Value>,
+}
+
+impl Question {
+    fn new(operation: Operation, arguments: &Value) -> Self {
+        Self { operation, arguments: arguments.as_object().cloned().unwrap_or_default() }
+    }
+}
+
+/// What a resource's address names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Address {
+    /// What an agent reads first.
+    Context,
+    /// A memory, by its id.
+    Memory(String),
+    /// A session, by its id.
+    Session(String),
+}
+
+impl Address {
+    /// Reads an address; `None` for one of nothing that is here.
+    pub(super) fn parse(uri: &str) -> Option<Self> {
+        let id = |rest: &str| decoded(rest).filter(|id| !id.trim().is_empty());
+        if uri == CONTEXT_URI {
+            Some(Self::Context)
+        } else if let Some(rest) = uri.strip_prefix(MEMORY_URI) {
+            id(rest).map(Self::Memory)
+        } else {
+            id(uri.strip_prefix(SESSION_URI)?).map(Self::Session)
+        }
+    }
+
+    /// What answers it.
+    pub(super) fn question(&self) -> Question {
+        match self {
+            Self::Context => Question::new(Operation::Context, &json!({})),
+            Self::Memory(id) => Question::new(Operation::GetObservation, &json!({ "id": id })),
+            Self::Session(id) => {
+                Question::new(Operation::Story, &json!({ "session_id": id, "limit": ENTRIES_MAX }))
+            }
+        }
+    }
+
+    /// The text of the answer; `None` where there is nothing of that id.
+    pub(super) fn shown(&self, text: &str, facts: &Value) -> Option<String> {
+        match self {
+            Self::Context | Self::Memory(_) => Some(text.to_owned()),
+            Self::Session(_) => session_text(facts),
+        }
+    }
+}
+
+/// A session as Markdown: what it was, its summary, and what happened in it.
+fn session_text(facts: &Value) -> Option<String> {
+    let session = facts["session"].as_object()?;
+    let fact = |name: &str| session.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut text = format!("# Session `{}`\n{}", fact("id"), super::reply::NOTES);
+    for (name, value) in [
+        ("project", fact("project")),
+        ("agent", fact("agent")),
+        ("started", fact("started_at")),
+        ("ended", fact("ended_at")),
+        ("follows", fact("follows")),
+    ] {
+        if !value.is_empty() {
+            let _ = write!(text, "\n{name}: {value}");
+        }
+    }
+    if !fact("summary").is_empty() {
+        let _ = write!(text, "\n\n{}", fact("summary"));
+    }
+    let entries = facts["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !entries.is_empty() {
+        text += "\n\n## What happened\n";
+    }
+    for entry in entries {
+        let word = |name: &str| entry[name].as_str().unwrap_or_default();
+        let what = if entry["type"].is_string() { word("type") } else { word("kind") };
+        let _ = write!(text, "\n- {} {what} `{}` {}", word("date"), word("id"), word("title"));
+    }
+    if facts["more"] == true {
+        let _ = write!(text, "\n\nThe first {ENTRIES_MAX} are shown.");
+    }
+    Some(text)
+}
+
+/// An address's part with its `%XX` read; `None` where that gives no text.
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// What asks for the memories that are listed.
+pub(super) fn listing() -> Question {
+    Question::new(Operation::List, &json!({ "all_projects": true, "limit": LISTED }))
+}
+
+/// The resources that are listed: the context, and the memories of a listing's answer.
+pub(super) fn resources(facts: &Value) -> Vec<Resource> {
+    let context = Resource::new(CONTEXT_URI, "context")
+        .with_title("Context of this project")
+        .with_description("Unfinished work, pinned and recent memories, recent sessions and prompts")
+        .with_mime_type(MARKDOWN);
+    let memory = |row: &Value| {
+        let word = |name: &str| row[name].as_str().unwrap_or_default();
+        let project = if word("project").is_empty() { "personal" } else { word("project") };
+        Resource::new(format!("{MEMORY_URI}{}", word("id")), word("title"))
+            .with_description(format!("{} in {project}", word("type")))
+            .with_mime_type(MARKDOWN)
+    };
+    let memories = facts["memories"].as_array().into_iter().flatten().map(memory);
+    std::iter::once(context).chain(memories).collect()
+}
+
+/// The forms of addresses.
+pub(super) static TEMPLATES: LazyLock<Vec<ResourceTemplate>> = LazyLock::new(|| {
+    [
+        (MEMORY_URI, "memory", "A memory", "One memory whole, with its neighbours"),
+        (SESSION_URI, "session", "A session", "What one session left: its summary, memories and prompts"),
+    ]
+    .into_iter()
+    .map(|(uri, name, title, description)| {
+        ResourceTemplate::new(format!("{uri}{{id}}"), name)
+            .with_title(title)
+            .with_description(description)
+            .with_mime_type(MARKDOWN)
+    })
+    .collect()
+});
+
+/// A prompt by what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    Recall,
+    Remember,
+    Handoff,
+    Review,
+}
+
+impl Task {
+    const ALL: [Self; 4] = [Self::Recall, Self::Remember, Self::Handoff, Self::Review];
+
+    /// The prompt of that name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|task| task.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Recall => "recall",
+            Self::Remember => "remember",
+            Self::Handoff => "handoff",
+            Self::Review => "review",
+        }
+    }
+
+    /// What it does, for a list of commands.
+    pub(super) fn description(self) -> &'static str {
+        match self {
+            Self::Recall => "Say what is remembered about a subject, or where this project stands",
+            Self::Remember => "Save what was settled, so that a later session finds it",
+            Self::Handoff => "Leave a summary for whoever goes on with this work",
+            Self::Review => "Go through the memories of a project and correct what is outdated",
+        }
+    }
+
+    /// Its one argument, which may be left out.
+    fn argument(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Recall => ("about", "The subject [default: this project]"),
+            Self::Remember => ("what", "What to save [default: what this session settled]"),
+            Self::Handoff => ("next", "What is to be done next"),
+            Self::Review => ("project", "The project [default: this one]"),
+        }
+    }
+
+    /// The argument as it was given, if it was.
+    pub(super) fn given(self, arguments: &Map<String, Value>) -> Option<&str> {
+        let given = arguments.get(self.argument().0)?.as_str()?.trim();
+        (!given.is_empty()).then_some(given)
+    }
+
+    /// What it quotes, if anything.
+    pub(super) fn question(self, given: Option<&str>) -> Option<Question> {
+        let search =
+            |query: &str| Question::new(Operation::Search, &json!({ "query": query, "limit": HITS }));
+        match self {
+            Self::Recall => Some(given.map_or_else(|| Question::new(Operation::Context, &json!({})), search)),
+            Self::Remember => given.map(search),
+            Self::Handoff => None,
+            Self::Review => {
+                let mut arguments = json!({ "limit": 50, "max_bytes": REVIEW_BYTES });
+                if let Some(project) = given {
+                    arguments["project"] = json!(project);
+                }
+                Some(Question::new(Operation::Context, &arguments))
+            }
+        }
+    }
+
+    /// The words for the agent. `notes` is the answer to [`Self::question`], made inert.
+    pub(super) fn text(self, given: Option<&str>, notes: Option<&str>) -> String {
+        let notes = notes.map(|notes| format!("\n\n{notes}")).unwrap_or_default();
+        match self {
+            Self::Recall => {
+                let about = given.map_or("Where does this project stand?".to_owned(), |about| {
+                    format!("What do we know about this: {about}")
+                });
+                format!(
+                    "{about}\n\nLook into memory first. Below is what it has; read whole what you rely on with \
+                     mem_get_observation, and search again with mem_search in other words where it falls short. Say \
+                     what is known, since when, and what is not known.{notes}"
+                )
+            }
+            Self::Remember => {
+                let what = given.unwrap_or("what this session decided, fixed and found out");
+                format!(
+                    "Save this to memory: {what}\n\nOne memory for each subject, with mem_save: a title that somebody \
+                     would search for, a type, and a content of What, Why, Where and Learned, with names and numbers \
+                     in full. Where a memory is about the same subject already, change that one with mem_update. Leave \
+                     out what the code or its history says plainly. Then say what you saved.{notes}"
+                )
+            }
+            Self::Handoff => {
+                let next = given.map(|next| format!(" What is to be done next: {next}")).unwrap_or_default();
+                format!(
+                    "Leave this work so that somebody else can go on with it.{next}\n\nSave what is not saved yet, one \
+                     subject a memory, with mem_save. Then call mem_session_summary with goal, discoveries, \
+                     accomplished, next_steps (in order, the first one ready to begin with) and files. Say what you left."
+                )
+            }
+            Self::Review => format!(
+                "Go through what is remembered of {}.\n\nFor each memory below: read it whole with \
+                 mem_get_observation, hold it against the code as it is now, and say whether it is right, outdated, or \
+                 said twice. Correct what is wrong with mem_update. Ask before you delete anything with mem_delete. End \
+                 with a list of what you changed.{notes}",
+                given.map_or("this project".to_owned(), |project| format!("the project {project}"))
+            ),
+        }
+    }
+}
+
+/// The prompts as they are listed.
+pub(super) static PROMPTS: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
+    let prompt = |task: Task| {
+        let (name, description) = task.argument();
+        let argument = PromptArgument::new(name).with_description(description).with_required(false);
+        Prompt::new(task.name(), Some(task.description()), Some(vec![argument]))
+    };
+    Task::ALL.into_iter().map(prompt).collect()
+});
+
+/// What completes an argument: a question, and where its answer has the values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Completion {
+    pub question: Question,
+    list: &'static str,
+    field: &'static str,
+    /// What a value must begin with.
+    prefix: String,
+}
+
+impl Completion {
+    /// What completes the argument of a prompt or of a template; `None` where nothing can.
+    pub(super) fn of(reference: &Reference, argument: &str, value: &str) -> Option<Self> {
+        let value = value.trim();
+        let recent = || Question::new(Operation::List, &json!({ "limit": OFFERED_MAX }));
+        let (question, list, field, prefix) = match reference {
+            Reference::Prompt(prompt) => {
+                let task = Task::named(&prompt.name).filter(|task| task.argument().0 == argument)?;
+                match (task, value) {
+                    (Task::Review, _) => {
+                        (Question::new(Operation::Projects, &json!({})), "projects", "project", value)
+                    }
+                    (Task::Handoff, _) => return None,
+                    (_, "") => (recent(), "memories", "title", ""),
+                    (_, _) => {
+                        let query = json!({ "query": value, "limit": OFFERED_MAX });
+                        (Question::new(Operation::Search, &query), "hits", "title", "")
+                    }
+                }
+            }
+            Reference::Resource(template) if argument == "id" => match template.uri.strip_suffix("{id}") {
+                Some(MEMORY_URI) if value.is_empty() => (recent(), "memories", "id", ""),
+                Some(MEMORY_URI) => {
+                    (Question::new(Operation::Resolve, &json!({ "prefix": value })), "ids", "id", value)
+                }
+                Some(SESSION_URI) => {
+                    (Question::new(Operation::Sessions, &json!({ "limit": 50 })), "sessions", "id", value)
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Self { question, list, field, prefix: prefix.to_lowercase() })
+    }
+
+    /// The values that the question's answer offers, each once.
+    pub(super) fn values(&self, facts: &Value) -> Vec<String> {
+        let rows = facts[self.list].as_array().into_iter().flatten();
+        let mut values: Vec<String> = Vec::new();
+        for value in rows.filter_map(|row| row[self.field].as_str()) {
+            let fits = !value.is_empty() && value.to_lowercase().starts_with(&self.prefix);
+            if fits && !values.iter().any(|other| other == value) {
+                values.push(value.to_owned());
+            }
+        }
+        values.truncate(OFFERED_MAX);
+        values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_others_are_not() {
+        let memory = |id: &str| Some(Address::Memory(id.to_owned()));
+        let session = |id: &str| Some(Address::Session(id.to_owned()));
+        for (uri, want) in [
+            ("cerebro://context", Some(Address::Context)),
+            ("cerebro://memory/kaaaaaaaaaaa", memory("kaaaaaaaaaaa")),
+            ("cerebro://session/a%20b%2Fc", session("a b/c")),
+            ("cerebro://session/%C3%A4", session("ä")),
+            ("cerebro://session/%ff", None),
+            ("cerebro://session/%4", None),
+            ("cerebro://session/%é1", None),
+            ("cerebro://memory/", None),
+            ("cerebro://memory", None),
+            ("cerebro://context/x", None),
+            ("file:///etc/passwd", None),
+        ] {
+            assert_eq!(Address::parse(uri), want, "{uri}");
+        }
+    }
+
+    #[test]
+    fn every_prompt_is_found_by_its_name_and_says_what_it_is_for() {
+        for prompt in PROMPTS.iter() {
+            let task = Task::named(&prompt.name).unwrap();
+            assert!(prompt.description.as_deref().is_some_and(|words| !words.is_empty()), "{task:?}");
+            let text = task.text(Some("the lease"), Some("NOTES"));
+            assert!(text.contains("the lease"), "{text}");
+            assert_eq!(text.contains("NOTES"), task.question(Some("the lease")).is_some(), "{text}");
+        }
+        assert_eq!(Task::named("forget"), None);
+    }
+
+    #[test]
+    fn a_completion_offers_what_begins_like_that_and_each_once() {
+        let projects = json!({ "projects": [
+            { "project": "acme/web" }, { "project": "acme/web" }, { "project": "other" }, { "project": "" },
+        ] });
+        let completion = Completion::of(&Reference::for_prompt("review"), "project", " Acme").unwrap();
+        assert_eq!(completion.values(&projects), ["acme/web"]);
+        let template = Reference::for_resource("cerebro://memory/{id}");
+        assert_eq!(Completion::of(&template, "id", "k3f").unwrap().question.operation, Operation::Resolve);
+        assert_eq!(Completion::of(&template, "id", "").unwrap().question.operation, Operation::List);
+        for (reference, argument) in [
+            (Reference::for_resource("cerebro://memory/{other}"), "id"),
+            (template, "name"),
+            (Reference::for_prompt("recall"), "what"),
+            (Reference::for_prompt("handoff"), "next"),
+            (Reference::for_prompt("none"), "about"),
+        ] {
+            assert_eq!(Completion::of(&reference, argument, "x"), None, "{reference:?} {argument}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_shown_or_is_not_there() {
+        let facts = json!({
+            "session": { "id": "s-1", "project": "demo", "agent": "codex", "started_at": "then", "summary": "Done." },
+            "entries": [{ "kind": "memory", "type": "bugfix", "id": "k", "date": "d", "title": "T" }], "more": true,
+        });
+        let text = session_text(&facts).unwrap();
+        for part in ["`s-1`", "agent: codex", "Done.", "- d bugfix `k` T", "The first 200"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(session_text(&json!({ "entries": [] })), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! The operations behind `cerebro web`: the page is open as long as the connection of the command that asked for it.
+//!
+//! The page itself ([`crate::web`]) is one more client of the daemon, over a pipe in memory: it asks by the operations
+//! that commands and screens ask by, as a person who only looks on.
+
+use tokio::io::duplex;
+
+use super::{
+    arguments::ArgumentError,
+    call::{Answer, Call},
+    context::{Context, Listening},
+    fault::Fault,
+    reply::Reply,
+};
+use crate::daemon::{
+    VERSION,
+    client::Client,
+    hello::{self, Hello, Role},
+};
+use crate::web;
+use cerebro_core::code::Code;
+
+/// Bytes that wait in the pipe, each way.
+const PIPE_BYTES: usize = 64 * 1024;
+
+pub(super) async fn open(call: &mut Call) -> Answer {
+    let port = call.arguments.count("port")?.unwrap_or_default();
+    let port = u16::try_from(port)
+        .map_err(|_| ArgumentError::new("port", Some(&port.to_string()), "ports go up to 65535"))?;
+    let context = call.context.clone();
+    let mut place = context.web().lock().await;
+    if let Some(open) = place.as_ref().filter(|open| !open.ended.is_finished()) {
+        let problem = format!("the page is already open on {}; `cerebro web --stop` closes it", open.address);
+        return Err(ArgumentError::new("port", None, problem).into());
+    }
+    let client = client(&context).await?;
+    let own = context.clone();
+    let leaving = async move { own.control().stopping().await };
+    let opened = web::open(client, port, leaving).await.map_err(|error| {
+        ArgumentError::new("port", Some(&port.to_string()), format!("{error}; choose another"))
+    })?;
+    call.connection.listens(opened.stop.clone());
+    let link = opened.link;
+    *place = Some(Listening { address: opened.address, stop: opened.stop, ended: opened.ended });
+    Ok(Reply::saying(format!("the page is open on {}", opened.address))
+        .fact("address", opened.address.to_string())
+        .fact("link", link))
+}
+
+/// Connects to this daemon as a person's program that only looks on would.
+async fn client(context: &Context) -> Result<Client, Fault> {
+    let (near, far) = duplex(PIPE_BYTES);
+    let hello = Hello {
+        protocol: hello::PROTOCOL,
+        version: VERSION.to_owned(),
+        role: Role::Operator,
+        pid: std::process::id(),
+        watches: true,
+        ..Hello::default()
+    };
+    let daemon = hello::Reply::to(&hello, VERSION);
+    tokio::spawn(context.serve(hello, far));
+    let client = Client::over(near, daemon, web::CALL_MAX).await;
+    client.map_err(|error| Fault::new(Code::Internal, error.to_string()))
+}
+
+/// Closes the page that a command opened.
+pub(super) async fn close_for(call: &mut Call) -> Answer {
+    let closed = close(&call.context).await;
+    Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
+}
+
+/// Closes the page and says whether it was open.
+pub(crate) async fn close(context: &Context) -> bool {
+    match context.web().lock().await.take() {
+        Some(open) => open.close().await,
+        None => false,
+    }
+}

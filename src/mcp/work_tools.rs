@@ -1,0 +1,238 @@
+//! The four tools of the journal, published where `[work] tools = true`: steps, gates and effects of a piece of work,
+//! which no hook can tell.
+
+use serde_json::json;
+
+use super::{
+    arguments::ArgumentError,
+    call::{Answer, Call},
+    fault::Fault,
+    reply::Reply,
+    work::{actor, closed, filter, row},
+};
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
+use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step, World};
+use cerebro_service::work::{
+    Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Target, WORKS_LISTED_MAX,
+    WorkQuery,
+};
+
+/// Pieces of work that are listed where nothing is said.
+const LIST_DEFAULT: usize = 10;
+/// The size of a hint where nothing is said.
+const HINT_DEFAULT: usize = 4_096;
+
+fn caller(call: &Call) -> Actor {
+    actor(call, &call.caller, None)
+}
+
+/// Begins a piece of work, or finds the one of that key, and claims it.
+pub(super) async fn begin(call: &mut Call) -> Answer {
+    let arguments = &mut call.arguments;
+    let begin = BeginWork {
+        title: arguments.needed("title")?,
+        goal: arguments.text("goal")?,
+        steps: arguments.texts("steps")?.unwrap_or_default(),
+        key: arguments.text("key")?,
+        parent: arguments.work_id("parent")?,
+        project: arguments.project()?,
+        ..BeginWork::default()
+    };
+    if begin.title.chars().count() > TITLE_CHARS_MAX {
+        let problem = format!("it must have 1 to {TITLE_CHARS_MAX} characters");
+        return Err(ArgumentError::new("title", Some(&begin.title), problem).into());
+    }
+    let actor = caller(call);
+    let (work, is_new) = call.service.work_begin(&actor, begin).await?;
+    let claimed = call.service.work_claim(&actor, &work.id, ClaimWork::default()).await?;
+    let outcome = if is_new { "created" } else { "unchanged" };
+    let holder = (!claimed.held).then_some(claimed.holder);
+    Ok(Reply::saying(format!("{outcome} work `{}`", work.id))
+        .lines(holder.iter().map(|holder| format!("held by {holder}")))
+        .fact("work", work.id.as_str())
+        .fact("outcome", outcome)
+        .fact("fence", claimed.fence)
+        .fact("holder", holder))
+}
+
+/// The piece of work that a note is of: the one that is named, else that of the session.
+async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
+    if let Some(named) = call.arguments.work_id("work")? {
+        return Ok(Some(named));
+    }
+    Ok(call.service.work_of_session(actor).await?.map(|(work, _)| work.id))
+}
+
+/// Notes something in a piece of work.
+pub(super) async fn note(call: &mut Call) -> Answer {
+    let event = call.arguments.needed("event")?;
+    let actor = caller(call);
+    let work = meant(call, &actor).await?;
+    let text = call.arguments.text("text")?;
+    match (event.as_str(), work) {
+        ("intent", Some(work)) => return intent(call, &actor, &work, text).await,
+        ("intent", None) => {
+            return Err(ArgumentError::new("work", None, "name one, or begin one with work_begin").into());
+        }
+        ("confirmed", Some(work)) => {
+            let key = call.arguments.needed("key")?;
+            return Ok(noted(&call.service.work_confirm(&actor, &work, &key).await?));
+        }
+        ("failed", Some(work)) => {
+            let key = call.arguments.needed("key")?;
+            return Ok(noted(&call.service.work_refute(&actor, &work, &key, text.as_deref()).await?));
+        }
+        ("done" | "abandoned", Some(work)) => {
+            let outcome = if event == "done" { Outcome::Done } else { Outcome::Abandoned };
+            let close = CloseWork { outcome, text };
+            let (closed, taken) = closed(call, &call.caller, &actor, &work, close).await?;
+            return Ok(Reply::saying(format!("closed work `{work}`"))
+                .lines(taken.iter().map(|id| format!("remembered: `{id}`")))
+                .fact("work", work.as_str())
+                .fact("seq", closed.seq)
+                .fact("outcome", "recorded")
+                .fact("memories", taken));
+        }
+        _ => {}
+    }
+    let step = step(call, &event, text)?;
+    let target = work.map_or(Target::Session, Target::Work);
+    let appended = call.service.work_append(&actor, target, vec![Happening::from(step)]).await?;
+    Ok(noted(&appended))
+}
+
+fn noted(appended: &Appended) -> Reply {
+    let outcome = match appended {
+        appended if appended.degraded => "degraded",
+        appended if appended.late => "late",
+        appended if appended.recorded == 0 => "unchanged",
+        _ => "recorded",
+    };
+    Reply::saying(outcome)
+        .fact("work", appended.work.map(|id| id.to_string()))
+        .fact("seq", appended.seq)
+        .fact("outcome", outcome)
+}
+
+/// What an event of the tool is in the words of the journal.
+fn step(call: &mut Call, event: &str, text: Option<String>) -> Result<Step, Fault> {
+    let needed = |text: Option<String>| {
+        text.ok_or_else(|| ArgumentError::new("text", None, "it is missing; give it as a text"))
+    };
+    let gate = |call: &mut Call, standing, text| -> Result<Step, Fault> {
+        Ok(Step::Gate { name: call.arguments.needed("key")?, standing, text })
+    };
+    Ok(match event {
+        "step_added" => Step::StepAdded { text: needed(text)? },
+        "step_done" => of_step(call, Standing::Passed, text)?,
+        "step_dropped" => of_step(call, Standing::Dropped, text)?,
+        "step_active" => of_step(call, Standing::Active, text)?,
+        "decision" => Step::Decision { text: needed(text)? },
+        "finding" => Step::Finding { text: needed(text)? },
+        "note" => Step::Note { text: needed(text)? },
+        "blocked" => Step::Blocked { text: needed(text)? },
+        "gate_pending" => gate(call, Standing::Pending, text)?,
+        "gate_passed" => gate(call, Standing::Passed, text)?,
+        "gate_failed" => gate(call, Standing::Failed, text)?,
+        "call_started" => Step::ModelStarted {
+            call: call.arguments.needed("key")?,
+            provider: needed(text)?,
+            response: None,
+        },
+        "call_done" => Step::ModelEnded { call: call.arguments.needed("key")?, ending: Ending::Passed },
+        other => return Err(ArgumentError::new("event", Some(other), "it is none of the events").into()),
+    })
+}
+
+fn of_step(call: &mut Call, standing: Standing, text: Option<String>) -> Result<Step, Fault> {
+    let number = call.arguments.count("step")?.and_then(|number| u32::try_from(number).ok());
+    let problem = "it must be the number of a step, from 1";
+    let step =
+        number.filter(|number| *number > 0).ok_or_else(|| ArgumentError::new("step", None, problem))?;
+    Ok(Step::StepSet { step, standing, text })
+}
+
+/// Says that an effect on the world is about to be tried.
+async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<String>) -> Answer {
+    let key = call.arguments.needed("key")?;
+    let repeat = match call.arguments.text("repeat")?.as_deref() {
+        None | Some("check") => Repeat::Check,
+        Some("safe") => Repeat::Safe,
+        Some("never") => Repeat::Never,
+        Some(other) => {
+            let problem = "it must be `safe`, `check` or `never`";
+            return Err(ArgumentError::new("repeat", Some(other), problem).into());
+        }
+    };
+    let text = text.unwrap_or_else(|| key.clone());
+    let answer = call.service.work_intent(actor, work, &key, &text, repeat).await?;
+    let (seq, outcome, words) = match answer {
+        IntentAnswer::GoAhead { seq, .. } => (seq, "recorded", "go ahead, then note confirmed or failed"),
+        IntentAnswer::Confirmed { seq, .. } => {
+            (seq, "confirmed", "it took place before: not to be done again")
+        }
+        IntentAnswer::Unknown { seq, repeat, .. } => match repeat {
+            Repeat::Safe => (seq, "unknown", "it was begun before; it may be repeated under this key"),
+            Repeat::Check => (seq, "unknown", "it was begun before: look whether it took place"),
+            Repeat::Never => (seq, "unknown", "it was begun before: a person decides"),
+        },
+    };
+    Ok(Reply::saying(words)
+        .fact("work", work.as_str())
+        .fact("seq", seq)
+        .fact("outcome", outcome)
+        .fact("rule", words))
+}
+
+/// Lists pieces of work.
+pub(super) async fn list(call: &mut Call) -> Answer {
+    let filter = filter(call)?;
+    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
+    let before = call.arguments.moment("cursor", Timestamp::now(), false)?;
+    let query = WorkQuery { project: Some(project), filter, before, limit };
+    let listed = call.service.work_list(&caller(call), query).await?;
+    let lines = listed.iter().map(|one| {
+        let stale = one.stale.map_or("", cerebro_service::work::Stale::as_str);
+        format!("- `{}` {} ({} {stale})", one.work.id, one.work.title, one.work.status.as_str())
+    });
+    let cursor = listed.last().filter(|_| listed.len() == limit).map(|last| last.work.active_at.to_string());
+    Ok(Reply::saying(format!("{} pieces of work", listed.len()))
+        .lines(lines)
+        .fact("next_cursor", cursor)
+        .list("works", listed.iter().map(row).collect()))
+}
+
+/// What to do with a piece of work; claims or releases it where that is asked for.
+pub(super) async fn resume(call: &mut Call) -> Answer {
+    let named = call.arguments.work_id("work")?;
+    let claim = call.arguments.flag(&["claim"])?;
+    let takeover = call.arguments.flag(&["takeover"])?;
+    let release = call.arguments.flag(&["release"])?;
+    let (least, most) = HINT_BYTES_RANGE;
+    let max_bytes = call.arguments.clamped("max_bytes", HINT_DEFAULT, least..=most)?;
+    let actor = caller(call);
+    if let (true, Some(work)) = (release, &named) {
+        let work = call.service.work_release(&actor, work).await?;
+        return Ok(Reply::saying(format!("released `{}`", work.id)).fact("work", work.id.as_str()));
+    }
+    let world = World::at(Timestamp::now());
+    let resumed = call.service.work_resume(&actor, named.as_ref(), &world, max_bytes).await?;
+    let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
+    let id = resumed.work.id;
+    let claimed = if claim || takeover {
+        Some(call.service.work_claim(&actor, &id, ClaimWork { lease: None, takeover }).await?)
+    } else {
+        None
+    };
+    let holder = claimed.as_ref().map(|claimed| claimed.holder.clone());
+    let steps = resumed.state.next_step().map(|step| json!({ "step": step.number, "text": step.text }));
+    Ok(Reply::saying(resumed.text.clone())
+        .fact("work", id.as_str())
+        .fact("action", resumed.action.as_str())
+        .fact("text", resumed.text)
+        .fact("next", steps)
+        .fact("holder", holder)
+        .fact("fence", claimed.map(|claimed| claimed.fence)))
+}

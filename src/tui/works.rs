@@ -1,0 +1,185 @@
+//! The work screen: what agents are at, what was left half-way, and what its events come to.
+
+use std::fmt::Write as _;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use serde_json::{Value, json};
+
+use super::asks::Slot;
+use super::paper::{Cursor, Paper};
+use super::state::State;
+use super::{fit, paint};
+use crate::view::{Work, ago, items, no_work, text, work_facts};
+use cerebro_core::operation::Operation;
+
+/// Pieces of work of one answer.
+const WORKS_MAX: usize = 100;
+/// Ticks between two looks: agents are at work while somebody watches.
+const EVERY_TICKS: u64 = 8;
+
+/// The list, and the piece of work that is looked at.
+#[derive(Debug, Default)]
+pub struct Works {
+    rows: Vec<Work>,
+    cursor: Cursor,
+    /// The closed ones too.
+    all: bool,
+    /// Whose facts are shown, as of which event.
+    shown: Option<(String, u64)>,
+    facts: Paper,
+    /// Why there may be nothing to see.
+    note: &'static str,
+}
+
+/// Asks for the pieces of work that were active last.
+pub fn refresh(state: &mut State) {
+    let mut question = state.place();
+    question["limit"] = json!(WORKS_MAX);
+    question["state"] = json!(if state.works.all { "all" } else { "open" });
+    state.asks.ask(Slot::Works, Operation::WorkList, question);
+}
+
+/// Starts over: another project was chosen.
+pub fn restart(state: &mut State) {
+    state.works = Works { all: state.works.all, ..Works::default() };
+    state.asks.forget(|slot| matches!(slot, Slot::Works | Slot::Work));
+    refresh(state);
+}
+
+/// Looks again now and then.
+pub fn tick(state: &mut State) {
+    if state.ticks.is_multiple_of(EVERY_TICKS) && !state.asks.is_waiting(Slot::Works) {
+        refresh(state);
+    }
+}
+
+/// Asks for what the chosen one comes to, unless that is shown.
+fn want(state: &mut State) {
+    let works = &state.works;
+    let Some(row) = works.rows.get(works.cursor.at) else { return };
+    let wanted = (row.id.clone(), row.events);
+    if works.shown.as_ref() != Some(&wanted) && !state.asks.is_waiting(Slot::Work) {
+        state.asks.ask(Slot::Work, Operation::WorkShow, json!({ "work": wanted.0 }));
+    }
+}
+
+/// Takes in an answer.
+pub fn answer(state: &mut State, slot: Slot, value: &Value) {
+    let works = &mut state.works;
+    if slot == Slot::Work {
+        let id = text(&value["work"], "work");
+        let is_other = works.shown.as_ref().is_none_or(|(shown, _)| *shown != id);
+        let facts = facts(value);
+        let scroll = std::mem::take(&mut works.facts.scroll);
+        works.facts = Paper::new(&facts);
+        if !is_other {
+            works.facts.scroll = scroll;
+        }
+        works.shown = Some((id, value["work"]["seq"].as_u64().unwrap_or_default()));
+    } else {
+        let chosen = works.rows.get(works.cursor.at).map(|row| row.id.clone());
+        works.rows = items(value, "works").map(Work::read).collect();
+        let same = works.rows.iter().position(|row| Some(&row.id) == chosen.as_ref());
+        works.cursor.at = same.unwrap_or(works.cursor.at);
+        works.cursor.fit(works.rows.len());
+        works.note = no_work(value);
+    }
+    want(state);
+}
+
+/// What its events come to, as Markdown.
+fn facts(value: &Value) -> String {
+    let mut out = format!("# {}\n", text(&value["work"], "title"));
+    for (name, told) in work_facts(value) {
+        let _ = writeln!(out, "- {name}: {told}");
+    }
+    out
+}
+
+/// Does what a key says.
+pub fn key(state: &mut State, key: KeyEvent) -> bool {
+    match key.code {
+        KeyCode::Char('a') => {
+            state.works.all = !state.works.all;
+            refresh(state);
+        }
+        KeyCode::Char(' ') => {
+            state.works.facts.scroll.key(key);
+        }
+        _ => {
+            let total = state.works.rows.len();
+            if !state.works.cursor.key(key, total) {
+                return false;
+            }
+            want(state);
+        }
+    }
+    true
+}
+
+/// The keys of this screen.
+pub const KEYS: &[(&str, &str)] =
+    &[("↑↓", "choose"), ("a", "closed ones too"), ("Space", "scroll"), ("p", "project"), ("r", "read again")];
+
+/// Draws it.
+pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+    let (theme, works) = (state.theme, &state.works);
+    if works.rows.is_empty() {
+        paint::nothing(buffer, area, works.note, theme);
+        return;
+    }
+    let (list, below) = paint::split_rows(area, (area.height / 2).max(3));
+    let rows = usize::from(list.height);
+    let top = works.cursor.top(works.rows.len(), rows);
+    for (n, work) in works.rows.iter().skip(top).take(rows).enumerate() {
+        let Some(row) = paint::row(Rect { width: list.width.saturating_sub(2), ..list }, n) else { break };
+        paint::line(buffer, row, &line(state, work, usize::from(row.width)));
+        if top + n == works.cursor.at {
+            paint::chosen(buffer, row, true, theme);
+        }
+    }
+    paint::scrollbar(buffer, list, top, works.rows.len(), theme);
+    if below.height < 3 {
+        return;
+    }
+    paint::rule(buffer, Rect { height: 1, ..below }, theme);
+    let facts = paint::below(below, 1);
+    let lines = works.facts.lines(usize::from(facts.width), theme);
+    let first = works.facts.scroll.top(lines.len(), usize::from(facts.height));
+    for (n, line) in lines.iter().skip(first).take(usize::from(facts.height)).enumerate() {
+        if let Some(row) = paint::row(facts, n) {
+            paint::line(buffer, row, line);
+        }
+    }
+}
+
+fn line(state: &State, work: &Work, columns: usize) -> Line<'static> {
+    let theme = state.theme;
+    let (mark, style) = match (work.stale.as_str(), work.status.as_str()) {
+        ("lost", _) => ("✗ ", theme.bad()),
+        (stale, _) if !stale.is_empty() => ("! ", theme.warning()),
+        (_, "closed") => ("✓ ", theme.dim()),
+        (_, "waiting") => ("‖ ", theme.warning()),
+        _ => ("● ", theme.good()),
+    };
+    let held = if work.holder.is_empty() { "" } else { " held" };
+    let mut spans = vec![
+        Span::styled(mark, style),
+        Span::styled(fit::pad(&format!("{}{held}", work.standing()), 13), style),
+        Span::styled(fit::pad(&ago(work.active_at, state.now), 9), theme.dim()),
+        Span::raw(fit::pad(&work.agent, 14)),
+    ];
+    if columns >= 100 {
+        spans.push(Span::styled(format!(" {}", fit::pad(&work.project, 22)), theme.dim()));
+    }
+    spans.push(Span::styled(fit::pad_left(&work.events.to_string(), 6), theme.dim()));
+    let used: usize = spans.iter().map(|span| fit::width(&span.content)).sum();
+    spans.push(Span::styled(
+        format!("  {}", fit::cut(&work.title, columns.saturating_sub(used + 2))),
+        theme.strong(),
+    ));
+    Line::from(spans)
+}

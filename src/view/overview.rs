@@ -1,0 +1,144 @@
+//! How much there is and how the daemon is: what the dashboard of the screens and the first page show.
+
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan};
+use serde_json::Value;
+
+use super::{bytes, count, items, moment, text};
+
+/// Days of saves that are asked for: three months and a day.
+pub const DAYS_MAX: i64 = 92;
+
+/// A connected agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    /// Empty as long as it has not said anything.
+    pub agent: String,
+    pub project: String,
+    pub calls: u64,
+    pub last_at: Option<Timestamp>,
+}
+
+impl Client {
+    /// From `op_clients`.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            agent: text(value, "agent"),
+            project: text(value, "project"),
+            calls: value["calls"].as_u64().unwrap_or(0),
+            last_at: moment(value, "last_at"),
+        }
+    }
+}
+
+/// The days of `op_activity` that have any saves.
+pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
+    let day = |day: &Value| Some((text(day, "date").parse().ok()?, day["saves"].as_u64()?));
+    items(value, "days").filter_map(day).collect()
+}
+
+/// The saves of each of the last `count` days up to `today`, the first day of them first.
+pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec<u64>) {
+    let first = today.saturating_sub((count - 1).days());
+    let mut counts = vec![0_u64; usize::try_from(count).unwrap_or(0)];
+    for (day, saves) in days {
+        let at = (*day - first).get_days();
+        if let Some(count) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
+            *count = *saves;
+        }
+    }
+    (first, counts)
+}
+
+/// One thing that is well or not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// `None` where there is nothing to be well or not.
+    pub well: Option<bool>,
+    pub name: &'static str,
+    pub words: String,
+    /// What a person can do about it.
+    pub todo: Option<&'static str>,
+}
+
+impl Fact {
+    /// A fact that nothing can be done about.
+    pub fn new(well: Option<bool>, name: &'static str, words: impl Into<String>) -> Self {
+        Self { well, name, words: words.into(), todo: None }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn todo(mut self, todo: Option<&'static str>) -> Self {
+        self.todo = todo;
+        self
+    }
+}
+
+/// How store, index and worker are, by `mem_stats`.
+pub fn facts(stats: &Value) -> Vec<Fact> {
+    let worker = &stats["worker"];
+    let well = (!stats.is_null()).then_some(true);
+    let number = |name: &str| worker[name].as_u64().unwrap_or(0);
+    let size = |name: &str| stats[name].as_u64().map_or("–".to_owned(), bytes);
+    let model = match (text(worker, "provider"), text(worker, "model")) {
+        (provider, model) if provider.is_empty() && model.is_empty() => "no model".to_owned(),
+        (provider, model) => format!("{provider} {model}").trim().to_owned(),
+    };
+    let state = text(worker, "state");
+    let (worker_well, worker_todo) = match state.as_str() {
+        "working" | "idle" => (Some(true), None),
+        "unusable" => (Some(false), Some("cerebro model test says what the model lacks")),
+        "disagrees" => {
+            (Some(false), Some("cerebro reindex makes all vectors with the model of the settings"))
+        }
+        "paused" => (None, Some("cerebro worker resume lets it go on")),
+        _ => (None, None),
+    };
+    let lag = match (worker["lag_p50_ms"].as_u64(), worker["lag_p99_ms"].as_u64()) {
+        (Some(half), Some(most)) => format!("p50 {half} ms, p99 {most} ms"),
+        _ => "not measured yet".to_owned(),
+    };
+    let (failures, dead) = (number("failures"), number("dead"));
+    let queue_well = if failures > 0 { Some(false) } else { well };
+    let queue = format!("{} waiting, {} failed", count(number("queue_depth")), count(failures));
+    let store = format!("{}, schema {}", size("store_bytes"), stats["schema_version"].as_u64().unwrap_or(0));
+    vec![
+        Fact::new(well, "store", store),
+        Fact::new(well, "index", size("index_bytes")),
+        Fact::new(worker_well, "worker", format!("{state} · {model}")).todo(worker_todo),
+        Fact::new(queue_well, "queue", queue)
+            .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
+        Fact::new(None, "lag", lag),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn days_without_saves_count_nothing_and_days_outside_are_left_out() {
+        let days = days_of(&json!({ "days": [
+            { "date": "2026-11-20", "saves": 3 }, { "date": "2026-11-22", "saves": 1 },
+            { "date": "2026-11-18", "saves": 9 }, { "date": "2026-11-23", "saves": 9 },
+        ] }));
+        let today = "2026-11-22".parse().unwrap();
+        let (first, counts) = saves_by_day(&days, today, 4);
+        assert_eq!((first.to_string().as_str(), counts), ("2026-11-19", vec![0, 3, 0, 1]));
+    }
+
+    #[test]
+    fn what_is_not_well_says_what_to_do() {
+        let stats =
+            json!({ "store_bytes": 2_000, "worker": { "state": "disagrees", "failures": 2, "dead": 1 } });
+        let facts = facts(&stats);
+        let of = |name: &str| facts.iter().find(|fact| fact.name == name).unwrap();
+        assert!(of("worker").well == Some(false) && of("worker").todo.is_some());
+        assert!(of("queue").well == Some(false) && of("queue").todo.is_some());
+        assert!(of("store").well == Some(true) && of("store").words.starts_with("2.0 kB"));
+        assert_eq!(super::facts(&Value::Null)[0].well, None);
+    }
+}

@@ -1,0 +1,198 @@
+//! Who may come in: the browser that opened the link first, and no other.
+//!
+//! The link's key is exchanged once for a cookie that scripts cannot read and that other sites' requests do not carry.
+//! A cookie is sent to every port of a machine, so a form also has to carry a token that only our own pages hold; host
+//! and origin were looked at before ([`cerebro_net::Guard`]).
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use axum::{
+    Form,
+    extract::{FromRequest, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Redirect, Response},
+};
+use subtle::ConstantTimeEq as _;
+
+use super::{Shared, failure::Failure};
+use cerebro_store::secret;
+
+/// The field of a form that holds the token.
+const TOKEN: &str = "token";
+/// What every answer says to the browser. Nothing is loaded from elsewhere, no script or style of the page's text runs,
+/// nobody frames it, and nobody keeps it. Pages of our own see where a request came from: a form's `Origin` needs it.
+static HEADERS: [(HeaderName, &str); 7] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+         form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+];
+
+/// The secrets of one opening of the page. Nothing prints them.
+pub(super) struct Door {
+    /// The link's key, until it is used.
+    key: Mutex<Option<String>>,
+    /// The name of the cookie: each port has its own.
+    name: String,
+    cookie: String,
+    token: String,
+}
+
+/// Whether two secrets are the same, in a time that does not tell how much of them is.
+fn same(given: &str, own: &str) -> bool {
+    given.as_bytes().ct_eq(own.as_bytes()).into()
+}
+
+impl Door {
+    /// A closed door and the key to it.
+    pub(super) fn new(port: u16) -> (Self, String) {
+        let key = secret();
+        let door = Self {
+            key: Mutex::new(Some(key.clone())),
+            name: format!("cerebro_{port}"),
+            cookie: secret(),
+            token: secret(),
+        };
+        (door, key)
+    }
+
+    /// The token of the page's forms.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Whether the key fits; it fits once.
+    fn unlock(&self, key: &str) -> bool {
+        let mut held = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = held.as_deref().is_some_and(|own| same(key, own));
+        if fits {
+            *held = None;
+        }
+        fits
+    }
+
+    /// Whether a request carries the cookie.
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == self.name && same(value, &self.cookie))
+    }
+
+    fn set_cookie(&self) -> String {
+        format!("{}={}; Path=/; HttpOnly; SameSite=Strict", self.name, self.cookie)
+    }
+}
+
+/// The key that a link carries.
+fn key_of(request: &Request) -> Option<String> {
+    let query =
+        request.uri().query().filter(|_| request.uri().path() == "/" && request.method() == Method::GET)?;
+    query.split('&').find_map(|part| part.strip_prefix("key=")).map(str::to_owned)
+}
+
+/// Lets the browser in that has the key or the cookie.
+pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let door = &shared.door;
+    if let Some(key) = key_of(&request) {
+        if door.unlock(&key) {
+            return ([(header::SET_COOKIE, door.set_cookie())], Redirect::to("/")).into_response();
+        }
+        // Whoever is in already has only come by the link again.
+        if door.knows(request.headers()) {
+            return Redirect::to("/").into_response();
+        }
+        return Failure::locked(true).into_response();
+    }
+    if !door.knows(request.headers()) {
+        return Failure::locked(false).into_response();
+    }
+    next.run(request).await
+}
+
+/// Adds the headers that every answer has.
+pub(super) async fn seal(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in &HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The fields of a form of our own pages. There is no other way to a form's fields, so none is read without its token.
+pub(super) struct Posted(HashMap<String, String>);
+
+impl Posted {
+    /// A field, with the line ends of this machine; empty when it is absent.
+    pub(super) fn field(&self, name: &str) -> String {
+        self.0.get(name).map(|value| value.replace("\r\n", "\n")).unwrap_or_default()
+    }
+}
+
+impl FromRequest<Shared> for Posted {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failure> {
+        let form = Form::<HashMap<String, String>>::from_request(request, shared).await;
+        let Form(fields) = form.map_err(|error| {
+            Failure::new(error.status(), "This form could not be read.", error.body_text())
+        })?;
+        let own = fields.get(TOKEN).is_some_and(|token| same(token, shared.door.token()));
+        if own {
+            return Ok(Self(fields));
+        }
+        let words = "It was not sent by a page that is open here, or by one of an earlier opening.";
+        Err(Failure::new(StatusCode::FORBIDDEN, "This form was not accepted.", words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_fits_once() {
+        let (door, key) = Door::new(1);
+        assert!(!door.unlock("") && !door.unlock(&key[1..]));
+        assert!(door.unlock(&key));
+        assert!(!door.unlock(&key));
+    }
+
+    #[test]
+    fn only_its_own_cookie_is_known() {
+        let (door, _) = Door::new(4317);
+        let knows = |cookie: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::COOKIE, cookie.parse().unwrap());
+            door.knows(&headers)
+        };
+        let own = format!("cerebro_4317={}", door.cookie);
+        assert!(knows(&own) && knows(&format!("a=b; {own}; c=d")));
+        for other in ["", "cerebro_4317=", "cerebro_4317", &format!("cerebro_1={}", door.cookie), &own[..20]]
+        {
+            assert!(!knows(other), "{other}");
+        }
+        assert!(!door.knows(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn secrets_differ_from_each_other() {
+        let (door, key) = Door::new(1);
+        assert!(door.token != key && door.cookie != key && door.cookie != door.token);
+        let (other, _) = Door::new(1);
+        assert_ne!(door.cookie, other.cookie);
+    }
+}

@@ -1,0 +1,138 @@
+//! Why a page is not shown: what happened, and what a person can do next.
+
+use askama::Template;
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+
+use super::shell::{Shell, page};
+use crate::daemon::client::{CallError, Refusal};
+use cerebro_core::code::Code;
+
+/// A page that says why there is no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    status: StatusCode,
+    title: String,
+    words: String,
+    /// Whether the person is not let in, and so gets no way to other pages.
+    is_locked: bool,
+}
+
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage<'a> {
+    shell: Shell,
+    failure: &'a Failure,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, title: impl Into<String>, words: impl Into<String>) -> Self {
+        Self { status, title: title.into(), words: words.into(), is_locked: false }
+    }
+
+    /// For a path or a part of one that leads nowhere.
+    pub(super) fn nothing() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "There is no such page.", "The address may be mistyped.")
+    }
+
+    /// For a browser that has no cookie of this opening.
+    pub(super) fn locked(by_key: bool) -> Self {
+        let words = if by_key {
+            "This link was used before, or is of an earlier opening. Stop cerebro web and start it again for a new one."
+        } else {
+            "Open the link that cerebro web printed. It works once, in one browser."
+        };
+        Self { is_locked: true, ..Self::new(StatusCode::FORBIDDEN, "This page is locked.", words) }
+    }
+
+    /// The same for an address that names what is not there: operations call that a bad argument.
+    pub(super) fn absent(self) -> Self {
+        match self.status {
+            StatusCode::BAD_REQUEST => Self::new(StatusCode::NOT_FOUND, "There is nothing here.", self.words),
+            _ => self,
+        }
+    }
+
+    /// What happened, without what to do next.
+    pub(super) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(refusal) => refused(refusal),
+            CallError::Timeout(_) => Self::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "It takes long.",
+                "The daemon has not answered yet. What was asked may still be done: look again in a minute.",
+            ),
+            CallError::Gone => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The daemon is leaving.",
+                "Start cerebro web again for a new link.",
+            ),
+            CallError::Protocol { message } => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", message)
+            }
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    let Some(code) = refusal.code else {
+        return Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", refusal.message);
+    };
+    let (status, title, next) = match code {
+        Code::NoMemory | Code::NoSession | Code::EmptyProject | Code::BadMemoryId => {
+            (StatusCode::NOT_FOUND, "There is nothing here.", "")
+        }
+        Code::MemoryPurged => (StatusCode::GONE, "This memory was destroyed.", ""),
+        Code::InvalidArgument => (StatusCode::BAD_REQUEST, "That cannot be done.", ""),
+        Code::MemoryDeleted => (StatusCode::CONFLICT, "This memory is deleted.", "Restore it first."),
+        Code::RevisionMismatch => {
+            (StatusCode::CONFLICT, "Somebody changed this memory meanwhile.", "Read it again.")
+        }
+        Code::TopicTaken => (StatusCode::CONFLICT, "Another memory has this topic key.", ""),
+        Code::IndexBusy | Code::StoreOpening | Code::DaemonLeaving => {
+            (StatusCode::SERVICE_UNAVAILABLE, "Not yet.", "Try again in a minute.")
+        }
+        Code::HomeGone => (StatusCode::SERVICE_UNAVAILABLE, "The memory's folder is gone.", ""),
+        _ => (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "Something went wrong.",
+            "cerebro doctor looks what it is; cerebro daemon logs says more.",
+        ),
+    };
+    let message = refusal.message.trim_end_matches('.');
+    Failure::new(status, title, format!("{message}. {next}").trim().to_owned())
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let shell = Shell::titled(&self.title, "").locked(self.is_locked);
+        page(self.status, &FailurePage { shell, failure: &self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_to_do_next() {
+        let refusal = Refusal {
+            code: Some(Code::IndexBusy),
+            message: "it is being built".to_owned(),
+            data: Value::Null,
+        };
+        let failure = Failure::from(CallError::Refused(refusal));
+        assert_eq!(failure.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(failure.words, "it is being built. Try again in a minute.");
+    }
+}

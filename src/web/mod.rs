@@ -1,0 +1,150 @@
+//! `cerebro web`: a page of this machine over the living memory, for people who do not live in terminals.
+//!
+//! It is one more client of the daemon: it asks by the operations of the commands and screens, holds the answers in the
+//! models that the screens hold them in ([`crate::view`]), and writes them as HTML from templates (`templates/`) that are
+//! checked when they are compiled. `view` works out what is shown and does no I/O; `pages` has one file a page; `door`
+//! decides who comes in. Pages work without scripts; the one script of our own only saves steps.
+
+mod desk;
+mod door;
+mod failure;
+mod pages;
+mod shell;
+mod view;
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, FromRequestParts},
+    http::{header, request::Parts},
+    middleware,
+    routing::{get, post},
+};
+use jiff::tz::TimeZone;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    desk::Desk,
+    door::Door,
+    view::locale::{Language, Locale},
+};
+use crate::daemon::client::Client;
+use cerebro_net::{Bounded, Guard};
+
+/// How long an answer of the daemon may take.
+pub const CALL_MAX: Duration = Duration::from_secs(120);
+/// Longest body of a form: a memory's text, each byte percent-encoded, and some more.
+const FORM_BYTES_MAX: usize = 1024 * 1024;
+/// How long requests under way may take when it closes.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// An open page.
+pub struct Opened {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The link that lets one browser in, once.
+    pub link: String,
+    /// Closes it.
+    pub stop: CancellationToken,
+    /// Ends when it is closed.
+    pub ended: JoinHandle<()>,
+}
+
+/// What the pages share.
+pub(crate) struct Inside {
+    desk: Desk,
+    door: Door,
+    zone: TimeZone,
+    stop: CancellationToken,
+}
+
+/// A handle to it.
+pub(crate) type Shared = Arc<Inside>;
+
+/// Opens the page on loopback, until it is stopped or `leaving` ends; port 0 is a free one.
+///
+/// # Errors
+/// When the port is taken or not allowed.
+pub async fn open(
+    client: Client,
+    port: u16,
+    leaving: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<Opened> {
+    let listener = Bounded::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+    let address = listener.address()?;
+    let stop = CancellationToken::new();
+    let (door, key) = Door::new(address.port());
+    let shared =
+        Arc::new(Inside { desk: Desk::new(client), door, zone: TimeZone::system(), stop: stop.clone() });
+    // So that the first page finds its numbers counted.
+    let first = Arc::clone(&shared);
+    tokio::spawn(async move { first.desk.counts().await.map(|_| ()) });
+    let router = router(shared, Guard::of_pages(address.port()));
+    let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
+    let stopped = stop.clone();
+    let ended = tokio::spawn(async move {
+        tokio::select! {
+            () = stopped.cancelled() => {}
+            () = leaving => stopped.cancel(),
+        }
+        if tokio::time::timeout(FINISH_MAX, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        tracing::info!("the page is closed");
+    });
+    tracing::info!(%address, "the page is open");
+    Ok(Opened { address, link: format!("http://{address}/?key={key}"), stop, ended })
+}
+
+fn router(shared: Shared, guard: Guard) -> Router {
+    let pages = Router::new()
+        .route("/", get(pages::overview::show))
+        .route("/health", get(pages::health::show).post(pages::health::examine))
+        .route("/worker", post(pages::health::worker))
+        .route("/memories", get(pages::memories::show))
+        .route("/memories/{id}", get(pages::memory::show))
+        .route("/memories/{id}/history", get(pages::history::show))
+        .route("/memories/{id}/edit", get(pages::edit::show).post(pages::edit::save))
+        .route("/memories/{id}/{change}", post(pages::change::change))
+        .route("/sessions", get(pages::sessions::list))
+        .route("/sessions/{id}", get(pages::sessions::show))
+        .route("/history", get(pages::past::list))
+        .route("/history/{id}", get(pages::past::session))
+        .route("/exchanges/{id}", get(pages::past::exchange))
+        .route("/work", get(pages::work::list))
+        .route("/work/{id}", get(pages::work::show))
+        .route("/graph", get(pages::graph::start))
+        .route("/graph/{id}", get(pages::graph::show))
+        .route("/live", get(pages::live::show))
+        .route("/live/stream", get(pages::live::stream))
+        .route("/pairs", get(pages::pairs::show))
+        .route("/projects", get(pages::projects::show))
+        .route("/projects/merge", get(pages::projects::ask).post(pages::projects::merge))
+        .fallback(|| async { failure::Failure::nothing() })
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), door::admit))
+        .layer(DefaultBodyLimit::max(FORM_BYTES_MAX))
+        .with_state(shared);
+    Router::new()
+        .route("/assets/{name}", get(shell::asset))
+        .merge(pages)
+        .layer(middleware::from_fn_with_state(guard, cerebro_net::guard))
+        .layer(middleware::from_fn(door::seal))
+}
+
+impl FromRequestParts<Shared> for Locale {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Infallible> {
+        let header = parts.headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        Ok(Self { language: Language::preferred(header.unwrap_or_default()), zone: shared.zone.clone() })
+    }
+}

@@ -1,0 +1,32 @@
+//! What one click does to a memory: the operations of the commands, with the same rules and events.
+
+use axum::{
+    extract::{Path, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::json;
+
+use crate::web::{Shared, door::Posted, failure::Failure, view::link};
+use cerebro_core::operation::Operation;
+
+pub(in crate::web) async fn change(
+    State(shared): State<Shared>,
+    Path((id, change)): Path<(String, String)>,
+    form: Posted,
+) -> Result<Response, Failure> {
+    let (operation, done) = match change.as_str() {
+        "pin" => (Operation::Pin, "pinned"),
+        "unpin" => (Operation::Unpin, "unpinned"),
+        "delete" => (Operation::Delete, "deleted"),
+        "restore" => (Operation::Restore, "restored"),
+        _ => return Err(Failure::nothing()),
+    };
+    shared.desk.change(operation, json!({ "id": id })).await?;
+    // Back to where several are decided on, one after the other.
+    let place = match form.field("back").as_str() {
+        "pairs" => "/pairs".to_owned(),
+        "twins" => "/pairs?which=twins".to_owned(),
+        _ => link::memory(&id),
+    };
+    Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())
+}

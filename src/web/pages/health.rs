@@ -1,0 +1,115 @@
+//! How everything is: what is well, what is not, what to do; the doctor's checks on demand.
+
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::json;
+
+use super::{
+    Parts,
+    overview::{FactLine, facts},
+};
+use crate::view::{self, Fact, items};
+use crate::web::{
+    Shared,
+    door::Posted,
+    failure::Failure,
+    shell::{self, Shell},
+    view::locale::Locale,
+};
+use cerebro_core::operation::Operation;
+
+/// Jobs that are named.
+const JOBS_MAX: usize = 20;
+
+struct Job {
+    title: String,
+    attempts: u64,
+    error: String,
+}
+
+#[derive(Template)]
+#[template(path = "health.html")]
+struct HealthPage {
+    shell: Shell,
+    facts: Vec<FactLine>,
+    is_paused: bool,
+    dead: String,
+    jobs: Vec<Job>,
+    checks: Vec<FactLine>,
+    /// Whether the checks were to mend what can be mended.
+    is_mended: bool,
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let mut page = health(&shared, &locale).await?;
+    page.shell = page.shell.done(parts.get("done"));
+    Ok(shell::ok(&page))
+}
+
+async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure> {
+    let desk = &shared.desk;
+    desk.count_anew().await;
+    let figures = desk.figures().await?;
+    let dead = figures.counts.stats["worker"]["dead"].as_u64().unwrap_or(0);
+    let jobs = desk.ask(Operation::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
+    let job = |job: &serde_json::Value| Job {
+        title: super::titled(&view::text(job, "title")),
+        attempts: job["attempts"].as_u64().unwrap_or(0),
+        error: view::text(job, "error"),
+    };
+    Ok(HealthPage {
+        shell: Shell::titled("Health", "/").token(shared.door.token()),
+        facts: facts(&figures)
+            .into_iter()
+            .chain(view::vitals(&figures.counts.stats))
+            .map(FactLine::of)
+            .collect(),
+        is_paused: figures.counts.stats["worker"]["state"] == "paused",
+        dead: if dead > 0 { locale.count(dead) } else { String::new() },
+        jobs: items(&jobs, "jobs").map(job).collect(),
+        checks: Vec::new(),
+        is_mended: false,
+    })
+}
+
+/// Makes the doctor's checks, and mends what can be mended if the form says so.
+pub(in crate::web) async fn examine(
+    State(shared): State<Shared>,
+    locale: Locale,
+    form: Posted,
+) -> Result<Response, Failure> {
+    let is_mended = form.field("fix") == "1";
+    let examined = shared.desk.change(Operation::Examine, json!({ "fix": is_mended })).await?;
+    let mut page = health(&shared, &locale).await?;
+    let check = |check: &serde_json::Value| {
+        let well = match view::text(check, "state").as_str() {
+            "ok" | "fixed" => Some(true),
+            "unknown" => None,
+            _ => Some(false),
+        };
+        let words = format!("{}: {}", view::text(check, "check"), view::text(check, "words"));
+        FactLine::of(Fact::new(well, "", words))
+    };
+    page.checks = items(&examined, "checks").map(check).collect();
+    page.is_mended = is_mended;
+    Ok(shell::ok(&page))
+}
+
+/// Lets the worker pause, go on, or try the jobs again that were given up.
+pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+    let (operation, done) = match form.field("do").as_str() {
+        "pause" => (Operation::WorkerPause, "worker"),
+        "resume" => (Operation::WorkerResume, "worker"),
+        "retry" => (Operation::JobsRetry, "retried"),
+        _ => return Err(Failure::nothing()),
+    };
+    shared.desk.change(operation, json!({})).await?;
+    Ok(Redirect::to(&format!("/health?done={done}")).into_response())
+}

@@ -1,0 +1,119 @@
+//! The calls of agents as they are answered: a page of the last ones, and a stream of what follows (server-sent events).
+
+use std::convert::Infallible;
+
+use askama::Template;
+use axum::{
+    extract::State,
+    http::HeaderMap,
+    response::{
+        IntoResponse, Response,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
+use futures::stream;
+use serde_json::{Value, json};
+
+use crate::view::{self, Call, items};
+use crate::web::{
+    Shared,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        link,
+        locale::{Locale, When},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Calls of the page, and of one round of the stream.
+const CALLS: usize = 60;
+/// How long the daemon waits for a call to tell of, in milliseconds.
+const WAIT_MS: u64 = 10_000;
+
+/// A call on one line.
+#[derive(Template)]
+#[template(path = "call.html")]
+struct CallLine {
+    when: When,
+    tool: String,
+    agent: String,
+    project: String,
+    session: String,
+    ms: u64,
+    is_slow: bool,
+    failed: bool,
+    outcome: String,
+    arguments: String,
+}
+
+#[derive(Template)]
+#[template(path = "live.html")]
+struct LivePage {
+    shell: Shell,
+    calls: Vec<CallLine>,
+    last: u64,
+    most: usize,
+}
+
+impl CallLine {
+    fn of(call: &Call, locale: &Locale) -> Self {
+        Self {
+            when: locale.clock(call.at),
+            tool: call.tool.trim_start_matches("mem_").replace('_', " "),
+            agent: call.agent.clone(),
+            project: call.project.clone(),
+            session: if call.session.is_empty() { String::new() } else { link::session(&call.session) },
+            ms: call.ms,
+            is_slow: call.ms >= 100,
+            failed: call.failed,
+            outcome: call.outcome.clone(),
+            arguments: call.arguments.clone(),
+        }
+    }
+}
+
+pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -> Result<Response, Failure> {
+    let answer = shared.desk.ask(Operation::Live, json!({ "after": 0, "limit": CALLS })).await?;
+    let mut calls: Vec<CallLine> =
+        items(&answer, "calls").map(|call| CallLine::of(&Call::read(call), &locale)).collect();
+    calls.reverse();
+    Ok(shell::ok(&LivePage {
+        shell: Shell::titled("Live", "/live"),
+        calls,
+        last: answer["last"].as_u64().unwrap_or(0),
+        most: CALLS,
+    }))
+}
+
+/// Tells of each call after the one that the browser heard of last, until the page closes.
+pub(in crate::web) async fn stream(
+    State(shared): State<Shared>,
+    locale: Locale,
+    headers: HeaderMap,
+    uri: axum::http::Uri,
+) -> Response {
+    let heard = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let asked = || uri.query()?.strip_prefix("after=")?.parse().ok();
+    let after: u64 = heard.or_else(asked).unwrap_or(0);
+    let rounds = stream::unfold((shared, locale, after), |(shared, locale, after)| async move {
+        let question = json!({ "after": after, "limit": CALLS, "wait_ms": WAIT_MS });
+        let answer = tokio::select! {
+            answer = shared.desk.ask(Operation::Live, question) => answer.ok()?,
+            () = shared.stop.cancelled() => return None,
+        };
+        let last = answer["last"].as_u64().unwrap_or(after);
+        let events: Vec<Result<Event, Infallible>> =
+            items(&answer, "calls").filter_map(|call| event(call, &locale)).map(Ok).collect();
+        Some((stream::iter(events), (shared, locale, last)))
+    });
+    use futures::StreamExt as _;
+    Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// A call as an event: its line of the page, and its number for who comes back.
+fn event(call: &Value, locale: &Locale) -> Option<Event> {
+    let call = Call::read(call);
+    let line = CallLine::of(&call, locale).render().ok()?;
+    Some(Event::default().id(call.number.to_string()).data(view::clean(&line)))
+}

@@ -1,0 +1,227 @@
+//! The list of memories: newest first, or what the agent's own search finds, with its reasons.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    response::Response,
+};
+use serde_json::Value;
+
+use super::{Item, Parts, counted};
+use crate::view::{self, Row, items};
+use crate::web::{
+    Shared,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        filter::{Filter, PAGE},
+        locale::Locale,
+    },
+};
+use cerebro_core::domain::Kind;
+use cerebro_core::operation::Operation;
+use cerebro_core::recall::Signal;
+
+/// Projects that are proposed while one is typed.
+const PROJECTS_MAX: usize = 100;
+
+/// What a hit says of itself; anything else is a mark.
+const OWN: [&str; 7] = ["id", "title", "type", "date", "preview", "score", "project"];
+
+/// A choice of a form.
+struct Choice {
+    value: &'static str,
+    name: &'static str,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "memories.html")]
+struct MemoriesPage {
+    shell: Shell,
+    filter: Filter,
+    projects: Vec<String>,
+    kinds: Vec<Choice>,
+    scopes: Vec<Choice>,
+    found: Found,
+    /// Whether anything narrows the list.
+    is_narrowed: bool,
+}
+
+/// What the list shows.
+#[derive(Default)]
+struct Found {
+    items: Vec<Item>,
+    /// How much there is, in words.
+    said: String,
+    /// How well a search was met: `strong`, `partial`, `none`; empty for a list.
+    matched: String,
+    /// Better hits in other projects: words and address.
+    elsewhere: Vec<(String, String)>,
+    first: Option<String>,
+    earlier: Option<String>,
+    later: Option<String>,
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let filter = Filter::read(&parts);
+    let counts = shared.desk.counts().await?;
+    let found = if filter.is_search() {
+        let answer = shared.desk.ask(Operation::Search, filter.search()).await?;
+        hits(&answer, &filter, &locale)
+    } else {
+        let answer = shared.desk.ask(Operation::Browse, filter.browse()).await?;
+        listed(&answer, &filter, &locale)
+    };
+    let projects = counts.projects.iter().map(|project| project.name.clone());
+    Ok(shell::ok(&MemoriesPage {
+        shell: Shell::titled("Memories", "/memories").done(parts.get("done")),
+        projects: projects.filter(|name| !name.is_empty()).take(PROJECTS_MAX).collect(),
+        kinds: choices("all types", &Kind::KNOWN, &filter.kind),
+        scopes: choices("all scopes", &["project", "personal"], &filter.scope),
+        is_narrowed: filter != Filter { from: filter.from, ..Filter::default() },
+        filter,
+        found,
+    }))
+}
+
+fn choices(all: &'static str, values: &[&'static str], chosen: &str) -> Vec<Choice> {
+    let choice = |value, name| Choice { value, name, is_chosen: value == chosen };
+    [choice("", all)].into_iter().chain(values.iter().map(|&value| choice(value, value))).collect()
+}
+
+fn listed(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
+    let items: Vec<Item> = items(answer, "memories").map(|row| Item::of(&Row::read(row), locale)).collect();
+    let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(0);
+    let last = filter.from + items.len();
+    let kind = if filter.deleted { "deleted " } else { "" };
+    let all = counted(locale, total, &format!("{kind}memory"), &format!("{kind}memories"));
+    let said = match (items.is_empty(), total > items.len()) {
+        (false, true) => {
+            let number = |number: usize| locale.count(number as u64);
+            format!("{}–{} of {all}, newest first", number(filter.from + 1), number(last))
+        }
+        _ => all,
+    };
+    Found {
+        said,
+        first: (filter.from > 0).then(|| filter.at(0, "")),
+        earlier: (last < total && !items.is_empty()).then(|| filter.at(last, "")),
+        later: (filter.from > 0).then(|| filter.at(filter.from.saturating_sub(PAGE), "")),
+        items,
+        ..Found::default()
+    }
+}
+
+fn hits(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
+    let reasons: BTreeMap<String, Vec<String>> =
+        items(answer, "explained").map(|one| (view::text(one, "id"), reasons(one))).collect();
+    let hit = |hit: &Value| {
+        let row = Row::read(hit);
+        let mut item = Item::of(&row, locale);
+        if item.project.is_empty() {
+            item.project.clone_from(&filter.project);
+        }
+        item.reasons = reasons.get(&row.id).cloned().unwrap_or_default();
+        item.reasons.extend(marks(hit));
+        item
+    };
+    let items: Vec<Item> = items(answer, "hits").map(hit).collect();
+    let matched = view::text(answer, "match");
+    let words = match matched.as_str() {
+        "none" if items.is_empty() => "Nothing fits.",
+        "none" => "Nothing fits; these are the nearest.",
+        _ if answer["relaxed"] == true => "No memory has all the words.",
+        _ => "",
+    };
+    let elsewhere = view::items(answer, "elsewhere").map(|other| {
+        let project = view::text(other, "project");
+        let hits = other["hits"].as_u64().unwrap_or(0);
+        let there = Filter { project: project.clone(), cursor: String::new(), ..filter.clone() };
+        (format!("{} better in {project}", locale.count(hits)), there.at(0, ""))
+    });
+    Found {
+        said: format!("{}. {words}", counted(locale, items.len(), "hit", "hits")).trim_end().to_owned(),
+        matched,
+        elsewhere: elsewhere.collect(),
+        first: (!filter.cursor.is_empty()).then(|| filter.at(0, "")),
+        earlier: answer["next_cursor"].as_str().map(|cursor| filter.at(0, cursor)),
+        items,
+        ..Found::default()
+    }
+}
+
+/// What is told of a hit beside itself: what took its place, what it is at odds with, whatever comes to be told.
+fn marks(hit: &Value) -> Vec<String> {
+    let told = |(name, value): (&String, &Value)| {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Bool(true) => Some(name),
+            Value::String(word) => Some(format!("{name} {}", view::clean_line(word))),
+            Value::Array(ids) => {
+                let ids: Vec<String> = ids.iter().filter_map(Value::as_str).map(view::clean_line).collect();
+                Some(format!("{name} {}", ids.join(", ")))
+            }
+            _ => None,
+        }
+    };
+    let members = hit.as_object().into_iter().flatten();
+    members.filter(|(name, _)| !OWN.contains(&name.as_str())).filter_map(told).collect()
+}
+
+/// What a hit's score is made of, the largest share first.
+fn reasons(explained: &Value) -> Vec<String> {
+    let share = |(name, _): &(&'static str, Signal)| Some((explained[*name].as_f64()?, *name));
+    let mut shares: Vec<(f64, &str)> = Signal::ALL.iter().filter_map(share).collect();
+    shares.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let exact = (explained["exact"] == true).then(|| "exact name".to_owned());
+    shares.iter().map(|(share, name)| format!("{name} {share:.2}")).chain(exact).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+
+    use super::*;
+    use crate::web::view::locale::Language;
+
+    fn locale() -> Locale {
+        Locale { language: Language::English, zone: TimeZone::UTC }
+    }
+
+    fn page(from: usize, rows: usize, total: usize) -> Found {
+        let rows: Vec<Value> = (0..rows).map(|n| json!({ "id": format!("m{n}"), "title": "t" })).collect();
+        listed(&json!({ "memories": rows, "total": total }), &Filter { from, ..Filter::default() }, &locale())
+    }
+
+    #[test]
+    fn pages_lead_to_each_other_up_to_their_ends() {
+        let first = page(0, PAGE, 120);
+        assert_eq!(
+            (first.first, first.later, first.earlier.as_deref()),
+            (None, None, Some("/memories?from=50"))
+        );
+        let last = page(100, 20, 120);
+        assert_eq!((last.earlier, last.later.as_deref()), (None, Some("/memories?from=50")));
+        assert_eq!(last.said, "101–120 of 120 memories, newest first");
+        assert_eq!(page(0, 1, 1).said, "1 memory");
+        assert_eq!(page(500, 0, 120).earlier, None, "beyond the end is no further page");
+    }
+
+    #[test]
+    fn a_hit_says_why_it_was_found() {
+        let explained =
+            json!({ "id": "a", "score": 1.2, "coverage": 1.0, "words": 0.4, "meaning": 0.8, "exact": true });
+        assert_eq!(reasons(&explained), ["meaning 0.80", "words 0.40", "exact name"]);
+        let hit =
+            json!({ "id": "a", "title": "t", "score": 1.0, "superseded_by": ["b", "c"], "expired": true });
+        assert_eq!(marks(&hit), ["superseded by b, c", "expired"]);
+    }
+}

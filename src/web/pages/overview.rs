@@ -1,0 +1,257 @@
+//! The first page: how much there is, what was saved and recalled, who is connected, how the daemon is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    response::Response,
+};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+
+use super::{Item, Parts};
+use crate::view::{self, Call, DAYS_MAX, Fact, bytes, span};
+use crate::web::{
+    Shared,
+    desk::{Counts, Figures},
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        chart::{Chart, Column},
+        link,
+        locale::{Locale, When},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Projects that are named.
+const PROJECTS_MAX: usize = 8;
+/// Agents that are named.
+const AGENTS_MAX: usize = 12;
+/// Hours of the chart of calls.
+const HOURS: i64 = 24;
+
+struct Number {
+    value: String,
+    name: &'static str,
+    /// Where it leads, if anywhere.
+    href: &'static str,
+}
+
+struct Agent {
+    name: String,
+    project: String,
+    calls: String,
+    last: When,
+}
+
+struct ProjectLine {
+    name: String,
+    href: String,
+    memories: String,
+}
+
+/// A fact with its mark: `well`, `ill` or `plain`.
+pub(super) struct FactLine {
+    pub mark: &'static str,
+    pub said: &'static str,
+    pub name: &'static str,
+    pub words: String,
+    pub todo: Option<&'static str>,
+}
+
+impl FactLine {
+    pub(super) fn of(fact: Fact) -> Self {
+        let (mark, said) = match fact.well {
+            Some(true) => ("well", "well: "),
+            Some(false) => ("ill", "not well: "),
+            None => ("plain", ""),
+        };
+        Self { mark, said, name: fact.name, words: fact.words, todo: fact.todo }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    shell: Shell,
+    numbers: Vec<Number>,
+    saves: Chart,
+    saves_said: String,
+    calls: Chart,
+    calls_said: String,
+    facts: Vec<FactLine>,
+    agents: Vec<Agent>,
+    agents_more: usize,
+    projects: Vec<ProjectLine>,
+    projects_more: usize,
+    latest: Vec<Item>,
+    counted: When,
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let figures = shared.desk.figures().await?;
+    let counts = Arc::clone(&figures.counts);
+    let (saves, saves_said) = saves(&counts, &locale);
+    let (calls, calls_said) = calls(&figures.calls, Timestamp::now(), &locale);
+    let agent = |client: &view::Client| Agent {
+        name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.clone() },
+        project: client.project.clone(),
+        calls: locale.count(client.calls),
+        last: locale.clock(client.last_at),
+    };
+    let project = |project: &crate::web::desk::Project| ProjectLine {
+        name: if project.name.is_empty() { "personal".to_owned() } else { project.name.clone() },
+        href: place_of(&project.name),
+        memories: locale.count(project.memories),
+    };
+    Ok(shell::ok(&OverviewPage {
+        shell: Shell::titled("Overview", "/").done(parts.get("done")),
+        numbers: numbers(&counts, &locale),
+        saves,
+        saves_said,
+        calls,
+        calls_said,
+        facts: facts(&figures)
+            .into_iter()
+            .chain(view::ills(&figures.counts.stats))
+            .map(FactLine::of)
+            .collect(),
+        agents: figures.clients.iter().take(AGENTS_MAX).map(agent).collect(),
+        agents_more: figures.clients.len().saturating_sub(AGENTS_MAX),
+        projects: counts.projects.iter().take(PROJECTS_MAX).map(project).collect(),
+        projects_more: counts.projects.len().saturating_sub(PROJECTS_MAX),
+        latest: figures.latest.iter().map(|row| Item::of(row, &locale)).collect(),
+        counted: locale.clock(Some(counts.at)),
+    }))
+}
+
+/// The list of a project's memories; of the personal ones for the project without a name.
+pub(super) fn place_of(project: &str) -> String {
+    match project {
+        "" => link::with_query("/memories", &[("scope", "personal")]),
+        name => link::with_query("/memories", &[("project", name)]),
+    }
+}
+
+fn numbers(counts: &Counts, locale: &Locale) -> Vec<Number> {
+    let stats = &counts.stats;
+    let count =
+        |value: &serde_json::Value| value.as_u64().map_or("–".to_owned(), |number| locale.count(number));
+    let number = |value, name, href| Number { value, name, href };
+    vec![
+        number(count(&stats["memories"]["live"]), "memories", "/memories"),
+        number(count(&stats["sessions"]), "sessions", "/sessions"),
+        number(count(&stats["prompts"]), "prompts", ""),
+        number(count(&stats["edges"]["relates_to"]), "relations", "/graph"),
+        number(count(&stats["memories"]["deleted"]), "deleted", "/memories?deleted=1"),
+        number(stats["disk_bytes"].as_u64().map_or("–".to_owned(), bytes), "on disk", ""),
+    ]
+}
+
+fn saves(counted: &Counts, locale: &Locale) -> (Chart, String) {
+    let today = counted.at.to_zoned(TimeZone::UTC).date();
+    let (first, counts) = view::saves_by_day(&counted.days, today, DAYS_MAX - 2);
+    let columns: Vec<Column> = std::iter::successors(Some(first), |day| day.tomorrow().ok())
+        .zip(&counts)
+        .map(|(day, count)| Column { name: locale.day(day), parts: vec![*count] })
+        .collect();
+    let chart = Chart::of(&columns, |column, _| {
+        format!("{}: {}", column.name, locale.count(column.parts.iter().sum()))
+    });
+    let said = format!(
+        "{} saves in {} days, at most {} a day",
+        locale.count(chart.sum),
+        columns.len(),
+        locale.count(chart.most)
+    );
+    (chart, said)
+}
+
+/// The calls of the last hours: those that recall below, all others above.
+fn calls(calls: &[Call], now: Timestamp, locale: &Locale) -> (Chart, String) {
+    let recalls: BTreeSet<&str> =
+        [Operation::Search, Operation::Context, Operation::GetObservation, Operation::Timeline]
+            .map(Operation::name)
+            .into();
+    let hour = |at: Timestamp| at.as_second().div_euclid(3_600);
+    let first = hour(now) - (HOURS - 1);
+    let mut counts = vec![[0_u64; 2]; usize::try_from(HOURS).unwrap_or(0)];
+    for (call, at) in calls.iter().filter_map(|call| Some((call, call.at?))) {
+        let column = usize::try_from(hour(at) - first).ok().and_then(|n| counts.get_mut(n));
+        if let Some(column) = column {
+            column[usize::from(!recalls.contains(call.tool.as_str()))] += 1;
+        }
+    }
+    let columns: Vec<Column> = (0_i64..)
+        .zip(&counts)
+        .map(|(n, parts)| {
+            let ago = SignedDuration::from_hours(HOURS - 1 - n);
+            let at = now.saturating_sub(ago).unwrap_or(now).to_zoned(locale.zone.clone());
+            Column { name: at.strftime("%H:00").to_string(), parts: parts.to_vec() }
+        })
+        .collect();
+    let chart = Chart::of(&columns, |column, part| {
+        let what = if part == 0 { "recalled" } else { "other calls" };
+        format!("{}: {} {what}", column.name, locale.count(column.parts[part]))
+    });
+    let recalled: u64 = counts.iter().map(|parts| parts[0]).sum();
+    let said = format!("{} of {} calls recalled something", locale.count(recalled), locale.count(chart.sum));
+    (chart, said)
+}
+
+/// How everything is: the daemon first, then what the screens show too, then backups.
+pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
+    let status = &figures.status;
+    let up = status["uptime_s"].as_u64().map(span).unwrap_or_default();
+    let words = format!(
+        "{}, up {up}, process {}",
+        view::text(status, "version"),
+        status["pid"].as_u64().unwrap_or(0)
+    );
+    let daemon = Fact::new(Some(true), "daemon", words);
+    let backup = match (view::moment(&status["backup"], "made_at"), view::text(&status["backup"], "failure"))
+    {
+        (_, failure) if !failure.is_empty() => {
+            let mut fact = Fact::new(Some(false), "backup", failure);
+            fact.todo = Some("cerebro backup tries again");
+            fact
+        }
+        (Some(at), _) => {
+            Fact::new(Some(true), "backup", format!("made {}", view::ago(Some(at), figures.counts.at)))
+        }
+        (None, _) => Fact::new(None, "backup", "none since the daemon started"),
+    };
+    [daemon].into_iter().chain(view::facts(&figures.counts.stats)).chain([backup]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::web::view::locale::Language;
+
+    #[test]
+    fn calls_are_counted_by_hour_and_kind() {
+        let now: Timestamp = "2026-11-22T10:30:00Z".parse().unwrap();
+        let call = |at: &str, tool: &str| Call::read(&json!({ "at": at, "tool": tool }));
+        let seen = [
+            call("2026-11-22T10:05:00Z", "mem_search"),
+            call("2026-11-22T10:06:00Z", "mem_save"),
+            call("2026-11-21T11:00:00Z", "mem_context"),
+            call("2026-11-21T10:59:59Z", "mem_context"),
+        ];
+        let locale = Locale { language: Language::English, zone: TimeZone::UTC };
+        let (chart, said) = calls(&seen, now, &locale);
+        assert_eq!(said, "2 of 3 calls recalled something");
+        assert_eq!((chart.first.as_str(), chart.last.as_str(), chart.most), ("11:00", "10:00", 2));
+        let titles: Vec<&str> = chart.bars.iter().map(|bar| bar.title.as_str()).collect();
+        assert_eq!(titles, ["11:00: 1 recalled", "10:00: 1 recalled", "10:00: 1 other calls"]);
+    }
+}

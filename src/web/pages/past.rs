@@ -1,0 +1,235 @@
+//! Past sessions, as agents' transcripts tell of them: the list or what a search finds in it, one session, one exchange.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::Response,
+};
+use serde_json::{Value, json};
+
+use super::{Item, Parts, counted};
+use crate::view::{self, Exchange, Past, Row, items};
+use crate::web::{
+    Shared,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        link,
+        locale::{Locale, When},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Past sessions of a page, and hits of a search.
+const PAGE: usize = 30;
+/// Exchanges of a page.
+const EXCHANGES: usize = 50;
+/// Bytes of an exchange's text on a page.
+const TEXT_BYTES: usize = 12_000;
+/// Files, commands and errors of an exchange that are told.
+const FACTS_MAX: usize = 60;
+
+/// A past session in a list.
+struct Line {
+    href: String,
+    title: String,
+    project: String,
+    agent: String,
+    exchanges: String,
+    automated: bool,
+    started: When,
+    ended: When,
+}
+
+impl Line {
+    fn of(past: &Past, locale: &Locale) -> Self {
+        let session = &past.session;
+        let count = usize::try_from(past.exchanges).unwrap_or(usize::MAX);
+        Self {
+            href: link::past(&session.id),
+            title: super::titled(&session.headline()),
+            project: session.project.clone(),
+            agent: session.agent.clone(),
+            exchanges: counted(locale, count, "exchange", "exchanges"),
+            automated: past.automated,
+            started: locale.moment(session.started_at),
+            ended: locale.moment(session.ended_at),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "past.html")]
+struct ListPage {
+    shell: Shell,
+    query: String,
+    project: String,
+    /// What is listed, where nothing was looked for.
+    sessions: Vec<Line>,
+    /// What was found.
+    hits: Vec<Item>,
+    matched: String,
+    is_first: bool,
+    earlier: Option<String>,
+}
+
+/// An exchange on one line.
+struct Told {
+    href: String,
+    title: String,
+    did: String,
+    when: When,
+}
+
+#[derive(Template)]
+#[template(path = "past_session.html")]
+struct SessionPage {
+    shell: Shell,
+    line: Line,
+    id: String,
+    directory: String,
+    branch: String,
+    model: String,
+    follows: String,
+    exchanges: Vec<Told>,
+    later: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "exchange.html")]
+struct ExchangePage {
+    shell: Shell,
+    title: String,
+    session: String,
+    when: When,
+    content: String,
+    facts: Vec<(&'static str, String)>,
+    facts_more: usize,
+    later: Option<String>,
+}
+
+pub(in crate::web) async fn list(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
+    let (query, project) = (part("q"), part("project"));
+    let from: usize = part("from").parse().unwrap_or(0);
+    let mut page = ListPage {
+        shell: Shell::titled("History", "/history"),
+        sessions: Vec::new(),
+        hits: Vec::new(),
+        matched: String::new(),
+        is_first: from == 0,
+        earlier: None,
+        query,
+        project,
+    };
+    if page.query.is_empty() {
+        let question = json!({ "project": named(&page.project), "from": from, "limit": PAGE });
+        let answer = shared.desk.ask(Operation::HistorySession, question).await?;
+        page.sessions = items(&answer, "sessions").map(|past| Line::of(&Past::read(past), &locale)).collect();
+        let next = (from + PAGE).to_string();
+        page.earlier = (page.sessions.len() == PAGE)
+            .then(|| link::with_query("/history", &[("project", &page.project), ("from", &next)]));
+    } else {
+        let all = page.project.is_empty();
+        let question = json!({
+            "query": page.query, "type": "history", "project": named(&page.project), "all_projects": all,
+            "limit": PAGE,
+        });
+        let answer = shared.desk.ask(Operation::Search, question).await?;
+        page.matched = view::text(&answer, "match");
+        page.hits = items(&answer, "hits").map(|hit| found(hit, &locale)).collect();
+    }
+    Ok(shell::ok(&page))
+}
+
+/// A project as operations take it: none is all of them.
+fn named(project: &str) -> Option<&str> {
+    Some(project).filter(|project| !project.is_empty())
+}
+
+fn found(hit: &Value, locale: &Locale) -> Item {
+    let item = Item::of(&Row::read(hit), locale);
+    Item { href: link::exchange(&view::text(hit, "id")), ..item }
+}
+
+pub(in crate::web) async fn session(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let from: u64 = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let question = json!({ "session": id, "from": from, "limit": EXCHANGES });
+    let answer = shared.desk.ask(Operation::HistorySession, question).await.map_err(Failure::absent)?;
+    let past = Past::read(&answer);
+    let exchanges: Vec<Exchange> = items(&answer, "exchanges").map(Exchange::read).collect();
+    let next = exchanges.last().filter(|_| exchanges.len() == EXCHANGES).map(|last| last.seq + 1);
+    let line = Line::of(&past, &locale);
+    let told = |exchange: &Exchange| Told {
+        href: link::exchange(&exchange.id),
+        title: super::titled(&exchange.title),
+        did: did(exchange, &locale),
+        when: locale.moment(exchange.at),
+    };
+    Ok(shell::ok(&SessionPage {
+        shell: Shell::titled(&format!("Past session: {}", line.title), "/history"),
+        later: next.map(|next| link::with_query(&line.href, &[("from", &next.to_string())])),
+        exchanges: exchanges.iter().map(told).collect(),
+        follows: if past.session.follows.is_empty() {
+            String::new()
+        } else {
+            link::past(&past.session.follows)
+        },
+        directory: past.session.directory,
+        id: past.session.id,
+        branch: past.branch,
+        model: past.model,
+        line,
+    }))
+}
+
+/// How much an exchange did, in words.
+fn did(exchange: &Exchange, locale: &Locale) -> String {
+    let failed = exchange.commands.iter().filter(|ran| ran.ok == Some(false)).count();
+    let counts = [
+        (exchange.files.len(), "file changed", "files changed"),
+        (exchange.commands.len(), "command", "commands"),
+        (failed, "failed", "failed"),
+    ];
+    let told = counts.into_iter().filter(|(count, ..)| *count > 0);
+    told.map(|(count, one, many)| counted(locale, count, one, many)).collect::<Vec<_>>().join(", ")
+}
+
+pub(in crate::web) async fn exchange(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let from: u64 = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let question = json!({ "id": id, "offset": from, "max_bytes": TEXT_BYTES });
+    let answer = shared.desk.ask(Operation::GetObservation, question).await?;
+    if answer["type"] != "history" {
+        return Err(Failure::nothing());
+    }
+    let exchange = Exchange::read(&answer);
+    let mut facts = exchange.facts();
+    let facts_more = facts.len().saturating_sub(FACTS_MAX);
+    facts.truncate(FACTS_MAX);
+    let title = super::titled(&exchange.title);
+    let later = exchange.next.map(|next| next.to_string());
+    Ok(shell::ok(&ExchangePage {
+        shell: Shell::titled(&title, "/history"),
+        session: link::past(&exchange.session),
+        when: locale.moment(exchange.at),
+        later: later.map(|next| link::with_query(&link::exchange(&exchange.id), &[("from", &next)])),
+        content: exchange.content,
+        title,
+        facts,
+        facts_more,
+    }))
+}

@@ -1,0 +1,127 @@
+//! What agents are at and what was left half-way: the pieces of work, and what the events of one come to.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::Response,
+};
+use serde_json::json;
+
+use super::{Parts, counted};
+use crate::view::{self, Work, items};
+use crate::web::{
+    Shared,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        link,
+        locale::{Locale, When},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Pieces of work of a page.
+const PAGE: usize = 30;
+/// Facts of a piece of work that are told.
+const FACTS_MAX: usize = 120;
+
+/// A piece of work in a list.
+struct Line {
+    href: String,
+    title: String,
+    standing: String,
+    /// Nobody is at it though it is open.
+    is_stale: bool,
+    held: bool,
+    agent: String,
+    project: String,
+    events: String,
+    active: When,
+}
+
+impl Line {
+    fn of(work: &Work, locale: &Locale) -> Self {
+        let events = usize::try_from(work.events).unwrap_or(usize::MAX);
+        Self {
+            href: link::work(&work.id),
+            title: super::titled(&work.title),
+            standing: work.standing().to_owned(),
+            is_stale: !work.stale.is_empty(),
+            held: !work.holder.is_empty(),
+            agent: work.agent.clone(),
+            project: work.project.clone(),
+            events: counted(locale, events, "event", "events"),
+            active: locale.moment(work.active_at),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "works.html")]
+struct ListPage {
+    shell: Shell,
+    /// The closed ones too.
+    all: bool,
+    works: Vec<Line>,
+    nothing: &'static str,
+    is_first: bool,
+    earlier: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "work.html")]
+struct WorkPage {
+    shell: Shell,
+    line: Line,
+    id: String,
+    session: String,
+    facts: Vec<(String, String)>,
+    facts_more: usize,
+}
+
+pub(in crate::web) async fn list(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let all = parts.contains_key("all");
+    let before = parts.get("before").filter(|before| before.parse::<jiff::Timestamp>().is_ok());
+    let question = json!({
+        "all_projects": true, "state": if all { "all" } else { "open" }, "limit": PAGE, "before": before,
+    });
+    let answer = shared.desk.ask(Operation::WorkList, question).await?;
+    let works: Vec<Work> = items(&answer, "works").map(Work::read).collect();
+    let oldest = works.last().and_then(|work| work.active_at).filter(|_| works.len() == PAGE);
+    let all_part = if all { "1" } else { "" };
+    Ok(shell::ok(&ListPage {
+        shell: Shell::titled("Work", "/work"),
+        works: works.iter().map(|work| Line::of(work, &locale)).collect(),
+        nothing: view::no_work(&answer),
+        is_first: before.is_none(),
+        earlier: oldest
+            .map(|oldest| link::with_query("/work", &[("all", all_part), ("before", &oldest.to_string())])),
+        all,
+    }))
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+) -> Result<Response, Failure> {
+    let answer = shared.desk.ask(Operation::WorkShow, json!({ "work": id })).await;
+    let answer = answer.map_err(Failure::absent)?;
+    let work = Work::read(&answer["work"]);
+    let mut facts = view::work_facts(&answer);
+    let facts_more = facts.len().saturating_sub(FACTS_MAX);
+    facts.truncate(FACTS_MAX);
+    let line = Line::of(&work, &locale);
+    Ok(shell::ok(&WorkPage {
+        shell: Shell::titled(&format!("Work: {}", line.title), "/work"),
+        session: if work.session.is_empty() { String::new() } else { link::session(&work.session) },
+        id: work.id,
+        line,
+        facts,
+        facts_more,
+    }))
+}

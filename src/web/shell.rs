@@ -1,0 +1,153 @@
+//! What surrounds every page: its title, the way to the others, a word about what was just done.
+
+use std::sync::LazyLock;
+
+use askama::Template;
+use axum::{
+    http::{StatusCode, header},
+    response::{Html, IntoResponse, Response},
+};
+use sha2::{Digest as _, Sha256};
+
+use super::failure::Failure;
+use cerebro_core::text;
+
+/// The pages that every page leads to: path and name.
+const PLACES: [(&str, &str); 9] = [
+    ("/", "Overview"),
+    ("/memories", "Memories"),
+    ("/sessions", "Sessions"),
+    ("/history", "History"),
+    ("/work", "Work"),
+    ("/graph", "Graph"),
+    ("/live", "Live"),
+    ("/pairs", "Conflicts"),
+    ("/projects", "Projects"),
+];
+
+/// What a change says when it is done, by the word in the address that follows it.
+const DONE: [(&str, &str); 9] = [
+    ("updated", "The memory is changed. The text before stays as a revision."),
+    ("unchanged", "Nothing was changed."),
+    ("pinned", "The memory is pinned: agents read it first."),
+    ("unpinned", "The memory is no longer pinned."),
+    ("deleted", "The memory is deleted. It can be restored."),
+    ("restored", "The memory is restored."),
+    ("merged", "The project is merged into the other."),
+    ("retried", "The jobs that were given up are tried again."),
+    ("worker", "The worker is told."),
+];
+
+static STYLE: &str = include_str!("assets/style.css");
+static SCRIPT: &str = include_str!("assets/script.js");
+static ICON: &str = include_str!("assets/icon.svg");
+
+/// A way to another page.
+pub(super) struct Place {
+    pub path: &'static str,
+    pub name: &'static str,
+    pub is_here: bool,
+}
+
+/// What surrounds a page.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shell {
+    pub title: String,
+    /// The path of the place that the page belongs to.
+    place: &'static str,
+    /// What was just done.
+    pub done: Option<&'static str>,
+    /// The token of the page's forms.
+    pub token: String,
+    /// Whether the person is not let in.
+    pub is_locked: bool,
+}
+
+impl Shell {
+    /// A page of a place.
+    pub(super) fn titled(title: &str, place: &'static str) -> Self {
+        Self { title: title.to_owned(), place, ..Self::default() }
+    }
+
+    /// Leaves out the way to other pages, for who is not let in.
+    pub(super) fn locked(mut self, is_locked: bool) -> Self {
+        self.is_locked = is_locked;
+        self
+    }
+
+    /// The words for what an address says was done; an address can choose them, not write them.
+    pub(super) fn done(mut self, done: Option<&String>) -> Self {
+        self.done = done.and_then(|done| DONE.iter().find(|(word, _)| word == done).map(|(_, words)| *words));
+        self
+    }
+
+    /// Gives the page's forms their token.
+    pub(super) fn token(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
+        self
+    }
+
+    pub(super) fn places(&self) -> Vec<Place> {
+        PLACES.iter().map(|&(path, name)| Place { path, name, is_here: path == self.place }).collect()
+    }
+
+    /// The address of the stylesheet; a changed one has another.
+    pub(super) fn style(&self) -> &'static str {
+        &STYLE_PATH
+    }
+
+    pub(super) fn script(&self) -> &'static str {
+        &SCRIPT_PATH
+    }
+}
+
+/// A page, or that it cannot be drawn.
+pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
+    match template.render() {
+        Ok(html) => (status, Html(html)).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page cannot be drawn");
+            (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be drawn").into_response()
+        }
+    }
+}
+
+/// A page that is found.
+pub(super) fn ok(template: &impl Template) -> Response {
+    page(StatusCode::OK, template)
+}
+
+static STYLE_PATH: LazyLock<String> = LazyLock::new(|| path_of("style", STYLE, "css"));
+static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| path_of("script", SCRIPT, "js"));
+
+fn path_of(name: &str, content: &str, ending: &str) -> String {
+    format!("/assets/{name}-{}.{ending}", text::hex(&Sha256::digest(content)[..6]))
+}
+
+/// The files of the program that pages load. They are no secret, and never change under their address.
+pub(super) async fn asset(path: axum::extract::Path<String>) -> Result<Response, Failure> {
+    let path = format!("/assets/{}", path.as_str());
+    let (content_type, content) = match path.as_str() {
+        known if known == *STYLE_PATH => ("text/css; charset=utf-8", STYLE),
+        known if known == *SCRIPT_PATH => ("text/javascript; charset=utf-8", SCRIPT),
+        "/assets/icon.svg" => ("image/svg+xml", ICON),
+        _ => return Err(Failure::nothing()),
+    };
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, content).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_chooses_words_and_writes_none() {
+        let done = |word: &str| Shell::titled("x", "/").done(Some(&word.to_owned())).done;
+        assert!(done("deleted").is_some());
+        assert_eq!(done("<script>"), None);
+    }
+}

@@ -1,0 +1,263 @@
+//! A memory's Markdown as HTML, of a few elements and nothing else.
+//!
+//! Every text is escaped, HTML in it too: it shows as what it is. A link leads to the web or to a mail address or is no
+//! link; a picture is a link to it, so that reading a memory asks no other host. Headings never skip a level.
+
+use std::fmt::Write as _;
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use crate::view;
+
+/// HTML that may stand in a page as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Markup(String);
+
+impl std::fmt::Display for Markup {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// The text as HTML. `level` is that of the heading above it.
+pub fn render(text: &str, level: u8) -> Markup {
+    let text = view::clean(text);
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
+    let mut page = Page { out: String::with_capacity(2 * text.len()), level, ..Page::default() };
+    for event in Parser::new_ext(&text, options) {
+        page.take(event);
+    }
+    Markup(page.out)
+}
+
+/// Writes a text so that none of it is HTML.
+fn escape(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+}
+
+/// Whether a link may be followed: to the web, or to a mail address. No script, no file, nothing of this page.
+fn leads_out(url: &str) -> bool {
+    let url = url.trim_start().to_ascii_lowercase();
+    ["https://", "http://", "mailto:"].iter().any(|scheme| url.starts_with(scheme))
+}
+
+/// The page under way.
+#[derive(Default)]
+struct Page {
+    out: String,
+    /// The level of the last heading.
+    level: u8,
+    /// The levels of the headings that are open.
+    headings: Vec<u8>,
+    /// Whether each open link is one.
+    links: Vec<bool>,
+    /// How the columns of the open table are aligned, and which cell comes next.
+    columns: Vec<Alignment>,
+    cell: usize,
+    is_head: bool,
+}
+
+impl Page {
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.begin(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => escape(&mut self.out, &text),
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.out.push_str("<code>");
+                escape(&mut self.out, &text);
+                self.out.push_str("</code>");
+            }
+            // A memory is a note rather than prose: where its line ends, the line ends.
+            Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>\n"),
+            Event::Rule => self.out.push_str("<hr>\n"),
+            Event::TaskListMarker(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
+            Event::FootnoteReference(name) => escape(&mut self.out, &name),
+        }
+    }
+
+    fn begin(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.out.push_str("<p>"),
+            Tag::Heading { level, .. } => self.begin_heading(level),
+            Tag::BlockQuote(_) => self.out.push_str("<blockquote>\n"),
+            Tag::CodeBlock(kind) => self.begin_code(&kind),
+            Tag::List(None) => self.out.push_str("<ul>\n"),
+            Tag::List(Some(1)) => self.out.push_str("<ol>\n"),
+            Tag::List(Some(first)) => {
+                let _ = writeln!(self.out, "<ol start=\"{first}\">");
+            }
+            Tag::Item => self.out.push_str("<li>"),
+            Tag::Emphasis => self.out.push_str("<em>"),
+            Tag::Strong => self.out.push_str("<strong>"),
+            Tag::Strikethrough => self.out.push_str("<del>"),
+            Tag::Link { dest_url, .. } => self.begin_link(&dest_url, ""),
+            Tag::Image { dest_url, .. } => self.begin_link(&dest_url, "picture: "),
+            Tag::Table(columns) => {
+                self.columns = columns;
+                self.out.push_str(
+                    "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>\n",
+                );
+            }
+            Tag::TableHead => {
+                (self.is_head, self.cell) = (true, 0);
+                self.out.push_str("<thead><tr>");
+            }
+            Tag::TableRow => {
+                self.cell = 0;
+                self.out.push_str("<tr>");
+            }
+            Tag::TableCell => self.begin_cell(),
+            // The others are of options that are not set.
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.out.push_str("</p>\n"),
+            TagEnd::Heading(_) => {
+                let level = self.headings.pop().unwrap_or(2);
+                let _ = writeln!(self.out, "</h{level}>");
+            }
+            TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>\n"),
+            TagEnd::CodeBlock => self.out.push_str("</code></pre>\n"),
+            TagEnd::List(false) => self.out.push_str("</ul>\n"),
+            TagEnd::List(true) => self.out.push_str("</ol>\n"),
+            TagEnd::Item => self.out.push_str("</li>\n"),
+            TagEnd::Emphasis => self.out.push_str("</em>"),
+            TagEnd::Strong => self.out.push_str("</strong>"),
+            TagEnd::Strikethrough => self.out.push_str("</del>"),
+            TagEnd::Link | TagEnd::Image if self.links.pop() == Some(true) => self.out.push_str("</a>"),
+            TagEnd::Table => self.out.push_str("</tbody></table></div>\n"),
+            TagEnd::TableHead => {
+                self.is_head = false;
+                self.out.push_str("</tr></thead><tbody>\n");
+            }
+            TagEnd::TableRow => self.out.push_str("</tr>\n"),
+            TagEnd::TableCell => self.out.push_str(if self.is_head { "</th>" } else { "</td>" }),
+            _ => {}
+        }
+    }
+
+    /// A heading is at most one level below the one before it, whatever the text says.
+    fn begin_heading(&mut self, level: HeadingLevel) {
+        let wanted = level as u8 + 1;
+        self.level = wanted.clamp(2, self.level.saturating_add(1).clamp(2, 6));
+        self.headings.push(self.level);
+        let _ = write!(self.out, "<h{}>", self.level);
+    }
+
+    fn begin_code(&mut self, kind: &CodeBlockKind<'_>) {
+        let language = match kind {
+            CodeBlockKind::Fenced(language) if !language.is_empty() => language.as_ref(),
+            _ => "Code",
+        };
+        self.out.push_str("<pre tabindex=\"0\" role=\"group\" aria-label=\"");
+        escape(&mut self.out, language);
+        self.out.push_str("\"><code>");
+    }
+
+    /// A link inside a link is none: a picture in one, say.
+    fn begin_link(&mut self, url: &str, before: &str) {
+        let is_link = leads_out(url) && !self.links.contains(&true);
+        self.links.push(is_link);
+        if is_link {
+            self.out.push_str("<a rel=\"noopener noreferrer\" href=\"");
+            escape(&mut self.out, url.trim_start());
+            self.out.push_str("\">");
+        }
+        self.out.push_str(before);
+    }
+
+    fn begin_cell(&mut self) {
+        let class = match self.columns.get(self.cell) {
+            Some(Alignment::Right) => " class=\"end\"",
+            Some(Alignment::Center) => " class=\"middle\"",
+            _ => "",
+        };
+        self.cell += 1;
+        let name = if self.is_head { "th scope=\"col\"" } else { "td" };
+        let _ = write!(self.out, "<{name}{class}>");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn html(text: &str) -> String {
+        render(text, 1).to_string()
+    }
+
+    #[test]
+    fn notes_are_shown_as_they_are_meant() {
+        assert_eq!(
+            html("a *b* **c** `d<e>`\nf"),
+            "<p>a <em>b</em> <strong>c</strong> <code>d&lt;e&gt;</code><br>\nf</p>\n"
+        );
+        assert_eq!(html("3. x\n4. y"), "<ol start=\"3\">\n<li>x</li>\n<li>y</li>\n</ol>\n");
+        assert_eq!(html("- [x] done"), "<ul>\n<li>☑ done</li>\n</ul>\n");
+        assert!(html("| a | b |\n|---|--:|\n| 1 | 2 |").contains("<td>1</td><td class=\"end\">2</td>"));
+    }
+
+    #[test]
+    fn html_is_text() {
+        let attack =
+            "<script>alert(1)</script>\n\nx <img src=x onerror=alert(1)> y\n\n<!-- c -->\n\n<p onclick='x'>";
+        let shown = html(attack);
+        for tag in ["<script", "<img", "<!--", "<p onclick"] {
+            assert!(!shown.contains(tag), "{shown}");
+        }
+        assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{shown}");
+    }
+
+    #[test]
+    fn links_lead_out_or_are_none() {
+        for url in [
+            "javascript:alert(1)", "JAVASCRIPT:x", "data:text/html,x", "/memories/x/delete", "file:///etc",
+            "vbscript:x",
+        ] {
+            let shown = html(&format!("[text]({url}) ![alt]({url})"));
+            assert!(!shown.contains("href"), "{shown}");
+            assert!(shown.contains("text") && shown.contains("alt"), "{shown}");
+        }
+        let shown = html("[a](https://example.org/?x=\"&y) ![pic](http://example.org/p.png)");
+        assert!(shown.contains("<a rel=\"noopener noreferrer\" href=\"https://example.org/"), "{shown}");
+        assert!(shown.contains(">picture: pic</a>") && !shown.contains("<img"), "{shown}");
+        let nested = html("[![pic](http://example.org/p.png)](http://example.org)");
+        assert_eq!(nested.matches("<a ").count(), 1, "{nested}");
+    }
+
+    #[test]
+    fn headings_never_skip_a_level() {
+        assert_eq!(html("### c\n###### f\n# a\n## b").matches("<h2>").count(), 2);
+        assert_eq!(html("### c\n###### f\n# a\n## b"), "<h2>c</h2>\n<h3>f</h3>\n<h2>a</h2>\n<h3>b</h3>\n");
+    }
+
+    proptest! {
+        /// Whatever is stored, only these elements and attributes come out.
+        #[test]
+        fn no_text_makes_another_element(text in "([<>\"'&`*_#\\[\\]()!|\n -]|script|img|onerror=|href|javascript:|[a-z]){0,80}") {
+            let shown = html(&text);
+            for tag in shown.split('<').skip(1) {
+                let name: String = tag.chars().skip_while(|c| *c == '/').take_while(char::is_ascii_alphanumeric).collect();
+                let known = ["p", "br", "hr", "em", "strong", "del", "code", "pre", "ul", "ol", "li", "a", "blockquote",
+                    "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "div"];
+                prop_assert!(known.contains(&name.as_str()), "<{tag}");
+                prop_assert!(!tag.contains("onerror=") || tag.find("onerror=") > tag.find('>'), "<{tag}");
+            }
+        }
+    }
+}
