@@ -11,8 +11,8 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-worker profile eval agents studio-clients conformance peers tour \
-  screenshots check lint build dist packages packages-test workflows release clean distclean deps
+.PHONY: help demo model test install bench bench-past bench-worker work proof profile eval eval-folds history agents studio-clients conformance peers tour \
+  screenshots web-tour check lint build dist packages packages-test workflows release clean distclean deps
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,19 +33,35 @@ install: build ## put the program into BINDIR (~/.cargo/bin)
 	install -m 755 $(RELEASE)/cerebro $(BINDIR)/cerebro
 	@echo "installed: $(BINDIR)/cerebro"
 
-bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file)
+bench: deps ## speed and size beside reference runs (SIZES=1000,20000 UPDATES=10000 FULL=1 JSON=file CEREBRO=another program)
 	@$(CARGO) bench --locked --bench speed -- $(if $(JSON),--json $(abspath $(JSON)))
+
+bench-past: deps ## what a search of an earlier moment costs beside one of now (SIZE=20000)
+	@$(CARGO) bench --locked --bench past
 
 bench-worker: deps model ## searches and saves while the worker drains a queue (JOBS=10000 WHOLE=1)
 	@$(CARGO) bench --locked --bench drain
 
+work: deps ## the journal beside a bare write and fdatasync of the same minute (EVENTS=100000)
+	@$(CARGO) bench --locked --bench work
+
 profile: deps ## where saves and searches spend their time, by stage (SIZES=1000)
 	@CEREBRO_LOG=cerebro=debug SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
-eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]
+eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [CONSOLIDATE=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
-	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) $(if $(MODEL),--model) $(if $(ABLATE),--ablate) \
+	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) $(if $(MODEL),--model) $(if $(CONSOLIDATE),--consolidate) $(if $(ABLATE),--ablate) \
 	  $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
+
+eval-folds: deps $(if $(MODEL),model) ## weights chosen on some sets and judged on others: DATA="folder folder …" [MODEL=1]
+	@test -n "$(DATA)" || { echo "say which sets: make eval-folds DATA='path/to/one path/to/another'"; exit 2; }
+	@$(CARGO) bench --locked --bench eval -- --folds $(abspath $(DATA)) $(if $(MODEL),--model)
+
+history: deps ## past sessions: what is read of them, how fast, what they answer: DATA=folder of transcripts
+	@test -n "$(DATA)" || { echo "say which sessions: make history DATA=path/to/transcripts"; exit 2; }
+	@$(CARGO) build --quiet --release --locked --example measure
+	@$(RELEASE)/examples/measure $(abspath $(DATA))
+	@$(CARGO) bench --locked --bench history -- $(abspath $(DATA))
 
 agents: build ## the real agents from npm against Cerebro, offline after the first install
 	@python3 tests/agents/run.py --cerebro $(RELEASE)/cerebro
@@ -53,12 +69,19 @@ agents: build ## the real agents from npm against Cerebro, offline after the fir
 studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cerebro studio`
 	@python3 tests/studio/run.py --cerebro $(RELEASE)/cerebro
 
+proof: build ## proofs of the journal, checked by Go's own verifier (skipped where Go is not installed)
+	@tests/proof/run.sh $(RELEASE)/cerebro
+
 tour: build ## type through all screens of `cerebro tui` in a real terminal (MEMORIES=2000)
 	@tests/tui/tour.sh $(RELEASE)/cerebro $(MEMORIES)
 
 screenshots: deps ## draw the screens of `cerebro tui` into docs/screens, as SVG
 	$(CARGO) build --release --locked --bin cerebro --example screens
 	@$(RELEASE)/examples/screens
+
+web-tour: build ## every page of `cerebro web` in headless Chromium, with axe (MEMORIES=2000 PICTURES=1 KEEP=folder)
+	@python3 tests/web/run.py --cerebro $(RELEASE)/cerebro $(if $(MEMORIES),--memories $(MEMORIES)) \
+	  $(if $(PICTURES),--pictures) $(if $(KEEP),--keep $(abspath $(KEEP)))
 
 conformance: build ## the official MCP conformance suite from npm against `cerebro serve`
 	@python3 tests/conformance/run.py --cerebro $(RELEASE)/cerebro

@@ -4,11 +4,16 @@
 //! `author`) and `queries.jsonl` (`id`, `scope`, `query`, `category`, `gold`). Each scope becomes a
 //! project; memories are saved in file order by `mem_save`, one call each; each query is asked by
 //! `mem_search` in its project with `limit` 10. Nothing else of the set is handed over.
+//!
+//! With several sets and `--folds`, each is asked under many weights, and the weights that are best on some
+//! questions are judged on others: `make eval-folds DATA="folder folder …"`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 
 #[path = "harness/client.rs"]
 mod client;
+#[path = "harness/folds.rs"]
+mod folds;
 #[path = "harness/metrics.rs"]
 mod metrics;
 #[path = "harness/operator.rs"]
@@ -23,6 +28,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use cerebro_core::operation::Operation;
 use cerebro_core::recall::Signal;
 use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
@@ -33,8 +39,9 @@ const ADVERSARIAL: &str = "adversarial";
 /// Longest wait for a background worker to finish what the saves have queued.
 const DRAIN_WAIT: Duration = Duration::from_hours(1);
 
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct Options {
-    data: PathBuf,
+    data: Vec<PathBuf>,
     /// Ask only the first so many queries; all memories are saved even so.
     limit: usize,
     json: Option<PathBuf>,
@@ -42,11 +49,22 @@ struct Options {
     model: bool,
     /// Ask again with each signal left out.
     ablate: bool,
+    /// Ask again under other weights, chosen and judged by folds.
+    folds: bool,
+    /// Consolidate before asking, until nothing is left to do.
+    consolidate: bool,
 }
 
 fn options() -> Result<Options> {
-    let mut options =
-        Options { data: PathBuf::new(), limit: usize::MAX, json: None, model: false, ablate: false };
+    let mut options = Options {
+        data: Vec::new(),
+        limit: usize::MAX,
+        json: None,
+        model: false,
+        ablate: false,
+        folds: false,
+        consolidate: false,
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
@@ -55,14 +73,19 @@ fn options() -> Result<Options> {
             "--bench" => {}
             "--model" => options.model = true,
             "--ablate" => options.ablate = true,
+            "--folds" => options.folds = true,
+            "--consolidate" => options.consolidate = true,
             "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
             "--json" => options.json = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
-            folder => options.data = folder.into(),
+            folder => options.data.push(folder.into()),
         }
     }
-    if options.data.as_os_str().is_empty() {
-        bail!("say which set: make eval DATA=folder");
+    match options.data.len() {
+        0 => bail!("say which set: make eval DATA=folder"),
+        1 if options.folds => bail!("weights are chosen on one set and judged on another: give several"),
+        2.. if !options.folds => bail!("give one set, or --folds"),
+        _ => {}
     }
     Ok(options)
 }
@@ -153,6 +176,28 @@ fn drain(client: &mut Client) -> Result<()> {
     }
 }
 
+/// Makes plans and carries them out until there is nothing to do, as many nights would.
+fn consolidate(home: &Home) -> Result<()> {
+    let operator = operator::Operator::connect(home.path())?;
+    let mut archived = 0;
+    for night in 1.. {
+        let planned = operator.call(Operation::CyclePlan, json!({}))?;
+        if planned["steps"].as_array().is_none_or(Vec::is_empty) {
+            eprintln!("{archived} memories were put aside in {} nights", night - 1);
+            return Ok(());
+        }
+        let done = operator.call(Operation::CycleApply, json!({ "id": planned["cycle"]["id"] }))?;
+        let steps = done["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let count =
+            steps.iter().filter(|step| step["outcome"] == "done" && step["action"] != "unite").count();
+        if count == 0 {
+            bail!("a plan of {} steps came to nothing", steps.len());
+        }
+        archived += count;
+    }
+    Ok(())
+}
+
 /// One query and what came of it.
 struct Asked {
     category: String,
@@ -169,12 +214,18 @@ struct Answer {
     ms: f64,
 }
 
+/// The ids of the hits, best first.
+fn ranking(reply: &Value) -> Vec<String> {
+    let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
+    hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect()
+}
+
 fn ask(client: &mut Client, query: &str, scope: &str) -> Result<Answer> {
     let arguments = json!({ "query": query, "project": scope, "limit": metrics::DEPTH });
     let (reply, ms) = client.timed("mem_search", &arguments)?;
     let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(Answer {
-        ranking: hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect(),
+        ranking: ranking(&reply),
         label: reply["match"].as_str().unwrap_or("unnamed").to_owned(),
         top_score: hits.first().and_then(|hit| hit["score"].as_f64()).unwrap_or(0.0),
         ms,
@@ -239,12 +290,9 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
             let arguments = json!({
                 "query": query, "project": scope, "limit": metrics::DEPTH, "without": without,
             });
-            let reply = operator.call(cerebro_core::operation::Operation::Search, arguments)?;
-            let hits = reply["hits"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let ranking: Vec<String> =
-                hits.iter().filter_map(|hit| hit["id"].as_str().map(str::to_owned)).collect();
+            let reply = operator.call(Operation::Search, arguments)?;
             let (found, lost) = gold(record, saved);
-            judged.push(metrics::judge(&ranking, &found, lost));
+            judged.push(metrics::judge(&ranking(&reply), &found, lost));
         }
         let mean = |name: &str| {
             let at = metrics::NAMES.iter().position(|known| *known == name).unwrap_or(0);
@@ -377,40 +425,120 @@ fn rows_as_json(rows: &[Row]) -> Value {
     Value::Array(rows.iter().map(one).collect())
 }
 
+/// A set in a home of its own, asked under every candidate; none of those that ask for what is not there.
+fn trials_of(number: usize, set: &Set, options: &Options) -> Result<Vec<folds::Trial>> {
+    let (home, client, saved) = set.stored(options)?;
+    let operator = operator::Operator::connect(home.path())?;
+    let mut trials = Vec::new();
+    for record in set.queries.iter().filter(|r| text_of(r, "category").is_none_or(|c| c != ADVERSARIAL)) {
+        let (query, scope) = (text_of(record, "query"), text_of(record, "scope").unwrap_or_default());
+        let (found, lost) = gold(record, &saved);
+        let mut values = Vec::new();
+        for weights in folds::candidates() {
+            let arguments = json!({
+                "query": query, "project": scope, "limit": metrics::DEPTH, "weights": weights,
+            });
+            let reply = operator.call(Operation::Search, arguments)?;
+            let judged = metrics::judge(&ranking(&reply), &found, lost);
+            values.push([judged.values[1], judged.values[2]]);
+        }
+        let conversation = set.scopes.iter().position(|s| *s == scope).unwrap_or(0);
+        trials.push(folds::Trial { set: number, conversation, values });
+        if trials.len() % 100 == 0 {
+            eprintln!("asked {} of {}", trials.len(), set.queries.len());
+        }
+    }
+    drop(client);
+    Ok(trials)
+}
+
+/// Chooses weights on some questions and judges them on others, over several sets.
+fn compare_by_folds(options: &Options) -> Result<()> {
+    let sets = options.data.iter().map(|folder| Set::read(folder, options)).collect::<Result<Vec<_>>>()?;
+    let mut trials = Vec::new();
+    for (number, set) in sets.iter().enumerate() {
+        trials.extend(trials_of(number, set, options)?);
+    }
+    let candidates = folds::candidates();
+    let cell = |[recall, rank]: [f64; 2]| format!("{:.1} / {:.1}", recall * 100.0, rank * 100.0);
+    println!("| R@10 / MRR | default | best of the other sets | best of other conversations | best of all |");
+    println!("|---|---:|---:|---:|---:|");
+    let judged = folds::judge(&trials, sets.len(), candidates.len());
+    for (set, held) in sets.iter().zip(&judged) {
+        let (others, _) = held.other_sets;
+        let parts = held.other_conversations.map_or_else(|| "–".to_owned(), cell);
+        println!("| {} | {} | {} | {parts} | {} |", set.name, cell(held.usual), cell(others), cell(held.all));
+    }
+    println!();
+    for (set, held) in sets.iter().zip(&judged) {
+        println!("without {}: {:?}", set.name, candidates[held.other_sets.1]);
+    }
+    Ok(())
+}
+
+/// A set of memories and questions.
+struct Set {
+    name: String,
+    memories: Vec<Value>,
+    queries: Vec<Value>,
+    /// The projects, in order of the first memory of each.
+    scopes: Vec<String>,
+}
+
+impl Set {
+    fn read(folder: &Path, options: &Options) -> Result<Self> {
+        let memories = read_lines(&folder.join("memories.jsonl"))?;
+        let mut queries = read_lines(&folder.join("queries.jsonl"))?;
+        queries.truncate(options.limit);
+        let mut scopes: Vec<String> = Vec::new();
+        for scope in memories.iter().filter_map(|m| text_of(m, "scope")) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let counts = (memories.len(), scopes.len(), queries.len());
+        eprintln!("{name}: {} memories in {} projects, {} queries", counts.0, counts.1, counts.2);
+        Ok(Self { name, memories, queries, scopes })
+    }
+
+    /// A home with all its memories, and with their vectors where the model is asked for.
+    fn stored(&self, options: &Options) -> Result<(Home, Client, Saved)> {
+        let home = Home::new()?;
+        if options.model {
+            home.give_model()?;
+        }
+        let mut client = home.connect()?;
+        let saved = save_all(&mut client, &self.memories)?;
+        if options.model {
+            drain(&mut client)?;
+        }
+        if options.consolidate {
+            consolidate(&home)?;
+        }
+        Ok((home, client, saved))
+    }
+}
+
 fn main() -> Result<()> {
     metrics::self_check();
     stats::self_check();
     let options = options()?;
-    let memories = read_lines(&options.data.join("memories.jsonl"))?;
-    let mut queries = read_lines(&options.data.join("queries.jsonl"))?;
-    queries.truncate(options.limit);
-    let mut scopes: Vec<String> = Vec::new();
-    for scope in memories.iter().filter_map(|m| text_of(m, "scope")) {
-        if !scopes.contains(&scope) {
-            scopes.push(scope);
-        }
+    if options.folds {
+        return compare_by_folds(&options);
     }
-    let name = options.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    eprintln!("{name}: {} memories in {} projects, {} queries", memories.len(), scopes.len(), queries.len());
-
-    let home = Home::new()?;
-    if options.model {
-        home.give_model()?;
-    }
-    let mut client = home.connect()?;
-    let saved = save_all(&mut client, &memories)?;
-    if options.model {
-        drain(&mut client)?;
-    }
-    let asked = ask_all(&mut client, &queries, &scopes, &saved)?;
-    let lessons = if options.ablate { ablate(&home, &queries, &saved, options.model)? } else { Vec::new() };
+    let set = Set::read(&options.data[0], &options)?;
+    let (home, mut client, saved) = set.stored(&options)?;
+    let asked = ask_all(&mut client, &set.queries, &set.scopes, &saved)?;
+    let lessons =
+        if options.ablate { ablate(&home, &set.queries, &saved, options.model)? } else { Vec::new() };
     drop(client);
 
-    println!("# {name}\n");
-    let saves_per_s = memories.len() as f64 / saved.seconds;
+    println!("# {}\n", set.name);
+    let saves_per_s = set.memories.len() as f64 / saved.seconds;
     println!(
         "saves: {} ({:?}), {saves_per_s:.0} a second, one after another",
-        memories.len(),
+        set.memories.len(),
         saved.outcomes
     );
     let latency = latency(&asked);
@@ -422,7 +550,7 @@ fn main() -> Result<()> {
     let calibration = calibration(&asked);
     if let Some(path) = options.json {
         let report = json!({
-            "set": name, "memories": memories.len(), "outcomes": saved.outcomes, "saves_per_s": saves_per_s,
+            "set": set.name, "memories": set.memories.len(), "outcomes": saved.outcomes, "saves_per_s": saves_per_s,
             "search": latency, "quality": rows_as_json(&rows), "match": calibration,
         });
         std::fs::write(&path, serde_json::to_vec_pretty(&report)?)

@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
-/// The program under measurement, built together with this one.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_cerebro");
+/// The program under measurement: the one built together with this one, or another (`CEREBRO`), so that two programs
+/// can be measured in the same hour.
+fn program() -> PathBuf {
+    std::env::var_os("CEREBRO").map_or_else(|| env!("CARGO_BIN_EXE_cerebro").into(), PathBuf::from)
+}
+
 /// Longest wait for one answer: a first search may rebuild an index.
 const ANSWER_WAIT: Duration = Duration::from_mins(2);
 /// Longest wait for a client process to leave once its input is closed.
@@ -58,7 +62,7 @@ impl Home {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         command.env_clear().env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());
         for name in ["PATH", "CEREBRO_LOG", "RUST_LOG"] {
             if let Some(value) = std::env::var_os(name) {
@@ -114,7 +118,7 @@ impl Home {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
-            .with_context(|| format!("start {PROGRAM} mcp"))?;
+            .with_context(|| format!("start {} mcp", program().display()))?;
         let input = child.stdin.take().context("the client has no stdin")?;
         let output = child.stdout.take().context("the client has no stdout")?;
         // A thread of its own, so that an answer that never comes ends in an error.

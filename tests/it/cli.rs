@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::support::{Home, PROGRAM, Value, finish, json, wait_for};
 
 const COMMANDS: &[&str] = &[
-    "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "update", "delete",
-    "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export", "import",
-    "backup", "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui", "setup",
-    "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "help",
+    "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "health", "update",
+    "delete", "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export",
+    "import", "backup", "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui",
+    "setup", "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "help",
 ];
 
 /// Saves through the command line; gives the id.
@@ -76,7 +76,9 @@ fn every_command_speaks_json_and_words() {
         (&["timeline", &id], id.as_str()),
         (&["context", "--project", "demo"], "A memory"),
         (&["stats"], env!("CARGO_PKG_VERSION")),
+        (&["health"], "live"),
         (&["sessions", "--project", "demo"], "sitting-one"),
+        (&["sessions", "show", "sitting-one"], "Ask the ostrich"),
         (&["projects"], "demo"),
         (&["prompts", "--project", "demo"], "Ask the ostrich"),
         (&["pin", &id], id.as_str()),
@@ -93,6 +95,10 @@ fn every_command_speaks_json_and_words() {
             assert!(!words.contains(frame), "{args:?} draws a table on a pipe: {words}");
         }
     }
+    let by_beginning = home.json(&["sessions", "show", "sitting-o"]);
+    assert_eq!(by_beginning["session"]["id"], "sitting-one", "{by_beginning}");
+    let refused = home.run(&["sessions", "show", "no-such"]);
+    assert!(refused.code() == 1 && refused.stderr.contains("no session no-such"), "{refused:?}");
 }
 
 #[test]
@@ -188,7 +194,8 @@ fn a_command_leaves_no_session_open() {
     command.args(["save", "Two", "In an agent's shell."]).env("CLAUDE_CODE_SESSION_ID", "theirs");
     finish(&mut command).success();
     save(&home, "Three", "By a person again.");
-    all_ended(2);
+    all_ended(1);
+    assert_eq!(sessions().len(), 2, "a person has one session a day and project");
     let theirs = sessions().into_iter().find(|one| one["id"] == "theirs").unwrap();
     assert_eq!(theirs["ended_at"], Value::Null, "{theirs}");
 }

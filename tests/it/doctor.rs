@@ -59,7 +59,8 @@ fn a_sound_home_has_no_findings() {
     assert_eq!((code, &told["ok"]), (0, &json!(true)), "{told:#}");
     for name in [
         "home", "config", "permissions", "disk", "leftovers", "daemon", "versions", "rows", "events",
-        "edges", "links", "revisions", "jobs", "vectors", "index", "model", "relations", "backup",
+        "edges", "links", "revisions", "jobs", "vectors", "index", "history", "journal", "model",
+        "relations", "backup",
     ] {
         assert_eq!(check(&told, name).0, "ok", "{told:#}");
     }
@@ -157,7 +158,7 @@ fn vectors_and_memories_belong_together() {
     assert_seen(&home, "vectors", "vector_test_abc:loose");
     assert_mended(&home, "vectors");
     alter(&home, "DELETE (SELECT VALUE id FROM vector_test_abc LIMIT 1)");
-    assert_seen(&home, "vectors", "no vector and no job");
+    assert_seen(&home, "vectors", "without vector and job");
     assert_mended(&home, "vectors");
 }
 

@@ -2,9 +2,10 @@
 //! they should be.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
-use crate::support::{Agent, Home, Provider, Scene, finish, json, library, model_files};
+use crate::support::{Agent, Home, Provider, Scene, finish, http, json, library, model_files, model_home};
 
 /// The states of the models by name.
 fn state(home: &Home, name: &str) -> String {
@@ -114,7 +115,7 @@ fn native_code_that_is_not_known_is_loaded_only_by_its_name() {
     // It works as ONNX Runtime, and is another file than the known one.
     let other = library(&from);
     let mut file = fs::File::options().append(true).open(&other).unwrap();
-    std::io::Write::write_all(&mut file, b"changed").unwrap();
+    file.write_all(b"changed").unwrap();
     drop(file);
     let from = from.to_str().unwrap();
     let said = home.run(&["model", "install", "mine", "--from", from]);
@@ -257,4 +258,84 @@ fn of_many_questions_at_once_each_gets_its_vector() {
     }
     let log = fs::read_to_string(home.data().join("daemon.log")).unwrap();
     assert_eq!(log.matches("went on with words alone").count(), 0, "{log}");
+}
+
+/// A hub with one repository: `/api/models/…/revision/…` and `/…/resolve/COMMIT/…`.
+fn hub(home: &Home, commit: &'static str, pooling: &'static str) -> String {
+    let files = model_files(home);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let Some(heard) = http::hear(&mut std::io::BufReader::new(stream.try_clone().unwrap())) else {
+                continue;
+            };
+            let path = heard.line.split(' ').nth(1).unwrap_or_default().to_owned();
+            let file = path.split_once(&format!("/acme/Words/resolve/{commit}/")).map(|(_, file)| file);
+            let body = match file {
+                None if path == "/api/models/acme/Words/revision/main" => {
+                    Some(format!("{{\"sha\":\"{commit}\"}}").into_bytes())
+                }
+                Some("onnx/model.onnx") => fs::read(files.join("model.onnx")).ok(),
+                Some("tokenizer.json") => fs::read(files.join("tokenizer.json")).ok(),
+                Some("1_Pooling/config.json") => Some(pooling.as_bytes().to_vec()),
+                Some("sentence_bert_config.json") => Some(b"{\"max_seq_length\": 128}".to_vec()),
+                Some("config_sentence_transformers.json") => {
+                    Some(b"{\"prompts\": {\"query\": \"ask: \"}}".to_vec())
+                }
+                _ => None,
+            };
+            let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
+            let body = body.unwrap_or_default();
+            let head =
+                format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            let mut stream = &stream;
+            // Whoever has enough of it may hang up.
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_model_of_a_hub_is_described_by_its_own_configuration_and_pinned() {
+    let home = Home::new();
+    let library = library(&model_home().join("runtime"));
+    let runtime = ["--runtime-from", library.to_str().unwrap()];
+    let commit = "0123456789012345678901234567890123456789";
+    let mean = hub(&home, commit, "{\"pooling_mode_mean_tokens\": true}");
+    let install = |more: &[&str]| {
+        let words = ["model", "install", "hub:acme/Words@main"];
+        home.run(&words.iter().chain(&runtime).chain(more).copied().collect::<Vec<_>>())
+    };
+    let said = install(&["--hub", &mean]);
+    assert_eq!(said.code(), 0, "{said:?}");
+    assert_eq!(state(&home, "words"), "in use");
+    let manifest = fs::read_to_string(home.data().join("models/words/model.toml")).unwrap();
+    for part in [commit, "max_tokens = 128", "query_prefix = \"ask: \"", "pooling = \"mean\"", "sha256"] {
+        assert!(manifest.contains(part), "{part}: {manifest}");
+    }
+    assert!(home.json(&["model", "test"])["near"].as_f64() > Some(0.4));
+    let other = install(&["--hub", &mean, "--as", "other", "--query-prefix", "", "--max-tokens", "64"]);
+    assert_eq!((other.code(), state(&home, "other").as_str()), (0, "installed"), "{other:?}");
+    // What it is must be said by somebody, and known here.
+    let odd = hub(&home, commit, "{\"pooling_mode_max_tokens\": true}");
+    let refused = install(&["--hub", &odd, "--as", "odd"]);
+    assert!(refused.code() == 1 && refused.stderr.contains("pools by another way"), "{refused:?}");
+    let refused = install(&["--hub", &mean, "--as", "odd", "--file", "onnx/none.onnx"]);
+    assert!(refused.code() == 1 && refused.stderr.contains("no onnx/none.onnx"), "{refused:?}");
+    assert_eq!(state(&home, "odd"), "none");
+
+    let set = home.folder("set");
+    fs::write(
+        set.join("corpus.jsonl"),
+        "{\"_id\":\"a\",\"text\":\"The login fails: the token has expired.\"}\n\
+        {\"_id\":\"b\",\"text\":\"The chart has twelve columns on wide screens.\"}\n",
+    )
+    .unwrap();
+    fs::write(set.join("queries.jsonl"), "{\"_id\":\"q\",\"text\":\"why can users not sign in\"}\n").unwrap();
+    fs::write(set.join("qrels.tsv"), "query-id\tcorpus-id\tscore\nq\ta\t1\n").unwrap();
+    let compared = home.json(&["model", "compare", "--data", set.to_str().unwrap()]);
+    assert_eq!((&compared["passages"], compared["models"].as_array().map(Vec::len)), (&json!(2), Some(2)));
+    assert_eq!(compared["models"][0]["mrr_at_10"], 1.0, "{compared}");
 }

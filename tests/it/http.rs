@@ -126,12 +126,7 @@ impl Served {
 
     /// The same by a client of another name.
     fn call_as(&self, client: &str, tool: &str, arguments: Value, more: &[&str]) -> Value {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": client, "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta(client) });
         let call = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": params });
         let name = format!("Mcp-Name: {tool}");
         let mut head = vec!["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", &name];
@@ -148,6 +143,15 @@ impl Served {
     fn ended(&mut self) -> i32 {
         wait_for("cerebro serve to end", || self.process.try_wait().unwrap()).code().unwrap_or(-1)
     }
+}
+
+/// What a request that stands alone says of its client.
+fn meta(client: &str) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": client, "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
 }
 
 impl Drop for Served {
@@ -421,4 +425,26 @@ fn a_body_that_never_ends_is_refused_in_time() {
     let answer = String::from_utf8_lossy(&answer[..bytes]);
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert_eq!(served.get("/health", &[]).status, 200);
+}
+
+#[test]
+fn a_change_of_the_list_is_told_on_a_stream() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    agent.ok("mem_stats", json!({}));
+    let served = Served::open(&home, &[]);
+    let params = json!({ "notifications": { "resourcesListChanged": true }, "_meta": meta("listener") });
+    let listen = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen", "params": params });
+    let (body, mut head) = (listen.to_string(), served.usual());
+    head.push("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen".to_owned());
+    head.push("Content-Type: application/json\r\nAccept: application/json, text/event-stream".to_owned());
+    let mut stream = TcpStream::connect(served.address()).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let (length, head) = (body.len(), head.join("\r\n"));
+    write!(stream, "POST /mcp HTTP/1.1\r\nContent-Length: {length}\r\n{head}\r\n\r\n{body}").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(|line| line.expect("the stream ended"));
+    let mut heard = |what: &str| lines.any(|line| line.contains(what));
+    assert!(heard("notifications/subscriptions/acknowledged"));
+    agent.save("News", "For whoever listens.");
+    assert!(heard("notifications/resources/list_changed"));
 }

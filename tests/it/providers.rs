@@ -99,7 +99,11 @@ async fn embed(settings: &embed::Settings) -> Result<(), ProviderError> {
 async fn question(settings: &llm::Settings) -> Result<(), ProviderError> {
     let schema = json!({ "type": "object" });
     let turns = vec![redact_text("a text about gannets").kept];
-    llm::open(settings)?.unwrap().ask(&Ask { instructions: "Do.", turns, schema: &schema }).await.map(drop)
+    llm::open(settings, "relations")?
+        .unwrap()
+        .ask(&Ask { instructions: "Do.", turns, schema: &schema })
+        .await
+        .map(drop)
 }
 
 /// The error of each kind of provider that answers with a scene.

@@ -88,17 +88,6 @@ fn what_is_deleted_is_no_neighbour_and_a_purge_takes_the_edges() {
     assert_eq!(home.json(&["stats"])["edges"]["relates_to"], 0);
 }
 
-/// A chat completion of OpenAI's with this text.
-fn completion(text: &str) -> Scene {
-    let body = json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "test",
-        "choices": [{ "index": 0, "finish_reason": "stop",
-            "message": { "role": "assistant", "content": text, "refusal": null } }],
-        "usage": { "prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100 },
-    });
-    Scene::Answer(200, "", body.to_string())
-}
-
 fn with_model(embedder: &Fickle, llm: &Provider) -> Home {
     let relations = format!(
         "[relations]\nprovider = \"openai\"\nmodel = \"test\"\nbase_url = \"{}/v1\"\ntimeout = \"2s\"\n",
@@ -115,7 +104,11 @@ const SUPERSEDES: &str = r#"{"relations": [{"candidate": "c1", "kind": "supersed
 fn a_claim_annotates_the_hit_and_hides_nothing() {
     let embedder = Fickle::start();
     // The first memory has nobody to be compared with; the second one's first answer does not fit.
-    let llm = Provider::start(vec![completion(NOTHING), completion("I think so."), completion(SUPERSEDES)]);
+    let llm = Provider::start(vec![
+        Scene::completion(NOTHING),
+        Scene::completion("I think so."),
+        Scene::completion(SUPERSEDES),
+    ]);
     let home = with_model(&embedder, &llm);
     let mut agent = home.agent();
     let first =
@@ -135,7 +128,8 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
     assert_eq!(new["superseded_by"], Value::Null, "{found:?}");
     let context = agent.ok("mem_context", json!({}));
     let line = context.text.lines().find(|line| line.contains(&format!("`{first}`"))).unwrap();
-    assert!(line.contains(&format!(", superseded_by {second}): ")), "{context:?}");
+    // It reads like an instruction, so that no more than its title is shown unasked.
+    assert!(line.ends_with(&format!(", flag override, superseded_by {second})")), "{context:?}");
 
     let heard = llm.heard();
     assert_eq!(heard.len(), 3, "one question, and one with a repair");
@@ -160,7 +154,7 @@ fn a_claim_annotates_the_hit_and_hides_nothing() {
 fn a_contradiction_is_told_of_both_while_both_are_there() {
     let embedder = Fickle::start();
     let contradicts = SUPERSEDES.replace("supersedes", "contradicts");
-    let llm = Provider::start(vec![completion(NOTHING), completion(&contradicts)]);
+    let llm = Provider::start(vec![Scene::completion(NOTHING), Scene::completion(&contradicts)]);
     let home = with_model(&embedder, &llm);
     let mut agent = home.agent();
     let (first, second) = {
@@ -193,7 +187,7 @@ fn a_contradiction_is_told_of_both_while_both_are_there() {
 #[test]
 fn a_model_that_talks_nonsense_is_given_up_and_saves_go_on() {
     let embedder = Fickle::start();
-    let llm = Provider::start(vec![completion("Yes, master: I delete everything.")]);
+    let llm = Provider::start(vec![Scene::completion("Yes, master: I delete everything.")]);
     let home = with_model(&embedder, &llm);
     let mut agent = home.agent();
     let (first, second) = pair(&mut agent);

@@ -19,7 +19,7 @@ fn home() -> Home {
 fn a_line_a_file_and_standard_input_are_run() {
     let home = home();
     let query = "SELECT title, revision FROM memory ORDER BY title";
-    let want = "1\tAlpha\n1\tBeta\n1\tGamma\n";
+    let want = "Alpha\t1\nBeta\t1\nGamma\t1\n";
     assert_eq!(home.run(&["sql", query]).success(), want);
 
     let file = home.work().join("q.surql");

@@ -189,3 +189,44 @@ fn decisions_are_numbered_without_gaps_dated_and_listed() {
         assert!(index.contains(&format!("({name})")), "{name} is not in the index");
     }
 }
+
+/// The targets of a Markdown text's links, but those to elsewhere.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets
+        .map(|target| target.split('#').next().unwrap_or_default())
+        .filter(|target| !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
+}
+
+#[test]
+fn what_the_documents_point_at_is_there() {
+    let mut faults = Vec::new();
+    let mut documents = files(&repository().join("docs"), "md");
+    documents.push(repository().join("README.md"));
+    for path in documents {
+        let text = fs::read_to_string(&path).unwrap();
+        let folder = path.parent().unwrap();
+        let missing = links(&text).filter(|target| !folder.join(target).exists());
+        faults.extend(missing.map(|target| format!("{} points at {target}", path.display())));
+    }
+    assert_none(faults, "links lead to files");
+}
+
+#[test]
+fn the_lineage_maps_every_seed_to_files_and_commands() {
+    let lineage = fs::read_to_string(repository().join("docs/lineage.md")).unwrap();
+    for seed in ["`000_*`", "`001_*`", "`002_*`", "`003_*`", "`004_*`"] {
+        let part = lineage.split("\n## ").find(|part| part.lines().next().unwrap_or_default().contains(seed));
+        let rows = part.unwrap_or_default().lines().filter(|line| line.starts_with("| ")).count();
+        assert!(rows > 10, "{seed} has {rows} rows");
+    }
+    let commands = fs::read_to_string(repository().join("src/cli/command/mod.rs")).unwrap();
+    let named = lineage.split("`cerebro ").skip(1).filter_map(|rest| rest.split([' ', '`']).next());
+    let missing = named.filter(|name| {
+        let variant: String =
+            name.chars().take(1).flat_map(char::to_uppercase).chain(name.chars().skip(1)).collect();
+        !commands.contains(&format!("\n    {variant}("))
+    });
+    let faults = missing.map(|name| format!("there is no `cerebro {name}`")).collect();
+    assert_none(faults, "the lineage names commands that there are");
+}

@@ -22,20 +22,33 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 13] = [
         &["session_id", "content", "goal", "discoveries", "accomplished", "next_steps", "files"],
     ),
     ("mem_context", &[], &["project", "scope", "limit", "max_bytes"]),
-    ("mem_save", &["title", "content"], &["type", "project", "scope", "topic_key", "tags", "session_id"]),
+    (
+        "mem_save",
+        &["title", "content"],
+        &[
+            "type", "project", "scope", "topic_key", "tags", "session_id", "supersedes", "kind",
+            "valid_from", "valid_until", "revive",
+        ],
+    ),
     (
         "mem_update",
         &["id"],
-        &["title", "content", "type", "project", "scope", "topic_key", "tags", "expected_revision"],
+        &[
+            "title", "content", "type", "project", "scope", "topic_key", "tags", "expected_revision",
+            "verified", "supersedes", "valid_from", "valid_until", "kind", "done",
+        ],
     ),
     ("mem_delete", &["id"], &["hard"]),
     ("mem_suggest_topic_key", &[], &["type", "title", "content"]),
     (
         "mem_search",
         &["query"],
-        &["project", "scope", "type", "tags", "since", "until", "all_projects", "limit", "cursor"],
+        &[
+            "project", "scope", "type", "tags", "since", "until", "all_projects", "limit", "cursor", "as_of",
+            "valid_at", "archived",
+        ],
     ),
-    ("mem_get_observation", &["id"], &["history", "offset", "max_bytes"]),
+    ("mem_get_observation", &["id"], &["history", "offset", "max_bytes", "as_of"]),
     ("mem_timeline", &["id"], &["before", "after", "within"]),
     ("mem_save_prompt", &["content"], &["project", "session_id"]),
     ("mem_stats", &[], &["project"]),

@@ -254,7 +254,7 @@ fn calls_are_shown_as_they_happen_without_private_text() {
     screens.press("<space>");
     agent.call("mem_stats", json!({}));
     screens.press("/ failed<enter>");
-    assert!(screens.text().contains("1 calls"), "{}", screens.text());
+    assert!(screens.text().contains("1 call"), "{}", screens.text());
     screens.press("<esc>/test-agent<enter>");
     assert!(screens.text().contains("paused") && screens.text().contains("4 calls"), "{}", screens.text());
     screens.press("<space>");

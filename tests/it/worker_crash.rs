@@ -124,7 +124,8 @@ fn killed_at_any_moment_it_ends_with_every_vector_once() {
         let mut agent = home.agent();
         for n in 0..20 {
             let words = "Some words of a text. ".repeat(rng.random_range(1..60));
-            ids.push(agent.save(&format!("Round {round} save {n}"), &words));
+            // What was corrected once is not saved again, so every text says something else.
+            ids.push(agent.save(&format!("Round {round} save {n}"), &format!("{words}In {round}, {n}.")));
         }
         for _ in 0..6 {
             let id = ids[rng.random_range(0..ids.len())].clone();

@@ -213,8 +213,11 @@ impl Home {
 
     /// The processes that serve this home, by `/proc`: the program's own, those aside that stay with a client.
     pub fn daemons(&self) -> Vec<u32> {
-        let client =
-            |pid: &u32| arguments(*pid).iter().any(|a| ["mcp", "studio", "serve"].contains(&a.as_str()));
+        let client = |pid: &u32| {
+            arguments(*pid)
+                .iter()
+                .any(|a| ["mcp", "studio", "serve", "web", "hook", "consolidate"].contains(&a.as_str()))
+        };
         self.processes().into_iter().filter(|pid| !client(pid)).collect()
     }
 

@@ -3,10 +3,11 @@
 //! Everything that waits has a deadline, and a test that misses it says what it waited for.
 
 mod agent;
+mod browser;
 mod disk;
 mod fickle;
 mod home;
-mod http;
+pub mod http;
 mod model;
 mod network;
 mod provider;
@@ -15,6 +16,7 @@ mod repository;
 mod screens;
 mod store;
 pub mod surreal;
+pub mod transcripts;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 pub use agent::{Agent, Pump};
+pub use browser::Browser;
 pub use disk::Disk;
 pub use fickle::{Fickle, Mood};
 pub use home::{Finished, Home, finish};

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use super::http::{self, Heard};
+use super::json;
 
 /// What happens to one request.
 #[derive(Debug, Clone)]
@@ -15,6 +16,19 @@ pub enum Scene {
     Half(String),
     /// No answer.
     Hang,
+}
+
+impl Scene {
+    /// A chat completion of OpenAI's with this text.
+    pub fn completion(text: &str) -> Self {
+        let body = json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1_700_000_000, "model": "test",
+            "choices": [{ "index": 0, "finish_reason": "stop",
+                "message": { "role": "assistant", "content": text, "refusal": null } }],
+            "usage": { "prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100 },
+        });
+        Self::Answer(200, "", body.to_string())
+    }
 }
 
 /// The server. Each connection serves one request; the last scene repeats.

@@ -1,0 +1,296 @@
+//! Taking past sessions in, and what they answer: `make history DATA=folder`.
+//!
+//! The folder has transcripts of Claude Code (`*.jsonl`) and, for the second table, `facts.jsonl`: what another program
+//! noted beside each (`session`, `prompts`, `files_touched`). They are put into a throw-away home and taken in by
+//! the real daemon. Each first prompt is then asked as a search that sees only earlier sessions; the files that the
+//! exchanges found changed are compared with those that the session went on to touch. Linux only.
+#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
+
+#[path = "harness/client.rs"]
+mod client;
+#[path = "harness/operator.rs"]
+mod operator;
+#[expect(dead_code, reason = "shared with another report")]
+#[path = "harness/process.rs"]
+mod process;
+#[path = "harness/stats.rs"]
+mod stats;
+#[expect(dead_code, reason = "shared with another report")]
+#[path = "harness/table.rs"]
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use cerebro_core::operation::Operation;
+use client::{Client, Home};
+use operator::Operator;
+use process::resident_bytes;
+use stats::percentile;
+use table::{Row, Target};
+
+/// How many unchanged files are looked through.
+const FILES: usize = 10_000;
+/// How much is added to a file.
+const TAIL_BYTES: usize = 100_000;
+/// Searches and saves that are timed.
+const CALLS: usize = 60;
+/// Longest wait for an import.
+const IMPORT_WAIT: Duration = Duration::from_mins(30);
+/// Exchanges that a first prompt is answered with, and files that are taken from them.
+const HITS: usize = 20;
+const ANSWERS: usize = 10;
+/// Longest question.
+const QUERY_CHARS: usize = 2_000;
+
+/// What another program noted of a session.
+#[derive(Deserialize)]
+struct Noted {
+    session: String,
+    prompts: Option<String>,
+    files_touched: Option<Vec<String>>,
+}
+
+fn main() -> Result<()> {
+    stats::self_check();
+    let data = std::env::args().skip(1).find(|argument| argument != "--bench");
+    let data = PathBuf::from(data.context("say which folder: make history DATA=path")?);
+    let mut rows = imported(&data)?;
+    rows.extend(followed()?);
+    println!();
+    table::print(&rows);
+    Ok(())
+}
+
+/// Copies the transcripts to where the agent has them; gives their bytes.
+fn furnish(home: &Home, data: &Path) -> Result<u64> {
+    let folder = home.path().join(".claude/projects/-data");
+    fs::create_dir_all(&folder)?;
+    let mut bytes = 0;
+    for entry in fs::read_dir(data)? {
+        let path = entry?.path();
+        let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
+        let name = path.file_name().context("a file has a name")?;
+        if is_transcript && name != "facts.jsonl" {
+            bytes += fs::copy(&path, folder.join(name))?;
+        }
+    }
+    ensure!(bytes > 0, "{} holds no transcripts", data.display());
+    Ok(bytes)
+}
+
+fn enable(home: &Home) -> Result<()> {
+    home.run(&["history", "import", "--agent", "codex", "--yes"])
+}
+
+fn status(operator: &Operator) -> Result<Value> {
+    operator.call(Operation::HistoryStatus, json!({}))
+}
+
+/// Waits until nothing is read; gives the highest resident memory seen, and when the first exchanges were there.
+fn finished(home: &Home, operator: &Operator, begun: Instant) -> Result<(u64, f64)> {
+    let (mut most, mut first) = (0, f64::NAN);
+    while begun.elapsed() < IMPORT_WAIT {
+        let status = status(operator)?;
+        most = most.max(resident_bytes(home)?);
+        if first.is_nan() && status["exchanges"].as_u64().unwrap_or_default() > 0 {
+            first = begun.elapsed().as_secs_f64();
+        }
+        if status["state"] != "reading" {
+            return Ok((most, first));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bail!("the import did not end within {IMPORT_WAIT:?}")
+}
+
+fn imported(data: &Path) -> Result<Vec<Row>> {
+    let home = Home::new()?;
+    let bytes = furnish(&home, data)?;
+    let mut client = home.connect()?;
+    enable(&home)?;
+    let operator = Operator::connect(home.path())?;
+    let (save_before, search_before) = pace(&mut client)?;
+    let (before, disk_before) = (resident_bytes(&home)?, disk(&home));
+    let begun = Instant::now();
+    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    let (most, first) = finished(&home, &operator, begun)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let told = status(&operator)?;
+    println!("{} sessions, {} exchanges of {bytes} bytes", told["sessions"], told["exchanges"]);
+    let facts = data.join("facts.jsonl");
+    if facts.exists() {
+        foretold(&operator, &mut client, &facts)?;
+    }
+    let megabytes = bytes as f64 / 1e6;
+    let grown = disk(&home).saturating_sub(disk_before) as f64 / 1e6;
+    let row = |name, measured, unit, target| Row { name, size: 0, measured, unit, reference: None, target };
+    let rows = vec![
+        row(
+            "import, milliseconds a megabyte (30 MB/s)",
+            seconds * 1e3 / megabytes,
+            "ms",
+            Target::AtMost(33.3),
+        ),
+        row("import, all", seconds, "s", Target::None),
+        row("first exchanges searchable", first, "s", Target::AtMost(2.0)),
+        row("resident beyond before", most.saturating_sub(before) as f64 / 1e6, "MB", Target::AtMost(120.0)),
+        row("disk for 1 GB of source", grown * 1e3 / megabytes, "MB", Target::AtMost(120.0)),
+    ];
+    drop(client);
+    Ok(rows.into_iter().chain(meanwhile(data, save_before, search_before)?).collect())
+}
+
+/// Saves and searches, in milliseconds at the 99th percentile.
+fn pace(client: &mut Client) -> Result<(f64, f64)> {
+    let (mut saves, mut searches) = (Vec::new(), Vec::new());
+    for n in 0..CALLS {
+        let save =
+            json!({ "title": format!("Note {n} on the gannet"), "content": format!("What: it nests, {n}.") });
+        saves.push(client.timed("mem_save", &save)?.1);
+        searches.push(client.timed("mem_search", &json!({ "query": format!("gannet {n}") }))?.1);
+    }
+    Ok((percentile(&saves, 99.0), percentile(&searches, 99.0)))
+}
+
+/// The same while an import is under way.
+fn meanwhile(data: &Path, save_before: f64, search_before: f64) -> Result<Vec<Row>> {
+    let home = Home::new()?;
+    furnish(&home, data)?;
+    let mut client = home.connect()?;
+    enable(&home)?;
+    let operator = Operator::connect(home.path())?;
+    pace(&mut client)?;
+    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    let (save, search) = pace(&mut client)?;
+    let row = |name, measured, before: f64| Row {
+        name,
+        size: 0,
+        measured,
+        unit: "ms",
+        reference: Some(("before", before)),
+        target: Target::AtMost(before * 1.5),
+    };
+    Ok(vec![
+        row("p99 of saves during the import", save, save_before),
+        row("p99 of searches during the import", search, search_before),
+    ])
+}
+
+fn disk(home: &Home) -> u64 {
+    cerebro::home::bytes_below(&home.path().join(".cerebro"))
+}
+
+/// A scan of many unchanged files, and the tail of one.
+fn followed() -> Result<Vec<Row>> {
+    let home = Home::new()?;
+    let folder = home.path().join(".claude/projects/-many");
+    fs::create_dir_all(&folder)?;
+    let line = |session: usize, n: usize, text: &str| {
+        let kind = if n.is_multiple_of(2) { "user" } else { "assistant" };
+        json!({
+            "type": kind, "uuid": format!("{session}-{n}"), "sessionId": format!("s-{session}"), "cwd": "/many",
+            "timestamp": "2026-10-01T00:00:00.001Z", "message": { "role": kind, "content": text },
+        })
+    };
+    for session in 0..FILES {
+        let text = format!("{}\n{}\n", line(session, 0, "ask"), line(session, 1, "answer"));
+        fs::write(folder.join(format!("s-{session}.jsonl")), text)?;
+    }
+    enable(&home)?;
+    let operator = Operator::connect(home.path())?;
+    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    finished(&home, &operator, Instant::now())?;
+    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    finished(&home, &operator, Instant::now())?;
+    let scan = status(&operator)?["scan_ms"].as_f64().unwrap_or(f64::NAN);
+
+    let mut file = fs::OpenOptions::new().append(true).open(folder.join("s-0.jsonl"))?;
+    let (mut n, mut written) = (2, 0);
+    while written < TAIL_BYTES {
+        let text = format!("{}\n", line(0, n, &"said ".repeat(100)));
+        file.write_all(text.as_bytes())?;
+        written += text.len();
+        n += 1;
+    }
+    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    finished(&home, &operator, Instant::now())?;
+    let told = status(&operator)?;
+    let tail = told["read_ms"].as_f64().unwrap_or(f64::NAN);
+    let row = |name, measured, most| Row {
+        name,
+        size: FILES,
+        measured,
+        unit: "ms",
+        reference: None,
+        target: Target::AtMost(most),
+    };
+    Ok(vec![row("scan of 10,000 unchanged files", scan, 300.0), row("tail of 100 KB", tail, 50.0)])
+}
+
+/// The first prompt of each session against the files that it touched, from earlier sessions only.
+fn foretold(operator: &Operator, client: &mut Client, facts: &Path) -> Result<()> {
+    let noted = fs::read_to_string(facts)?;
+    let noted: Vec<Noted> = noted.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let (mut asked, mut hit, mut recall) = (0, 0, 0.0);
+    for noted in &noted {
+        let touched: BTreeSet<String> = noted.files_touched.iter().flatten().map(|path| base(path)).collect();
+        let first = noted.prompts.as_deref().and_then(|prompts| prompts.split("\n\n---\n\n").next());
+        let Some(first) = first.map(str::trim).filter(|first| !first.is_empty()) else { continue };
+        if touched.is_empty() {
+            continue;
+        }
+        let shown = operator.call(Operation::HistorySession, json!({ "session": noted.session, "limit": 1 }));
+        let Ok(session) = shown else { continue };
+        let answers = answers(client, first, session["started_at"].as_str().unwrap_or_default())?;
+        let found = answers.iter().filter(|file| touched.contains(*file)).count();
+        asked += 1;
+        hit += usize::from(found > 0);
+        recall += found as f64 / touched.len() as f64;
+    }
+    let share = |part: f64| part / f64::from(u32::try_from(asked.max(1)).unwrap_or(u32::MAX));
+    println!(
+        "\n| first prompt → files edited later, first {ANSWERS} | measured | wanted | BM25 |\n|---|---:|---:|---:|"
+    );
+    println!("| recall, {asked} sessions | {:.3} | 0.30 | 0.227 |", share(recall));
+    println!("| hit | {:.3} | 0.50 | 0.425 |", share(hit as f64));
+    Ok(())
+}
+
+/// The files that earlier exchanges like this prompt changed, each weighed by the places of its exchanges.
+fn answers(client: &mut Client, prompt: &str, before: &str) -> Result<Vec<String>> {
+    let query: String = prompt.chars().take(QUERY_CHARS).collect();
+    let search = json!({
+        "query": query, "type": "history", "all_projects": true, "until": before, "limit": HITS,
+    });
+    let found = client.call("mem_search", &search)?;
+    let mut weights: BTreeMap<String, f64> = BTreeMap::new();
+    for (rank, hit) in found["hits"].as_array().into_iter().flatten().enumerate() {
+        let exchange = client.call("mem_get_observation", &json!({ "id": hit["id"], "max_bytes": 256 }))?;
+        for file in exchange["files"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            *weights.entry(base(file)).or_default() += 1.0 / (rank as f64 + 1.0);
+        }
+    }
+    // What the prompt names itself comes first.
+    for word in prompt.split(|c: char| c.is_whitespace() || "`\"'(),:".contains(c)) {
+        let name = base(word);
+        if Path::new(&name).extension().is_some_and(|extension| extension.len() <= 4) && name.len() > 4 {
+            *weights.entry(name).or_default() += 1.0;
+        }
+    }
+    let mut files: Vec<(String, f64)> = weights.into_iter().collect();
+    files.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(files.into_iter().take(ANSWERS).map(|(file, _)| file).collect())
+}
+
+fn base(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}

@@ -1,0 +1,159 @@
+//! Memories that speak of code: each agent is told what of it is no longer so in its own checkout.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Agent, Home, Repository, Value, finish, json, wait_for};
+
+const CODE: &str = "pub fn parse_line(text: &str) -> usize {\n    text.len()\n}\n\npub fn other() {}\n";
+
+fn write(repository: &Path, path: &str, text: &str) {
+    let file = repository.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+/// A repository with one source file, its origin named so that every checkout of it is one project.
+fn repository(home: &Home, name: &str) -> Repository {
+    let repository = Repository::init(&home.folder(name));
+    repository.origin("https://example.org/team/tool.git");
+    write(repository.path(), "src/line.rs", CODE);
+    repository
+}
+
+fn at(home: &Home, folder: &Path) -> Agent {
+    home.pump().cwd(folder).start()
+}
+
+/// Saves a memory about code, and waits until it is tied to it.
+fn save(agent: &mut Agent, title: &str, content: &str, places: usize) -> String {
+    let id = agent.save(title, content);
+    wait_for("the memory is tied to code", || {
+        (agent.get(&id)["anchors"].as_array().map_or(0, Vec::len) == places).then_some(())
+    });
+    id
+}
+
+fn hit(agent: &mut Agent, query: &str, id: &str) -> Value {
+    let found = agent.ok("mem_search", json!({"query": query}));
+    found.list("hits").iter().find(|hit| hit["id"] == id).cloned().unwrap_or_else(|| panic!("{found:?}"))
+}
+
+/// Searches until the hit has this mark. What a busy machine has no time for within five milliseconds, the next search
+/// knows.
+fn wait_for_mark(agent: &mut Agent, query: &str, id: &str, mark: Option<&str>) {
+    wait_for("the mark of the hit", || (hit(agent, query, id)["stale"].as_str() == mark).then_some(()));
+}
+
+#[test]
+fn a_hit_says_what_changed_in_the_code_it_speaks_of() {
+    let home = Home::new();
+    let repository = repository(&home, "main");
+    let mut agent = at(&home, repository.path());
+    let about = "parse_line in src/line.rs counts bytes, not characters.";
+    let id = save(&mut agent, "Bytes are counted", about, 1);
+    let whole = agent.get(&id);
+    assert_eq!(
+        whole["anchors"][0],
+        json!({"path": "src/line.rs", "symbol": "parse_line", "verdict": "fresh"})
+    );
+    assert_eq!(hit(&mut agent, "counted bytes", &id)["stale"], Value::Null);
+
+    write(repository.path(), "src/line.rs", &CODE.replace("pub fn other() {}", "pub fn other() { 1; }"));
+    assert_eq!(agent.get(&id)["stale"], Value::Null, "another function changed");
+    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.chars().count()"));
+    wait_for_mark(&mut agent, "counted bytes", &id, Some("changed src/line.rs:parse_line"));
+    let found = agent.ok("mem_search", json!({"query": "counted bytes"}));
+    found.assert_in_both(&["changed src/line.rs:parse_line"]);
+    agent.get(&id).assert_in_both(&["changed"]);
+
+    write(repository.path(), "src/line.rs", CODE);
+    wait_for_mark(&mut agent, "counted bytes", &id, None);
+    fs::remove_file(repository.path().join("src/line.rs")).unwrap();
+    wait_for_mark(&mut agent, "counted bytes", &id, Some("gone src/line.rs:parse_line"));
+}
+
+#[test]
+fn each_agent_is_told_of_its_own_checkout() {
+    let home = Home::new();
+    let main = repository(&home, "main");
+    let other = home.folder("trees").join("branch");
+    main.worktree(&other);
+    write(&other, "src/line.rs", &CODE.replace("text.len()", "0"));
+    let mut here = at(&home, &main.path().join("src"));
+    let mut there = at(&home, &other);
+    let id = save(&mut here, "Where lines are read", "See `parse_line` of src/line.rs.", 1);
+    wait_for_mark(&mut there, "lines read", &id, Some("changed src/line.rs:parse_line"));
+    assert_eq!(hit(&mut here, "lines read", &id)["stale"], Value::Null);
+    // Another project's agent has none of these files, and is told nothing of them.
+    let mut stranger = at(&home, &home.folder("stranger"));
+    let found = stranger.ok("mem_search", json!({"query": "lines read", "all_projects": true}));
+    assert_eq!(found.list("hits")[0]["stale"], Value::Null, "{found:?}");
+}
+
+#[test]
+fn a_file_alone_is_only_gone_and_what_was_verified_starts_anew() {
+    let home = Home::new();
+    let repository = repository(&home, "main");
+    write(repository.path(), "docs/plan.md", "First.");
+    let mut agent = at(&home, repository.path());
+    let plan = save(&mut agent, "The plan", "It stands in docs/plan.md.", 1);
+    let code = save(&mut agent, "The parser", "`parse_line` in src/line.rs is fast.", 1);
+    write(repository.path(), "docs/plan.md", "Second.");
+    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.bytes().count()"));
+    wait_for_mark(&mut agent, "parser fast", &code, Some("changed src/line.rs:parse_line"));
+    assert_eq!(hit(&mut agent, "plan", &plan)["stale"], Value::Null);
+    fs::remove_file(repository.path().join("docs/plan.md")).unwrap();
+    wait_for_mark(&mut agent, "plan", &plan, Some("gone docs/plan.md"));
+
+    let verified = agent.ok("mem_update", json!({"id": code, "verified": true}));
+    assert_eq!((verified.str("outcome"), verified.number("verified")), ("unchanged", 1));
+    wait_for_mark(&mut agent, "parser fast", &code, None);
+    assert_eq!(agent.get(&code).number("revision"), 1);
+    agent.ok("mem_update", json!({"id": plan, "content": "It is all in the wiki now."}));
+    wait_for("the new text speaks of no code", || {
+        agent.get(&plan)["anchors"].as_array().is_none().then_some(())
+    });
+}
+
+#[test]
+fn contexts_and_commands_say_what_is_stale_in_the_folder_they_are_asked_in() {
+    let home = Home::new();
+    let repository = repository(&home, "main");
+    let mut agent = at(&home, repository.path());
+    let id = save(&mut agent, "Bytes are counted", "parse_line in src/line.rs counts bytes.", 1);
+    write(repository.path(), "src/line.rs", &CODE.replace("text.len()", "text.chars().count()"));
+    let mark = "stale changed src/line.rs:parse_line";
+    wait_for("the mark in the context", || {
+        agent.ok("mem_context", json!({})).text.contains(mark).then_some(())
+    });
+    let here = |words: &[&str]| finish(home.command().current_dir(repository.path()).args(words));
+    let context = here(&["context"]);
+    assert!(context.stdout.contains(mark), "{context:?}");
+    let found = here(&["search", "bytes counted"]);
+    assert!(
+        found.stderr.contains(&format!("{id} is stale here: changed src/line.rs:parse_line")),
+        "{found:?}"
+    );
+    let whole = here(&["get", &id]);
+    assert!(whole.stdout.contains("stale\tchanged src/line.rs:parse_line"), "{whole:?}");
+    assert!(whole.stdout.contains("code\tchanged src/line.rs:parse_line"), "{whole:?}");
+    let health = here(&["health", "--json"]).json();
+    assert_eq!(health["health"]["stale"], json!({ "memories": 1, "of": 1, "ids": [id] }), "{health}");
+    // A folder without the code is told nothing of it, and what was verified is stale no more.
+    assert!(!home.run(&["context", "--project", "team/tool"]).success().contains("stale changed"));
+    assert_eq!(here(&["update", &id, "--verified", "--json"]).json()["verified"], 1);
+    assert!(!here(&["context"]).success().contains("stale changed"));
+}
+
+#[test]
+fn a_purged_memory_leaves_nothing_of_what_it_spoke_of() {
+    let home = Home::with_config("agent_hard_delete = true\n");
+    let repository = repository(&home, "main");
+    let mut agent = at(&home, repository.path());
+    let id = save(&mut agent, "To be purged", "`parse_line` in src/line.rs.", 1);
+    let count = || home.json(&["sql", "SELECT VALUE memory FROM anchor"]).to_string();
+    assert!(count().contains(&id), "{}", count());
+    agent.ok("mem_delete", json!({"id": id, "hard": true}));
+    assert!(!count().contains(&id), "{}", count());
+}

@@ -1,0 +1,111 @@
+//! Sessions are kept current: by hooks, within seconds, and only from files of known agents.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::hooks::hook;
+use crate::support::transcripts::{Claude, append, claude_file};
+use crate::support::{Home, Value, json, wait_for};
+
+/// How soon a finished turn must be found.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A home in which sessions are taken in.
+fn keeping() -> Home {
+    let home = Home::with_config("[history]\nenabled = true\n");
+    home.json(&["daemon", "start"]);
+    // The look at the start is over.
+    wait_for("the first look", || {
+        let status = home.json(&["history", "status"]);
+        (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
+    });
+    home
+}
+
+fn tell(home: &Home, event: &str, more: &Value) -> String {
+    let mut input = json!({"session_id": "s-1", "cwd": home.work()});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    hook(home, "claude-code", event, input.to_string().as_bytes())
+}
+
+fn found(home: &Home, text: &str) -> usize {
+    home.json(&["history", "search", text])["hits"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn a_finished_turn_is_found_within_seconds() {
+    let home = keeping();
+    let path =
+        Claude::new("s-1", &home.work()).turn("Where does the gannet nest", "On the pier.").write(&home);
+    tell(&home, "Stop", &json!({ "transcript_path": path }));
+    let begun = Instant::now();
+    wait_for("the turn", || (found(&home, "gannet") == 1).then_some(()));
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+
+    let more = Claude::new("s-1", &home.work()).turn("Where does the gannet nest", "On the pier.");
+    let more = more.turn("And the cormorant", "On the rock.").text();
+    let old = fs::metadata(&path).unwrap().len() as usize;
+    append(&path, &more.as_bytes()[old..]);
+    tell(&home, "SessionEnd", &json!({ "transcript_path": path }));
+    let begun = Instant::now();
+    wait_for("the second turn", || (found(&home, "cormorant") == 1).then_some(()));
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert_eq!(home.past_titles("s-1").len(), 2);
+    // What hooks told of it live and its transcript are one session.
+    assert_eq!(home.json(&["history", "show"])["sessions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_hook_cannot_name_a_file_elsewhere() {
+    let home = keeping();
+    let theirs = home.folder("outside").join("theirs.jsonl");
+    fs::write(&theirs, Claude::new("theirs", &home.work()).turn("Take the ptarmigan", "Yes.").text())
+        .unwrap();
+    let link = claude_file(&home, "linked");
+    std::os::unix::fs::symlink(&theirs, &link).unwrap();
+    let up = link.parent().unwrap().join("../../../../outside/theirs.jsonl");
+    for path in [&theirs, &link, &up] {
+        tell(&home, "Stop", &json!({ "transcript_path": path }));
+    }
+    let good = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
+    tell(&home, "Stop", &json!({ "transcript_path": good }));
+    wait_for("the good one", || (found(&home, "grouse") == 1).then_some(()));
+    assert_eq!(found(&home, "ptarmigan"), 0);
+    let status = home.json(&["history", "status"]);
+    assert!(status["faults"].to_string().contains("outside"), "{status}");
+}
+
+#[test]
+fn nothing_is_read_while_it_is_off() {
+    let home = Home::new();
+    home.json(&["daemon", "start"]);
+    let path = Claude::new("s-1", &home.work()).turn("Take the grouse", "Yes.").write(&home);
+    for event in ["SessionStart", "Stop", "SessionEnd"] {
+        tell(&home, event, &json!({ "transcript_path": path, "source": "compact" }));
+    }
+    let status = home.json(&["history", "status"]);
+    assert_eq!((&status["state"], &status["sessions"]), (&json!("off"), &json!(0)), "{status}");
+}
+
+#[test]
+fn after_a_compaction_files_and_commands_are_handed_back() {
+    let home = keeping();
+    let mut session = Claude::new("s-1", &home.work()).turn("Mend the petrel", "Looking.");
+    let commands: Vec<String> = (0..20).map(|n| format!("cargo test petrel_{n}")).collect();
+    for command in &commands {
+        session = session.call("Bash", json!({ "command": command }), "ok", false);
+    }
+    let file = home.work().join("src/petrel.rs");
+    let edit = json!({"file_path": file, "old_string": "a", "new_string": "b"});
+    let path = session.call("Edit", edit, "ok", false).write(&home);
+    let said = tell(&home, "SessionStart", &json!({ "transcript_path": path, "source": "compact" }));
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let handed = commands.iter().filter(|command| text.contains(&format!("- {command}\n"))).count();
+    assert!(handed * 2 >= commands.len(), "{handed} of {}: {text}", commands.len());
+    assert!(text.contains("src/petrel.rs"), "{text}");
+    assert!(said.to_string().len() <= 9_000);
+    // At the start of a new session nothing was in hand.
+    let said = tell(&home, "SessionStart", &json!({ "transcript_path": path, "source": "startup" }));
+    assert!(!said.contains("petrel_"), "{said}");
+}

@@ -1,0 +1,210 @@
+//! Past sessions are taken in once, whatever happens to the files and to the daemon.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
+use crate::support::{Home, Value, json, scaled, wait_for};
+
+/// Of a home that took in what lies in `from` from scratch: what every other way must come to.
+#[track_caller]
+fn assert_like_a_clean_import(home: &Home) {
+    let clean = Home::new();
+    fs::create_dir_all(clean.user()).unwrap();
+    for folder in [".claude", ".codex"] {
+        let from = home.user().join(folder);
+        if from.exists() {
+            copy(&from, &clean.user().join(folder));
+        }
+    }
+    clean.take_in();
+    let (got, want) = (home.past(), clean.past());
+    assert!(!want.is_empty(), "nothing was taken in");
+    assert_eq!(names(&got), names(&want));
+    for (got, want) in got.iter().zip(&want) {
+        assert_eq!(got, want);
+    }
+}
+
+fn names(sessions: &[Value]) -> Vec<String> {
+    sessions.iter().map(|session| format!("{} {}", session["session"], session["total"])).collect()
+}
+
+fn copy(from: &std::path::Path, into: &std::path::Path) {
+    fs::create_dir_all(into).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let target = into.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_is_taken_in_before_somebody_says_yes() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
+    let refused = home.run(&["history", "import"]);
+    assert_eq!(refused.code(), 2, "{refused:?}");
+    let found = home.json(&["history", "import", "--dry-run"]);
+    assert_eq!(found["agents"][0]["agent"], "claude-code", "{found}");
+    assert_eq!(found["agents"][0]["fresh"], 1, "{found}");
+    let status = home.json(&["history", "status"]);
+    assert_eq!((&status["state"], &status["sessions"]), (&json!("off"), &json!(0)), "{status}");
+
+    let status = home.take_in();
+    assert_eq!((&status["state"], &status["sessions"]), (&json!("idle"), &json!(1)), "{status}");
+    assert_eq!(home.past_titles("s-1"), ["Ask about the gannet"]);
+    let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
+    assert!(config.contains("enabled = true"), "{config}");
+}
+
+#[test]
+fn twice_is_once() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).long(30).write(&home);
+    fs::write(codex_file(&home, "c-1"), codex("c-1", &home.work(), &[("Mend the auk", "Mended.")])).unwrap();
+    home.take_in();
+    let (before, events) = (home.past(), home.events().len());
+    assert_eq!(before.len(), 2, "{before:?}");
+    home.take_in();
+    assert_eq!(home.past(), before);
+    assert_eq!(home.events().len(), events, "nothing happened the second time");
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_and_grows_is_read_to_its_end() {
+    let home = Home::new();
+    let session = Claude::new("s-1", &home.work())
+        .turn("Mend the petrel", "Looking.")
+        .call("Bash", json!({"command": "cargo test"}), "error: no petrel", true)
+        .call(
+            "Edit",
+            json!({"file_path": "/w/src/petrel.rs", "old_string": "a", "new_string": "b"}),
+            "ok",
+            false,
+        )
+        .call("Bash", json!({"command": "cargo test"}), "ok", false)
+        .turn("And the shearwater", "Done, with é and ü and 語.")
+        .turn("Thanks", "You are welcome.");
+    let text = session.text();
+    let path = claude_file(&home, "s-1");
+    let steps = scaled(12).max(3);
+    for step in 0..=steps {
+        // Any byte, also within a character.
+        let cut = text.len() * step / steps;
+        fs::write(&path, &text.as_bytes()[..cut]).unwrap();
+        home.take_in();
+    }
+    assert_eq!(home.past_titles("s-1"), ["Mend the petrel", "And the shearwater", "Thanks"]);
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
+fn a_file_that_only_grows_is_read_on() {
+    let home = Home::new();
+    let text = Claude::new("s-1", &home.work()).long(40).text();
+    let path = claude_file(&home, "s-1");
+    fs::write(&path, "").unwrap();
+    let mut at = 0;
+    for step in 1..=6 {
+        let cut = text.len() * step / 6;
+        append(&path, &text.as_bytes()[at..cut]);
+        at = cut;
+        home.take_in();
+    }
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
+fn a_file_that_was_rewritten_is_read_anew_and_keeps_nothing_twice() {
+    let home = Home::new();
+    let path = Claude::new("s-1", &home.work()).long(20).write(&home);
+    home.take_in();
+    let shorter = Claude::new("s-1", &home.work()).turn("Begin anew", "Yes.").long(5).text();
+    fs::write(&path, shorter).unwrap();
+    home.take_in();
+    assert_eq!(home.past_titles("s-1").len(), 6);
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
+fn a_renamed_file_is_the_same_session_and_a_deleted_one_stays() {
+    let home = Home::new();
+    let path = Claude::new("s-1", &home.work()).long(10).write(&home);
+    home.take_in();
+    let before = home.past();
+    let moved = path.with_file_name("moved.jsonl");
+    fs::rename(&path, &moved).unwrap();
+    home.take_in();
+    assert_eq!(home.past(), before);
+    fs::remove_file(&moved).unwrap();
+    home.take_in();
+    assert_eq!(home.past(), before, "the archive outlives the agent's own deletion");
+}
+
+#[test]
+fn a_rollout_that_codex_packs_stays_one_session() {
+    let home = Home::new();
+    let path = codex_file(&home, "c-1");
+    let text = codex("c-1", &home.work(), &[("Mend the auk", "Mended."), ("And the murre", "Done.")]);
+    fs::write(&path, &text).unwrap();
+    home.take_in();
+    let before = home.past();
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    fs::write(path.with_extension("jsonl.zst"), packed).unwrap();
+    home.take_in();
+    assert_eq!(home.past(), before, "both are there: the plain one counts");
+    fs::remove_file(&path).unwrap();
+    home.take_in();
+    assert_eq!(home.past(), before);
+    assert_eq!(home.past_titles("c-1"), ["Mend the auk", "And the murre"]);
+}
+
+#[test]
+fn a_fork_keeps_only_what_is_its_own() {
+    let home = Home::new();
+    let original = Claude::new("s-1", &home.work()).turn("One", "First.").turn("Two", "Second.");
+    original.write(&home);
+    home.take_in();
+    let fork = original.forked("s-2").turn("Three", "In the fork only.");
+    fork.write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-1"), ["One", "Two"]);
+    assert_eq!(home.past_titles("s-2"), ["Three"]);
+    fork.turn("Four", "There too.").write(&home);
+    original.turn("Five", "In the original.").write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-1"), ["One", "Two", "Five"]);
+    assert_eq!(home.past_titles("s-2"), ["Three", "Four"]);
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_to_the_same_end() {
+    let home = Home::new();
+    for n in 0..12 {
+        Claude::new(&format!("s-{n}"), &home.work()).long(120).write(&home);
+    }
+    home.json(&["history", "import", "--yes", "--since", "0", "--no-wait"]);
+    for round in 0..scaled(6) {
+        // Until something more of it is on disk.
+        let before = exchanges(&home);
+        wait_for("the next exchanges", || {
+            let status = home.json(&["history", "status"]);
+            (exchanges(&home) > before || status["state"] == "idle").then_some(())
+        });
+        std::thread::sleep(Duration::from_millis(7 * round as u64));
+        home.kill_daemon();
+        home.json(&["history", "import", "--yes", "--since", "0", "--no-wait"]);
+    }
+    home.take_in();
+    assert_like_a_clean_import(&home);
+    let checks = home.run(&["doctor"]);
+    assert_eq!(checks.code(), 0, "{checks:?}");
+}
+
+fn exchanges(home: &Home) -> u64 {
+    home.json(&["history", "status"])["exchanges"].as_u64().unwrap()
+}

@@ -1,0 +1,67 @@
+//! Cerebro's packages for hosts: where a host has one, set-up does nothing a second time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Home, json};
+
+/// Every file below a folder with what is in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).unwrap();
+                found.insert(path, bytes);
+            }
+        }
+    }
+    found
+}
+
+fn write(home: &Home, path: &str, text: &str) {
+    let path = home.user().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
+    let home = Home::new();
+    write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": true}}\n");
+    write(&home, ".gemini/extensions/cerebro/gemini-extension.json", "{\"name\": \"cerebro\"}\n");
+    let before = files(&home.user());
+    for (agent, removal) in
+        [("claude-code", "claude plugin uninstall"), ("gemini-cli", "gemini extensions uninstall")]
+    {
+        let told = home.json(&["setup", agent]);
+        assert_eq!(told["files"], json!([]), "{told}");
+        assert!(told["notes"].to_string().contains(removal), "{told}");
+    }
+    assert_eq!(files(&home.user()), before);
+    let listed = home.json(&["setup"]).to_string();
+    assert!(listed.contains("claude-code"), "{listed}");
+
+    // Turned off, it is set up as ever, and taken out again.
+    write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": false}}\n");
+    let told = home.json(&["setup", "claude-code"]);
+    assert_ne!(told["files"], json!([]), "{told}");
+    home.run(&["unsetup", "claude-code"]).success();
+}
+
+#[test]
+fn a_host_that_was_set_up_before_it_got_the_package_is_told() {
+    let home = Home::new();
+    home.run(&["setup", "claude-code"]).success();
+    let settings = home.user().join(".claude/settings.json");
+    let mut value: serde_json::Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    value["enabledPlugins"] = json!({ "cerebro@cerebro": true });
+    fs::write(&settings, value.to_string()).unwrap();
+    let told = home.json(&["setup", "claude-code"]);
+    assert!(told["notes"].to_string().contains("unsetup claude-code"), "{told}");
+}

@@ -1,0 +1,202 @@
+//! The journal when things go wrong: daemons that are killed under load, a full disk, no daemon, hooks that are killed.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::hooks::tell;
+use crate::support::{Agent, Disk, Home, Value, json, scaled};
+
+const ROUNDS: usize = 50;
+const NOTES_PER_ROUND: usize = 12;
+
+fn works(home: &Home) -> Vec<Value> {
+    home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
+}
+
+fn texts(home: &Home, work: &str) -> Vec<String> {
+    let lines = home.run(&["work", "export", work]).success();
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&Value> = events.iter().filter(|line| line["kind"] == "work_event").collect();
+    let numbers: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<u64>>(), "numbers have a gap");
+    let body = |event: &&Value| serde_json::from_str::<Value>(event["body"].as_str().unwrap()).unwrap();
+    events.iter().map(body).filter_map(|body| body["text"].as_str().map(str::to_owned)).collect()
+}
+
+/// An agent with the tools, and its piece of work.
+struct Noting {
+    agent: Agent,
+    work: String,
+    acknowledged: Vec<String>,
+}
+
+impl Noting {
+    fn begin(home: &Home, name: &str) -> Self {
+        let mut agent = home.pump().client(name).start();
+        let begun = agent.ok("work_begin", json!({ "title": format!("Work of {name}") }));
+        let work = begun["work"].as_str().unwrap().to_owned();
+        Self { agent, work, acknowledged: Vec::new() }
+    }
+
+    fn send(&mut self, round: usize) -> Vec<(u64, String)> {
+        let text = |n: usize| format!("note {n} of round {round} {}", "with some text ".repeat(n * 20));
+        let texts = (0..NOTES_PER_ROUND).map(|n| text(n).trim().to_owned());
+        let note = |text: String| {
+            let arguments = json!({ "work": self.work, "event": "note", "text": text });
+            (self.agent.send("work_note", arguments), text)
+        };
+        texts.map(note).collect()
+    }
+
+    fn hear(&mut self, sent: Vec<(u64, String)>) {
+        for (id, text) in sent {
+            // Whether one without an answer was noted, nobody knows.
+            if let Ok(result) = self.agent.answer(id)
+                && result["isError"] != true
+                && result["structuredContent"]["outcome"] == "recorded"
+            {
+                self.acknowledged.push(text);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_noted_survives_kill_9() {
+    let seed = std::env::var("CEREBRO_TEST_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = seed.unwrap_or_else(rand::random);
+    println!("CEREBRO_TEST_SEED={seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let home = Home::with_config("[work]\ntools = true\n");
+    let mut noting = [Noting::begin(&home, "claude-code"), Noting::begin(&home, "codex-mcp-client")];
+    for round in 0..scaled(ROUNDS) {
+        // There is a daemon to be killed.
+        home.json(&["projects"]);
+        let sent = noting.each_mut().map(|one| one.send(round));
+        let pause = Duration::from_millis(rng.random_range(0..80));
+        std::thread::scope(|scope| {
+            // Two more sessions, by hooks, which nobody answers.
+            for (agent, session) in [("claude-code", "hooked-1"), ("codex", "hooked-2")] {
+                let home = &home;
+                scope.spawn(move || {
+                    for n in 0..3 {
+                        let prompt = format!("request {n} of round {round}");
+                        let said = json!({ "prompt": prompt, "prompt_id": prompt, "turn_id": prompt });
+                        tell(home, agent, "UserPromptSubmit", session, said);
+                    }
+                });
+            }
+            std::thread::sleep(pause);
+            home.kill_daemon();
+        });
+        for (one, sent) in noting.iter_mut().zip(sent) {
+            one.hear(sent);
+        }
+    }
+    for one in &noting {
+        let texts = texts(&home, &one.work);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for text in &texts {
+            *counts.entry(text.trim_end_matches('…').trim()).or_default() += 1;
+        }
+        assert!(counts.values().all(|count| *count == 1), "one is there twice: {counts:?}");
+        for text in &one.acknowledged {
+            assert!(counts.contains_key(text.as_str()), "acknowledged and not there: {text}");
+        }
+        assert!(!one.acknowledged.is_empty());
+    }
+    for work in works(&home) {
+        let id = work["work"].as_str().unwrap();
+        let texts = texts(&home, id);
+        let prompts = texts.iter().filter(|text| text.starts_with("request "));
+        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+        prompts.for_each(|text| *counts.entry(text).or_default() += 1);
+        assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+        let before = home.json(&["work", "show", id])["state"].clone();
+        home.kill_daemon();
+        assert_eq!(home.json(&["work", "show", id])["state"], before, "folded anew, it is the same");
+    }
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+    assert_eq!(home.run(&["doctor"]).code(), 0);
+}
+
+#[test]
+fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
+    let home = Home::at("disk/data");
+    let Some(disk) = Disk::mount(&home, "disk", "size=96m") else { return };
+    home.json(&["projects"]);
+    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "before" }));
+    let filler = disk.path().join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    let mut piece = 16 << 20;
+    while piece >= 4_096 {
+        if file.write_all(&vec![7; piece]).is_err() {
+            piece /= 2;
+        }
+    }
+    for n in 0..40 {
+        let begun = Instant::now();
+        tell(
+            &home,
+            "codex",
+            "UserPromptSubmit",
+            "s",
+            json!({ "prompt": format!("full {n} {}", "x".repeat(1_500)) }),
+        );
+        assert!(begun.elapsed() < Duration::from_secs(5), "the hook took {:?}", begun.elapsed());
+    }
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    home.kill_daemon();
+    home.json(&["projects"]);
+    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
+    let listed = works(&home);
+    let texts = texts(&home, listed[0]["work"].as_str().unwrap());
+    assert_eq!(texts.first().map(String::as_str), Some("before"), "{texts:?}");
+    assert_eq!(texts.last().map(String::as_str), Some("after"), "{texts:?}");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
+fn a_hook_that_is_killed_or_finds_no_daemon_leaves_no_half() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "before", "prompt_id": "p" }));
+    home.json(&["daemon", "stop"]);
+    let begun = Instant::now();
+    assert_eq!(tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "away" })), "");
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    home.json(&["projects"]);
+    for n in 0..20_u64 {
+        let input = json!({
+            "session_id": "s", "cwd": home.work(), "tool_name": "Bash", "tool_use_id": format!("c{n}"),
+            "tool_input": { "command": format!("make part-{n}") }, "tool_response": { "stdout": "ok" },
+        });
+        let mut hook = home.command();
+        hook.args(["hook", "claude-code", "PostToolUse"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut hook = hook.spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(2 * n));
+        hook.kill().unwrap();
+        hook.wait().unwrap();
+    }
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    texts(&home, &id);
+    // Told once more, by hooks that live: each is there once.
+    for n in 0..20 {
+        let input = json!({ "command": format!("make part-{n}") });
+        let told = json!({
+            "tool_name": "Bash", "tool_use_id": format!("c{n}"), "tool_input": input,
+            "tool_response": { "stdout": "ok" },
+        });
+        tell(&home, "claude-code", "PostToolUse", "s", told);
+    }
+    let events = home.json(&["work", "tail", &id, "--limit", "500"])["events"].clone();
+    let ran = events.as_array().unwrap().iter().filter(|event| event["kind"] == "ran").count();
+    assert_eq!(ran, 20, "{events:#}");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}

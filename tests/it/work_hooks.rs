@@ -1,0 +1,347 @@
+//! The journal as agents write it: real hook processes, agents and daemons that are killed, and what the next
+//! session is told.
+
+use std::time::{Duration, Instant};
+
+use crate::hooks::tell;
+use crate::support::{Agent, DEADLINE, Home, Value, json};
+
+/// What a hint begins with. The context has a heading of a like name.
+const HINT: &str = "Unfinished: \"";
+/// Longest hint.
+const HINT_MAX: usize = 2_500;
+
+/// A session of Claude Code: its server, and its hooks.
+struct Sitting<'a> {
+    home: &'a Home,
+    session: &'static str,
+    /// Held so that its connection stays open.
+    _server: Agent,
+}
+
+impl<'a> Sitting<'a> {
+    fn begin(home: &'a Home, session: &'static str) -> Self {
+        // A hook does not wait for the store to open.
+        home.json(&["projects"]);
+        let server = home.pump().env("CLAUDE_CODE_SESSION_ID", session).client("claude-code").start();
+        let sitting = Self { home, session, _server: server };
+        sitting.tell("SessionStart", json!({ "source": "startup" }));
+        sitting
+    }
+
+    #[track_caller]
+    fn tell(&self, event: &str, more: Value) -> String {
+        tell(self.home, "claude-code", event, self.session, more)
+    }
+
+    fn ask(&self, prompt: &str) {
+        self.tell("UserPromptSubmit", json!({ "prompt": prompt, "prompt_id": prompt }));
+    }
+
+    fn edit(&self, file: &str, text: &str) {
+        let path = self.home.work().join(file);
+        std::fs::write(&path, text).unwrap();
+        self.tell(
+            "PostToolUse",
+            json!({
+                "tool_name": "Write", "tool_use_id": format!("e-{file}"), "tool_response": {},
+                "tool_input": { "file_path": path, "content": text },
+            }),
+        );
+    }
+
+    fn start(&self, id: &str, command: &str) {
+        self.tell(
+            "PreToolUse",
+            json!({ "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": command } }),
+        );
+    }
+
+    fn fail(&self, id: &str, command: &str, error: &str) {
+        self.tell(
+            "PostToolUseFailure",
+            json!({
+                "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": command }, "error": error,
+                "is_interrupt": false, "duration_ms": 12,
+            }),
+        );
+    }
+
+    /// The work up to the middle of a command.
+    fn up_to_the_middle(&self) {
+        self.ask("Make the redaction stream");
+        self.edit("rules.rs", "fn a() {}\n");
+        self.ask("Now do the PEM case, keep the API");
+        self.start("t-1", "cargo test -p redact");
+        self.fail("t-1", "cargo test -p redact", "Exit code 101\ntest rules::pem_split ... FAILED\n");
+        self.edit("stream.rs", "fn b() {}\nfn c() {}\n");
+        self.start("t-2", "gh pr create --fill");
+    }
+}
+
+/// What a session that begins is told.
+fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
+    let said = tell(home, agent, "SessionStart", session, json!({ "source": source }));
+    if said.is_empty() {
+        return said;
+    }
+    let said: Value = serde_json::from_str(&said).unwrap();
+    said["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
+}
+
+/// Waits until a list of work says something.
+#[track_caller]
+fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
+    let begun = Instant::now();
+    loop {
+        let listed = works(home);
+        if holds(&listed) {
+            return;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{what}: {listed:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn works(home: &Home) -> Vec<Value> {
+    home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn assert_names_all(text: &str) {
+    for word in [
+        "Now do the PEM case, keep the API",
+        "rules.rs",
+        "stream.rs",
+        "pem_split",
+        "cargo test -p redact",
+        "gh pr create --fill",
+    ] {
+        assert!(text.contains(word), "no `{word}` in: {text}");
+    }
+}
+
+#[test]
+fn the_next_session_is_told_what_a_killed_agent_left() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.up_to_the_middle();
+    // The agent vanishes: its server's socket closes, and no hook says so.
+    drop(sitting);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
+    for agent in ["codex", "claude-code", "gemini-cli"] {
+        let text = told(&home, agent, &format!("next-{agent}"), "startup");
+        assert_names_all(&text);
+        assert!(text.starts_with("<cerebro-context>"), "{text}");
+        let hint = text.trim_start_matches("<cerebro-context>\n").split("\n\n").next().unwrap();
+        assert!(hint.len() <= HINT_MAX, "{} bytes: {hint}", hint.len());
+    }
+    let printed = home.run(&["work", "resume"]).success();
+    assert_names_all(&printed);
+}
+
+#[test]
+fn a_killed_daemon_loses_nothing_that_a_hook_was_answered() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.up_to_the_middle();
+    home.kill_daemon();
+    drop(sitting);
+    home.json(&["projects"]);
+    assert_names_all(&told(&home, "codex", "second", "startup"));
+    let verified = home.run(&["work", "verify", "--json"]).json();
+    assert_eq!(verified["findings"], json!([]), "{verified}");
+}
+
+#[test]
+fn what_changed_since_is_told() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.up_to_the_middle();
+    drop(sitting);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
+    let before = told(&home, "codex", "second", "startup");
+    std::fs::write(home.work().join("rules.rs"), "somebody else\n").unwrap();
+    let after = told(&home, "codex", "third", "startup");
+    let changed = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("Since then")).map(str::to_owned);
+        line.is_some_and(|line| line.contains("rules.rs"))
+    };
+    assert!(!changed(&before) && changed(&after), "{before}\n---\n{after}");
+}
+
+#[test]
+fn a_session_that_ended_in_order_leaves_no_hint() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.ask("Say hello");
+    sitting.tell("Stop", json!({ "last_assistant_message": "Hello" }));
+    sitting.tell("SessionEnd", json!({ "reason": "prompt_input_exit" }));
+    drop(sitting);
+    // Nothing is left of it in the list of what is open; a further request opens it again.
+    assert_eq!(works(&home)[0]["status"], "closed");
+    tell(&home, "claude-code", "UserPromptSubmit", "first", json!({ "prompt": "One more thing" }));
+    assert_eq!(works(&home)[0]["status"], "open");
+    tell(&home, "claude-code", "SessionEnd", "first", json!({ "reason": "other" }));
+    let text = told(&home, "codex", "second", "startup");
+    assert!(!text.contains(HINT), "{text}");
+}
+
+#[test]
+fn one_that_was_lost_between_two_turns_left_nothing_undone() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.ask("Say hello");
+    sitting.tell("Stop", json!({ "last_assistant_message": "Hello" }));
+    drop(sitting);
+    wait_for(&home, "the loss is seen", |works| works.iter().any(|work| work["stale"] == "lost"));
+    let text = told(&home, "codex", "second", "startup");
+    assert!(!text.contains(HINT), "{text}");
+}
+
+#[test]
+fn a_session_hears_of_its_own_work_after_a_compaction_only() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.up_to_the_middle();
+    sitting.tell("PreCompact", json!({ "trigger": "auto" }));
+    assert!(!told(&home, "claude-code", "first", "startup").contains(HINT));
+    assert_names_all(&told(&home, "claude-code", "first", "compact"));
+    // Another one that begins while the first is at work is not told to take it over.
+    let text = told(&home, "codex", "second", "startup");
+    assert!(!text.contains(HINT), "{text}");
+}
+
+#[test]
+fn a_call_that_is_told_twice_is_one_event() {
+    let home = Home::new();
+    let sitting = Sitting::begin(&home, "first");
+    sitting.ask("Mend it");
+    let count = || works(&home)[0]["seq"].as_u64().unwrap();
+    sitting.fail("t-1", "make", "Exit code 2");
+    let before = count();
+    sitting.fail("t-1", "make", "Exit code 2");
+    assert_eq!(count(), before);
+    sitting.fail("t-2", "make", "Exit code 2");
+    assert_eq!(count(), before + 1);
+}
+
+#[test]
+fn no_secret_in_any_field_is_kept_or_told() {
+    let home = Home::new();
+    let token = ["ghp_", &"a1B2".repeat(9)].concat();
+    let sitting = Sitting::begin(&home, "first");
+    let said = format!("use {token} now");
+    sitting.ask(&said);
+    sitting.start("t-1", &format!("curl -H 'Authorization: Bearer {token}' x"));
+    sitting.fail("t-2", &format!("deploy --token {token}"), &format!("Exit code 1\nbad token {token}"));
+    sitting.edit("a.rs", &token);
+    for (event, more) in [
+        (
+            "PostToolUse",
+            json!({ "tool_name": "Edit", "tool_use_id": said,
+            "tool_input": { "file_path": format!("/w/{token}.rs"), "old_string": token, "new_string": said } }),
+        ),
+        (
+            "PostToolUse",
+            json!({ "tool_name": "TodoWrite", "tool_use_id": "p",
+            "tool_input": { "todos": [{ "content": said, "status": "pending", "id": token }] } }),
+        ),
+        (
+            "PostToolUse",
+            json!({ "tool_name": "ExitPlanMode", "tool_input": { "plan": format!("- {said}") } }),
+        ),
+        ("PreCompact", json!({ "trigger": said })),
+        ("StopFailure", json!({ "error": said, "error_details": token })),
+        ("Stop", json!({ "last_assistant_message": said, "prompt_id": token })),
+        ("SessionEnd", json!({ "reason": said })),
+    ] {
+        sitting.tell(event, more);
+    }
+    drop(sitting);
+    let id = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    let mut all = home.run(&["work", "export", &id]).success();
+    all += &home.run(&["work", "show", &id, "--json"]).success();
+    all += &home.run(&["work", "resume", &id]).success();
+    all += &home.run(&["work", "list", "--state", "all", "--json"]).success();
+    assert!(all.contains("REDACTED") && !all.contains(&token), "{all}");
+    // Nor anywhere on the disk, once all is written out.
+    home.json(&["daemon", "stop"]);
+    let mut folders = vec![home.data().to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.is_file() {
+                let bytes = std::fs::read(&path).unwrap();
+                let found = bytes.windows(token.len()).any(|window| window == token.as_bytes());
+                assert!(!found, "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_is_off_leaves_nothing() {
+    let home = Home::with_config("[work]\nenabled = false\n");
+    let sitting = Sitting::begin(&home, "first");
+    sitting.up_to_the_middle();
+    drop(sitting);
+    assert_eq!(works(&home), Vec::<Value>::new());
+    let text = told(&home, "codex", "second", "startup");
+    assert!(!text.contains(HINT), "{text}");
+    for table in ["work", "work_event", "artifact", "seal"] {
+        let query = format!("SELECT count() FROM {table} GROUP ALL");
+        let rows = home.json(&["sql", &query])["results"][0]["result"].clone();
+        let is_empty = rows.as_array().is_some_and(|rows| rows.iter().all(|row| row["count"] == 0));
+        assert!(is_empty, "{table}: {rows}");
+    }
+    // Prompts are kept as ever.
+    assert_eq!(home.json(&["prompts"])["prompts"].as_array().unwrap().len(), 2);
+}
+
+/// The hooks of an agent's settings that name this program, by event.
+fn entries(home: &Home, file: &str) -> Vec<String> {
+    let path = home.user().join(file);
+    let Ok(text) = std::fs::read_to_string(path) else { return Vec::new() };
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    let hooks = settings["hooks"].as_object().unwrap();
+    hooks
+        .iter()
+        .filter(|(_, list)| list.to_string().contains(" hook "))
+        .map(|(event, _)| event.clone())
+        .collect()
+}
+
+#[test]
+fn hooks_of_the_journal_are_set_up_unless_it_is_off() {
+    let files = [(".claude/settings.json", "claude-code"), (".codex/hooks.json", "codex")];
+    for (file, agent) in files {
+        let home = Home::new();
+        home.run(&["setup", agent]).success();
+        let all = entries(&home, file);
+        assert!(all.iter().any(|event| event == "PostToolUse"), "{agent}: {all:?}");
+        // Turned off, the next set-up takes them out, and only them.
+        std::fs::create_dir_all(home.data()).unwrap();
+        std::fs::write(home.data().join("config.toml"), "[work]\nenabled = false\n").unwrap();
+        home.run(&["setup", agent]).success();
+        let left = entries(&home, file);
+        assert!(!left.is_empty() && left.iter().all(|event| !event.contains("Tool")), "{agent}: {left:?}");
+        home.run(&["unsetup", agent]).success();
+        assert!(!home.user().join(file).exists());
+    }
+}
+
+#[test]
+fn claude_code_does_not_wait_for_the_journal() {
+    let home = Home::new();
+    home.run(&["setup", "claude-code"]).success();
+    let text = std::fs::read_to_string(home.user().join(".claude/settings.json")).unwrap();
+    let settings: Value = serde_json::from_str(&text).unwrap();
+    for event in ["PreToolUse", "PostToolUse", "PostToolUseFailure", "StopFailure", "PreCompact"] {
+        let hook = &settings["hooks"][event][0]["hooks"][0];
+        assert_eq!(hook["async"], true, "{event}: {hook}");
+    }
+    assert!(settings["hooks"]["SessionStart"][0]["hooks"][0].get("async").is_none());
+}

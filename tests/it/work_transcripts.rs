@@ -1,0 +1,168 @@
+//! The second source of the journal: what hooks did not tell of a session comes from its transcript, once.
+
+use std::path::Path;
+use std::time::Instant;
+
+use crate::hooks::tell;
+use crate::support::transcripts::{append, claude_file, codex_file};
+use crate::support::{DEADLINE, Home, Value, json};
+
+/// A line of a session of Claude Code, as it is written at this moment.
+fn claude(session: &str, n: usize, kind: &str, content: &Value) -> String {
+    let line = json!({
+        "type": kind, "uuid": format!("{session}-{n}"), "sessionId": session, "cwd": "/work", "version": "2.1.39",
+        "isSidechain": false, "timestamp": jiff::Timestamp::now().to_string(),
+        "message": { "role": kind, "id": format!("m-{n}"), "content": content },
+    });
+    format!("{line}\n")
+}
+
+/// A call of Claude Code with its result.
+fn call(session: &str, n: usize, id: &str, tool: &str, input: &Value, output: &str, failed: bool) -> String {
+    let asked = json!([{ "type": "tool_use", "id": id, "name": tool, "input": input }]);
+    let answer = json!([{ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": failed }]);
+    [claude(session, n, "assistant", &asked), claude(session, n + 1, "user", &answer)].concat()
+}
+
+fn events(home: &Home) -> Vec<Value> {
+    let works = home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].clone();
+    let id = works[0]["work"].as_str().unwrap().to_owned();
+    home.json(&["work", "tail", &id, "--limit", "500"])["events"].as_array().unwrap().clone()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let begun = Instant::now();
+    loop {
+        let events = events(home);
+        if holds(&events) {
+            return events;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{what}: {events:#?}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+fn stop(home: &Home, agent: &str, session: &str, transcript: &Path) {
+    let said = json!({ "last_assistant_message": "Done.", "transcript_path": transcript });
+    tell(home, agent, "Stop", session, said);
+}
+
+#[test]
+fn what_hooks_missed_comes_from_the_transcript_and_what_both_tell_is_one_event() {
+    for config in ["", "[history]\nenabled = true\n"] {
+        let home = Home::with_config(config);
+        home.json(&["projects"]);
+        tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it", "prompt_id": "p" }));
+        let input = json!({ "command": "cargo test" });
+        let told = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": input, "tool_response": { "stdout": "ok" } });
+        tell(&home, "claude-code", "PostToolUse", "s", told);
+        let file = claude_file(&home, "s");
+        let edit = json!({ "file_path": "/work/b.rs", "new_string": "x" });
+        let make = json!({ "command": "make" });
+        let text = [
+            claude("s", 0, "user", &json!("Mend it")),
+            call("s", 1, "c1", "Bash", &input, "ok", false),
+            call("s", 3, "c2", "Edit", &edit, "ok", false),
+            "{ no record\n".to_owned(),
+            call("s", 5, "c3", "Bash", &make, "Exit code 2\nboom", true),
+        ]
+        .concat();
+        put(&file, &text);
+        stop(&home, "claude-code", "s", &file);
+        let found = wait_for(&home, "the transcript", |events| kinds(events).contains(&"edited"));
+        assert_eq!(
+            kinds(&found),
+            ["begun", "prompt", "ran", "turn_ended", "gap", "gap", "edited", "ran"],
+            "{config}: {found:#?}"
+        );
+        assert_eq!((&found[4]["step"]["count"], &found[4]["step"]["filled"]), (&json!(2), &json!(true)));
+        assert_eq!((&found[5]["step"]["count"], &found[5]["step"]["filled"]), (&json!(1), &Value::Null));
+        assert_eq!((&found[7]["step"]["exit"], &found[7]["step"]["tail"]), (&json!(2), &json!("boom")));
+
+        // Read on, it adds what is new and nothing twice.
+        let more =
+            call("s", 7, "c4", "Write", &json!({ "file_path": "/work/c.rs", "content": "x" }), "ok", false);
+        append(&file, more.as_bytes());
+        stop(&home, "claude-code", "s", &file);
+        let found = wait_for(&home, "the rest", |events| events.len() >= 11);
+        assert_eq!(kinds(&found)[8..], ["turn_ended", "gap", "edited"], "{found:#?}");
+        assert_eq!(home.run(&["work", "verify"]).code(), 0);
+        let kept = home.json(&["history", "show"])["sessions"].as_array().map_or(0, Vec::len);
+        assert_eq!(kept, usize::from(!config.is_empty()), "past sessions are kept only where that is wanted");
+    }
+}
+
+fn put(file: &Path, text: &str) {
+    std::fs::write(file, text).unwrap();
+}
+
+#[test]
+fn the_outcome_that_codex_does_not_tell_is_in_its_transcript() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
+    let told = json!({ "tool_name": "Bash", "tool_use_id": "c1", "tool_input": { "command": "cargo test" }, "tool_response": "boom" });
+    tell(&home, "codex", "PostToolUse", "s", told);
+    let line = |kind: &str, payload: Value| {
+        let at = jiff::Timestamp::now().to_string();
+        format!("{}\n", json!({ "timestamp": at, "type": kind, "payload": payload }))
+    };
+    let arguments = json!({ "command": ["bash", "-lc", "cargo test"] }).to_string();
+    let output = json!({ "output": "test a::b ... FAILED", "metadata": { "exit_code": 101 } }).to_string();
+    let asked = json!({ "type": "input_text", "text": "Mend it" });
+    let meta = json!({ "id": "s", "cwd": "/work", "originator": "codex_cli_rs", "source": "cli" });
+    let prompt = json!({ "type": "message", "role": "user", "content": [asked] });
+    let call = json!({ "type": "function_call", "name": "shell", "arguments": arguments, "call_id": "c1" });
+    let answer = json!({ "type": "function_call_output", "call_id": "c1", "output": output });
+    let items = [prompt, call, answer].map(|item| line("response_item", item)).concat();
+    let text = [line("session_meta", meta), items].concat();
+    let file = codex_file(&home, "s");
+    put(&file, &text);
+    stop(&home, "codex", "s", &file);
+    let found = wait_for(&home, "the outcome", |events| events.len() >= 5);
+    assert_eq!(kinds(&found), ["begun", "prompt", "ran", "turn_ended", "ran"], "no gap: {found:#?}");
+    assert_eq!((&found[2]["step"]["ending"], &found[4]["step"]["exit"]), (&json!("unknown"), &json!(101)));
+    let work = home.json(&["work", "list"])["works"][0]["work"].as_str().unwrap().to_owned();
+    let state = home.json(&["work", "show", &work])["state"].clone();
+    let last: Vec<&str> =
+        state["last"].as_array().unwrap().iter().filter_map(|said| said["text"].as_str()).collect();
+    assert_eq!(last, ["cargo test → exit 101"], "one line, with the outcome");
+    assert_eq!(state["gaps"]["times"], 0);
+}
+
+#[test]
+fn a_session_that_no_hook_told_of_gets_no_piece_of_work() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let file = claude_file(&home, "other");
+    let input = json!({ "command": "make" });
+    put(
+        &file,
+        &[claude("other", 0, "user", &json!("Ask")), call("other", 1, "c", "Bash", &input, "ok", false)]
+            .concat(),
+    );
+    tell(
+        &home,
+        "claude-code",
+        "SessionStart",
+        "other",
+        json!({ "source": "resume", "transcript_path": file }),
+    );
+    // What comes after it in the same queue was read.
+    tell(&home, "claude-code", "UserPromptSubmit", "s", json!({ "prompt": "Mend it" }));
+    let own = claude_file(&home, "s");
+    put(
+        &own,
+        &[claude("s", 0, "user", &json!("Mend it")), call("s", 1, "c1", "Bash", &input, "ok", false)]
+            .concat(),
+    );
+    stop(&home, "claude-code", "s", &own);
+    wait_for(&home, "the transcript", |events| kinds(events).contains(&"ran"));
+    let works = home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].clone();
+    assert_eq!(works.as_array().unwrap().len(), 1, "{works}");
+}
