@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Packs a given program: archive, Debian package, wheel, npm packages, MCP bundle, and the registry's server.json.
+"""Packs a given program: archive, Debian package, wheel, npm packages, MCP bundle, the plugin and extension of hosts, and
+the registry's server.json.
 
 Two runs on the same program give the same bytes: times are those of the last commit (or SOURCE_DATE_EPOCH), names
 and owners are fixed. Each package is made and checked by its ecosystem's own tool.
@@ -26,10 +27,21 @@ HERE = ROOT / "packaging"
 PROJECT = json.loads((HERE / "project.json").read_text())
 NAME, PROGRAM = PROJECT["name"], PROJECT["program"]
 SHELLS = {"bash": "cerebro.bash", "zsh": "_cerebro", "fish": "cerebro.fish"}
+KINDS = ["archive", "debian", "wheel", "npm", "bundle", "hosts"]
 NPM_PLATFORMS = [("linux", "x64"), ("linux", "arm64"), ("darwin", "x64"), ("darwin", "arm64")]
 # What the program may link to: each is on every Linux that has glibc, or comes with its package.
 LIBRARIES = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+)\.so\.\d+)$")
 
+
+# The pieces for hosts, with the files that name the version; and how each host checks its own.
+HOSTS = {
+    "claude-code": [".claude-plugin/marketplace.json", "cerebro/.claude-plugin/plugin.json"],
+    "gemini-cli": ["gemini-extension.json"],
+}
+VALIDATORS = {
+    "claude-code": ["claude", "plugin", "validate", "./cerebro"],
+    "gemini-cli": ["gemini", "extensions", "validate", "."],
+}
 
 # No archive of this kind can hold an earlier time: 1 January 1980.
 ZIP_BEGIN = 315_532_800
@@ -325,6 +337,39 @@ class Packer:
         run([mcpb, "info", path])
         return path
 
+    def hosts(self) -> list[Path]:
+        """What hosts take in one piece: the plugin with its marketplace, and the extension. They hold no program."""
+        made = []
+        for host, described in HOSTS.items():
+            folder = self.work / host
+            shutil.copytree(HERE / host, folder)
+            shutil.copyfile(self.files / "LICENSE", folder / "LICENSE")
+            self.settle(folder, [])
+            for name in described:
+                versions = set(re.findall(r'"version": "(.+?)"', (folder / name).read_text()))
+                if versions - {self.version}:
+                    fail(f"packaging/{host}/{name} is of version {', '.join(versions)}, and this is {self.version}")
+            for path in folder.rglob("*.json"):
+                json.loads(path.read_text())
+            self.validate(host, folder)
+            path = self.out / f"{NAME}-{self.version}-{host}.zip"
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+                for each in sorted(path for path in folder.rglob("*") if path.is_file()):
+                    info = zipfile.ZipInfo(str(each.relative_to(folder)), time.gmtime(max(self.epoch, ZIP_BEGIN))[:6])
+                    info.external_attr, info.create_system = 0o100644 << 16, 3
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    packed.writestr(info, each.read_bytes())
+            made.append(path)
+        return made
+
+    def validate(self, host: str, folder: Path) -> None:
+        """By the host's own word, where the host is installed."""
+        program, *words = VALIDATORS[host]
+        if shutil.which(program):
+            run([program, *[folder / word if word == "." or "/" in word else word for word in words]])
+        else:
+            print(f"{program} is not installed: its package was not checked by it")
+
     def rewrite(self, packed: Path, path: Path) -> None:
         """The same archive with our times in place of the clock's, which its tool puts in."""
         moment = time.gmtime(max(self.epoch, ZIP_BEGIN))[:6]
@@ -430,10 +475,10 @@ def main() -> None:
     parser.add_argument("program", type=Path, help="the program to pack")
     parser.add_argument("--tool", type=Path, help="the same version for this machine, where the program is for another")
     parser.add_argument("--out", type=Path, default=target_folder() / "packages")
-    parser.add_argument("--only", nargs="+", choices=["archive", "debian", "wheel", "npm", "bundle"])
+    parser.add_argument("--only", nargs="+", choices=KINDS)
     args = parser.parse_args()
     packer = Packer(args.program.resolve(), (args.tool or args.program).resolve(), args.out)
-    kinds = args.only or ["archive", "debian", "wheel", "npm", "bundle"]
+    kinds = args.only or list(KINDS)
     if packer.platform.system == "darwin" and "debian" in kinds:
         kinds.remove("debian")
     bundles = []

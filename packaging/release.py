@@ -11,6 +11,7 @@ import re
 import sys
 from pathlib import Path
 
+from pack import HERE, HOSTS
 from tools import fail, run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,7 +100,10 @@ def main() -> None:
     day = now.date()
     changelog.write_text(cut(changelog.read_text(), version, day.isoformat()))
     manifest.write_text(place.sub(rf"\g<1>{version}\g<3>", text, count=1))
-    print(f"{CHANGELOG} and Cargo.toml are at {version}")
+    # The pieces for hosts name it too.
+    for path in (path for host, names in HOSTS.items() for path in (HERE / host / name for name in names)):
+        path.write_text(path.read_text().replace(f'"version": "{found[2]}"', f'"version": "{version}"'))
+    print(f"{CHANGELOG}, Cargo.toml and the packages for hosts are at {version}")
 
 
 if __name__ == "__main__":
