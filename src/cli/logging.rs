@@ -6,15 +6,17 @@ use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt::format::FmtSpan};
 
 /// The environment's variable for what is logged: a level, or directives such as `cerebro=debug`.
 const VARIABLE: &str = "CEREBRO_LOG";
-/// The libraries are heard from warnings on, but for rmcp, whose warnings repeat what clients sent; a directive of
-/// the user comes after, and wins.
-const QUIET: &str = "warn,rmcp=error";
+/// The libraries are heard from warnings on, but for rmcp: its warnings repeat what clients sent, and in a client its
+/// errors only say once more that the daemon is gone. A directive of the user comes after, and wins.
+const QUIET_DAEMON: &str = "warn,rmcp=error";
+const QUIET_CLIENT: &str = "warn,rmcp=off";
 
 /// Begins to log from `level` on, or as the environment says; gives what is to be told of a variable that makes
 /// no sense.
 pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
     let wanted = std::env::var(VARIABLE).ok().filter(|wanted| !wanted.trim().is_empty());
-    let (filter, fault) = filter(wanted.as_deref(), level);
+    let quiet = if is_daemon { QUIET_DAEMON } else { QUIET_CLIENT };
+    let (filter, fault) = filter(wanted.as_deref(), level, quiet);
     let begun = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // Spans are the stages of a call, at `debug`; each tells how long it took. The engine compiles `trace` out
@@ -33,10 +35,10 @@ pub fn begin(level: &str, is_daemon: bool) -> Option<String> {
 }
 
 /// The filter, and what was wrong with the wanted one.
-fn filter(wanted: Option<&str>, level: &str) -> (EnvFilter, Option<String>) {
+fn filter(wanted: Option<&str>, level: &str, quiet: &str) -> (EnvFilter, Option<String>) {
     let parse = |directives: &str| {
         let directives = directives_of(directives)?;
-        EnvFilter::try_new(format!("{QUIET},{directives}")).map_err(|error| error.to_string())
+        EnvFilter::try_new(format!("{quiet},{directives}")).map_err(|error| error.to_string())
     };
     let fault = match wanted.map(parse) {
         Some(Ok(filter)) => return (filter, None),
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn the_users_directives_win_and_bad_ones_are_told() {
-        let text = |wanted, level| filter(wanted, level).0.to_string();
+        let text = |wanted, level| filter(wanted, level, QUIET_DAEMON).0.to_string();
         for (wanted, level, has, lacks) in [
             (None, "info", "cerebro=info", "debug"),
             (Some("debug"), "info", "debug", "info"),
@@ -87,8 +89,9 @@ mod tests {
         for bad in
             ["cerebro=nonsense", "nonsense", "warn,oops", "cerebro=", "a=b=c", ",", "a=filter=like=none"]
         {
-            assert!(filter(Some(bad), "warn").1.is_some(), "{bad}");
+            assert!(filter(Some(bad), "warn", QUIET_CLIENT).1.is_some(), "{bad}");
         }
-        assert!(filter(Some("debug"), "warn").1.is_none());
+        let (heard, fault) = filter(Some("debug"), "warn", QUIET_CLIENT);
+        assert!(fault.is_none() && heard.to_string().contains("rmcp=off"), "a client says itself that it lost its daemon");
     }
 }

@@ -44,6 +44,7 @@ pub struct SaveArgs {
 
 /// Change a memory; its earlier text stays as a revision
 #[derive(Debug, Args)]
+#[command(override_usage = "cerebro update [OPTIONS] <ID>")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "done", "verified"]))]
 pub struct UpdateArgs {
