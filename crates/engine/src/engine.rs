@@ -230,11 +230,16 @@ impl Engine {
         {
             return Err(link.forbidden(refused));
         }
-        let mut told: Vec<EngineError> = errors.values().filter_map(|error| classify(name, error)).collect();
-        let conflict = told.iter().position(|error| matches!(error, EngineError::Conflict));
-        Err(match conflict {
-            Some(at) => told.swap_remove(at),
-            None => told.pop().unwrap_or_else(|| unexplained("the transaction failed".to_owned())),
+        // In the order of the statements: the first that says more than that it was not run is the cause.
+        let mut errors: Vec<_> = errors.into_iter().collect();
+        errors.sort_by_key(|(at, _)| *at);
+        let mut causes: Vec<EngineError> =
+            errors.iter().filter_map(|(_, error)| classify(name, error)).collect();
+        let conflict = causes.iter().position(|error| matches!(error, EngineError::Conflict));
+        Err(if causes.is_empty() {
+            unexplained(errors.remove(0).1.to_string())
+        } else {
+            causes.swap_remove(conflict.unwrap_or(0))
         })
     }
 

@@ -64,12 +64,12 @@ pub enum EngineError {
     NotRemote(&'static str),
 }
 
-/// Sorts one error of the engine. A failed transaction reports an error for each of its statements,
-/// most of which only say that they were not run: those are `None`.
+/// Sorts one error of the engine. A failed transaction reports an error for each of its statements: those before the
+/// one that failed say that they were not executed, those after it that they were cancelled. These are `None`.
 pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<EngineError> {
     match error.query_details() {
         Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict),
-        Some(QueryError::NotExecuted) => return None,
+        Some(QueryError::NotExecuted | QueryError::Cancelled) => return None,
         _ => {}
     }
     let text = error.to_string();
