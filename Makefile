@@ -105,11 +105,11 @@ lint: deps ## format, clippy with warnings as errors, licences
 build: deps ## compile the program
 	$(CARGO) build --release --locked --bin cerebro
 
-dist: deps ## compile the program as it is shipped (slow)
-	$(CARGO) build --profile dist --locked --bin cerebro
+dist: deps ## compile the program as it is shipped, for glibc 2.28 and later (an hour)
+	@python3 packaging/dist.py
 
-packages: ## pack a program that was built: BIN=path (the one of `make dist`) [TOOL=the same version for this machine]
-	@python3 packaging/pack.py $(or $(BIN),$(CARGO_TARGET_DIR)/dist/cerebro) $(if $(TOOL),--tool $(TOOL))
+packages: ## pack the program of `make dist`, or another: BIN=path [TOOL=the same version for this machine]
+	@python3 packaging/pack.py $(or $(BIN),$(CARGO_TARGET_DIR)/dist/cerebro --shipped) $(if $(TOOL),--tool $(TOOL))
 
 packages-test: ## install each package into an empty home without Rust, save and find a memory within 60 s
 	@python3 packaging/test.py

