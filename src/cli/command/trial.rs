@@ -23,6 +23,8 @@ use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::work::KEYS_FILE;
 
+/// The folder of a home's trials, in the home.
+pub const FOLDER: &str = "trials";
 /// Most trials of one home.
 const TRIALS_MAX: usize = 4;
 /// Longest name, in characters.
@@ -58,11 +60,6 @@ pub struct DropArgs {
     name: String,
 }
 
-/// The folder of a home's trials.
-fn folder(home: &Home) -> PathBuf {
-    home.root().join("trials")
-}
-
 /// Where a trial lies, if its name can be one.
 fn place(home: &Home, name: &str) -> Result<PathBuf> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -70,12 +67,12 @@ fn place(home: &Home, name: &str) -> Result<PathBuf> {
         let words = format!("a name has 1 to {NAME_CHARS_MAX} letters, digits, `-` and `_`");
         return Err(Error::usage(words));
     }
-    Ok(folder(home).join(name))
+    Ok(home.root().join(FOLDER).join(name))
 }
 
 /// The folders of a home's trials, in the order of their names. Each holds a copy of the memory as it was.
 pub fn folders(home: &Home) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder(home)).into_iter().flatten().flatten();
+    let entries = fs::read_dir(home.root().join(FOLDER)).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     folders.sort();
@@ -270,7 +267,7 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
 }
 
 /// Stops the daemon of a trial and removes what is there.
-async fn remove(place: &Path) -> Result<()> {
+pub async fn remove(place: &Path) -> Result<()> {
     if let Ok(trial) = Home::open(Some(place)) {
         daemon::dismiss(&trial).await?;
     }
