@@ -16,7 +16,7 @@ use toml_edit::Value as Setting;
 use super::compare::{self, CompareArgs};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes};
+use crate::cli::table::{Layout, Table, bytes, ms};
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
@@ -557,10 +557,6 @@ fn long_passage() -> String {
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let sum: f64 = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
     (sum * 1_000.0).round() / 1_000.0
-}
-
-fn ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 /// What this process holds in memory, where the system says it.
