@@ -12,7 +12,7 @@ use std::{
     io::{ErrorKind, Read},
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -21,6 +21,7 @@ use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, 
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
+use cerebro_core::sync::lock;
 
 /// How long a search waits for verdicts; what is not known by then is not told.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
@@ -186,10 +187,6 @@ impl Checkout {
         }
         verdict
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is known of a file.

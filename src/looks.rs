@@ -8,10 +8,11 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+    sync::{Arc, LazyLock, Mutex, Weak},
     time::Duration,
 };
 
+use cerebro_core::sync::lock;
 use tokio::sync::Semaphore;
 
 /// Most looks of one process at once; those that hang count until they end. A quarter of the threads that tokio has
@@ -65,7 +66,7 @@ impl Looks {
     }
 
     fn place(&self, folder: &Path) -> Arc<Semaphore> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places = lock(&self.places);
         if let Some(place) = places.get(folder).and_then(Weak::upgrade) {
             return place;
         }
@@ -107,7 +108,11 @@ mod tests {
         drop(held);
         assert_eq!(looks.within(hung, LONG, || "looked").await, Some("looked"));
         assert_eq!(looks.within(Path::new("/third"), LONG, || "looked").await, Some("looked"));
-        assert_eq!(looks.places.lock().unwrap().len(), 1, "places of folders that nobody looks at are forgotten");
+        assert_eq!(
+            looks.places.lock().unwrap().len(),
+            1,
+            "places of folders that nobody looks at are forgotten"
+        );
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -23,6 +23,7 @@ use crate::{
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
+pub(super) use cerebro_core::sync::lock;
 use cerebro_service::{Lease, Service};
 
 /// How long a call waits for the store to open.
@@ -96,10 +97,6 @@ struct Shared {
     http: tokio::sync::Mutex<Option<Listening>>,
     web: tokio::sync::Mutex<Option<Listening>>,
     metrics: Metrics,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Context {

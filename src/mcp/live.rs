@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::reply::moment;
 use cerebro_core::domain::Timestamp;
+use cerebro_core::sync::lock;
 use cerebro_core::{redact, text};
 
 /// Most calls that are kept.
@@ -58,10 +59,6 @@ pub(super) struct Live {
     /// The number of the last call; numbers begin at 1.
     last: watch::Sender<u64>,
     clients: Mutex<BTreeMap<u64, Client>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Live {

@@ -63,7 +63,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -113,6 +113,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use cerebro_core::domain::{Origin, Project, SessionId, Timestamp, limits};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::sync::lock;
 use cerebro_search::lexical::{Index, LexicalError};
 use cerebro_store::{Committed, ProjectCount, Remote, Store};
 
@@ -214,11 +215,6 @@ struct Inner {
     studio: tokio::sync::Mutex<Option<studio::Studio>>,
     /// The projects that hold anything, read when first asked for.
     projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
-}
-
-/// Locks a mutex whose data cannot be left half-changed by a panic.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who hears of each commit.

@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -20,6 +20,7 @@ use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHE
 use cerebro_core::pace::{self, Breaker, Budget, Spent};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
+use cerebro_core::sync::{read, write};
 use cerebro_models::embed::{Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_search::lexical::Projects;
@@ -136,11 +137,11 @@ impl Vectors {
     }
 
     fn change<T>(&self, act: impl FnOnce(&mut Space) -> T) -> Option<T> {
-        self.space.write().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+        write(&self.space).as_mut().map(act)
     }
 
     fn read<T>(&self, act: impl FnOnce(&Space) -> T) -> Option<T> {
-        self.space.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
+        read(&self.space).as_ref().map(act)
     }
 
     /// Takes in a commit: memories that went, or that belong to another project now.
@@ -175,7 +176,7 @@ impl Vectors {
     }
 
     fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.known)
     }
 
     fn set(&self, known: Known) {
@@ -183,9 +184,9 @@ impl Vectors {
             Known::Ready(ready) => Some(ready.model.dimension),
             _ => None,
         };
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        *write(&self.known) = known;
         // The vectors of another model are of no use.
-        *self.space.write().unwrap_or_else(PoisonError::into_inner) =
+        *write(&self.space) =
             dimension.map(|dimension| Space::new(dimension, EXACT_BYTES_MAX, VECTORS_BYTES_MAX));
         lock(&self.asked).clear();
     }
