@@ -172,6 +172,10 @@ impl Serve for App {
         }
     }
 
+    async fn quiet(&self, time: Duration) {
+        self.context.quiet(time).await;
+    }
+
     async fn close(&self) {
         mcp::http::close(&self.context).await;
         mcp::web::close(&self.context).await;

@@ -5,10 +5,7 @@ use std::{
     collections::HashMap,
     net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -81,7 +78,8 @@ struct Shared {
     stage: watch::Sender<Stage>,
     /// How often memories were changed, for those who list them.
     changes: watch::Sender<u64>,
-    calls: AtomicUsize,
+    /// How many calls are under way, on all connections.
+    calls: watch::Sender<usize>,
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
@@ -116,7 +114,7 @@ impl Context {
             serve,
             stage: watch::channel(Stage::Opening).0,
             changes: watch::channel(0).0,
-            calls: AtomicUsize::new(0),
+            calls: watch::Sender::new(0),
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
             agents: Mutex::default(),
@@ -269,7 +267,18 @@ impl News {
 impl Context {
     /// How many calls are under way, on all connections.
     pub fn calls_under_way(&self) -> usize {
-        self.0.calls.load(Ordering::SeqCst)
+        *self.0.calls.borrow()
+    }
+
+    /// Waits until no call is under way and none has come for some time.
+    pub async fn quiet(&self, time: Duration) {
+        let mut calls = self.0.calls.subscribe();
+        // It cannot fail: the sender is held by what is borrowed.
+        while calls.wait_for(|calls| *calls == 0).await.is_ok() {
+            if tokio::time::timeout(time, calls.changed()).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// When the last call began or ended.
@@ -394,7 +403,7 @@ pub(super) struct Counted(Context);
 
 impl Counted {
     pub(super) fn new(context: &Context) -> Self {
-        context.0.calls.fetch_add(1, Ordering::SeqCst);
+        context.0.calls.send_modify(|calls| *calls += 1);
         *lock(&context.0.last_call) = Instant::now();
         Self(context.clone())
     }
@@ -403,6 +412,6 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         *lock(&self.0.0.last_call) = Instant::now();
-        self.0.0.calls.fetch_sub(1, Ordering::SeqCst);
+        self.0.0.calls.send_modify(|calls| *calls -= 1);
     }
 }
