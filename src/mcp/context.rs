@@ -21,7 +21,7 @@ use crate::{
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
 pub(super) use cerebro_core::sync::lock;
-use cerebro_service::{Lease, Service};
+use cerebro_service::{Clock, Lease, Service};
 
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
@@ -74,6 +74,7 @@ struct Shared {
     /// Whether the tools of the journal of work are published.
     has_work_tools: bool,
     control: Control,
+    clock: Clock,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
     /// How often memories were changed, for those who list them.
@@ -104,6 +105,7 @@ impl Context {
         database: Option<String>,
         has_work_tools: bool,
         control: Control,
+        clock: Clock,
         serve: ServePipe,
     ) -> Self {
         Self(Arc::new(Shared {
@@ -111,6 +113,7 @@ impl Context {
             database,
             has_work_tools,
             control,
+            clock,
             serve,
             stage: watch::channel(Stage::Opening).0,
             changes: watch::channel(0).0,
@@ -141,6 +144,16 @@ impl Context {
     /// Whether the tools of the journal of work are published.
     pub(super) fn has_work_tools(&self) -> bool {
         self.0.has_work_tools
+    }
+
+    /// The clock of everything that is served here.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// The present moment, by that clock.
+    pub fn now(&self) -> Timestamp {
+        (self.0.clock)()
     }
 
     /// The daemon's state and its end.
@@ -359,7 +372,7 @@ impl Context {
     /// Whether a session that did something at a moment may still be at work: it has a connection, or its hooks told
     /// something lately, in the life of this process.
     pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
-        let now = Timestamp::now();
+        let now = self.now();
         let lately =
             now.checked_sub(DISCONNECT_GRACE).unwrap_or(Timestamp::MIN).max(self.control().started_at());
         lock(&self.0.agents).contains_key(session)

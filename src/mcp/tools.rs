@@ -387,7 +387,7 @@ pub(super) async fn suggest_topic_key(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn search(call: &mut Call) -> Answer {
-    let now = cerebro_core::domain::Timestamp::now();
+    let now = call.now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
     // A person may ask why, and what without; to an agent these are arguments that are not there.
