@@ -61,6 +61,7 @@ pub mod work;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    num::NonZeroU32,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -105,7 +106,7 @@ pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
 pub use traffic::Busy;
-pub use update::{DeleteOutcome, Patch, Reset, Updated};
+pub use update::{Change, DeleteOutcome, Patch, Updated};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
 
 use sha2::{Digest, Sha256};
@@ -132,8 +133,8 @@ pub struct Settings {
     pub dedup_window: Duration,
     /// Whether agents may purge; people always may.
     pub agent_hard_delete: bool,
-    /// How many earlier revisions of a memory are kept; 0 keeps all.
-    pub revisions_keep: u32,
+    /// How many earlier revisions of a memory are kept; without it all are.
+    pub revisions_keep: Option<NonZeroU32>,
     /// Backups by the clock.
     pub backup: backup::Plan,
     /// Consolidation by the clock.
@@ -151,7 +152,7 @@ impl Default for Settings {
         Self {
             dedup_window: limits::DEDUP_WINDOW,
             agent_hard_delete: false,
-            revisions_keep: 0,
+            revisions_keep: None,
             backup: backup::Plan::default(),
             consolidate: Consolidate::default(),
             journal: Some(work::Retention::default()),

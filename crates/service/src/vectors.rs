@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
+    num::NonZeroUsize,
     sync::{
         Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
@@ -55,8 +56,8 @@ pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, 
 pub struct Embedding {
     /// Opens a provider; cheap.
     pub open: Opener,
-    /// Most texts that the worker embeds at once on this machine; 0 is its own choice.
-    pub batch: usize,
+    /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
+    pub batch: Option<NonZeroUsize>,
     /// What may be spent in a day with a provider that is paid for.
     pub budget: Budget,
     /// How long an unused model stays in memory; zero is for ever.
@@ -72,7 +73,7 @@ impl Embedding {
     pub fn none() -> Self {
         Self {
             open: Arc::new(|_| Ok(None)),
-            batch: 0,
+            batch: None,
             budget: Budget::default(),
             unload_after: Duration::ZERO,
             inference: InferenceSettings::nobody(),
