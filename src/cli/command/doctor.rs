@@ -40,12 +40,12 @@ const FILES_MAX: usize = 10_000;
 
 /// Check the data and the installation, and repair what can be rebuilt
 ///
-/// The exit code is 0 when all is well, 1 when anything was found that is not mended. Memories, revisions
-/// and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs that lack
-/// their memory, ends lost leases, takes away rights of others and removes what was left half-done.
+/// The exit code is 0 when nothing is wrong, or everything that was is repaired, and 1 otherwise. Memories,
+/// revisions and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs whose
+/// memory does not exist, ends lost leases, closes files to other users and removes unfinished files.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     fix: bool,
 }

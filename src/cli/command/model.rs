@@ -457,9 +457,9 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
         renew(context, home).await?;
     }
     if !context.output.json(&json!({ "model": name, "removed": true }))? {
-        context
-            .output
-            .note(&format!("{name} is removed; its vectors stay until the memories are embedded anew"));
+        context.output.note(&format!(
+            "{name} is removed; its vectors stay until another model has embedded the memories"
+        ));
     }
     Ok(Outcome::Done)
 }

@@ -90,7 +90,8 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     if folder.exists() {
         let is_all_out = told.faults.is_empty();
         if args.memory && !is_all_out {
-            told.faults.push(format!("the memory stays in {shown}: its records are needed to mend that"));
+            told.faults
+                .push(format!("the memory stays in {shown}: its records say what is left to take out"));
         } else if args.memory && args.dry_run {
             told.notes.push(format!("the memory in {shown} would be destroyed"));
         } else if args.memory {
