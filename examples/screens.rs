@@ -4,7 +4,7 @@
 //! some calls, and the real screens are drawn over the real daemon; their cells become SVG. The moments of
 //! the memories are made up, so that the pictures show a few weeks of work.
 #![expect(clippy::print_stdout, reason = "it tells a person what it wrote")]
-#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small made-up numbers")]
+#![expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small made-up numbers")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

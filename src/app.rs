@@ -16,9 +16,11 @@ use crate::{
     mcp::{self, Context, HttpOptions},
 };
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
-use cerebro_service::{Embedding, HistoryOptions, Service, ServiceError, Settings};
+use cerebro_service::{Clock, Embedding, HistoryOptions, Service, ServiceError, Settings};
 use cerebro_store::Remote;
 
+/// What tells the time to all that is served. Below here nothing asks the machine for it.
+const CLOCK: Clock = Timestamp::now;
 /// How long a daemon whose store did not open stays to say why.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
 /// How long a store is waited for that another process has open although the home is ours: that one is about to
@@ -46,7 +48,7 @@ impl App {
         control: Control,
     ) -> Self {
         let database = settings.remote.as_ref().map(Remote::place);
-        let context = Context::opening(home, database, settings.work_tools, control);
+        let context = Context::opening(home, database, settings.work_tools, control, CLOCK);
         context.forget_studio();
         tokio::spawn(bring_up(context.clone(), settings, embedding, history));
         Self { context, stays: Arc::default() }
@@ -101,7 +103,8 @@ async fn open_store(
     let mut is_told = false;
     loop {
         let (settings, embedding) = (settings.clone(), embedding.clone());
-        match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding, Timestamp::now).await {
+        match Service::open(&home.store_dir(), &home.index_dir(), settings, embedding, context.clock()).await
+        {
             Err(error)
                 if error.is_held() && begun.elapsed() < HELD_MAX && !context.control().is_stopping() =>
             {
@@ -146,7 +149,7 @@ async fn sweep(context: &Context) {
             tracing::warn!(%error, "sessions that lost their connection could not be ended");
         }
         // A session that went before that is as good as gone when the daemon began.
-        let long_ago = Timestamp::now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);
+        let long_ago = context.now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);
         context.forget_gone_before(long_ago);
     }
 }
@@ -170,6 +173,10 @@ impl Serve for App {
                     + usize::from(service.history_progress().running)
             }),
         }
+    }
+
+    async fn quiet(&self, time: Duration) {
+        self.context.quiet(time).await;
     }
 
     async fn close(&self) {

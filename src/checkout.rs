@@ -3,8 +3,8 @@
 //! Whether a memory about `src/a.rs` still holds is a question about somebody's checkout: another branch, another
 //! answer. So nothing of it is stored; it is looked up for each client, in its own folder.
 //!
-//! A folder may lie on a mount that does not answer. Each [`Checkout`] has one look under way at most, on a thread that
-//! may block, and all of them together have [`LOOKS_MAX`]; whoever gets no answer in time is told nothing.
+//! A folder may lie on a mount that does not answer: every look is one of [`looks`], and whoever gets no answer in time is
+//! told nothing.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,17 +12,16 @@ use std::{
     io::{ErrorKind, Read},
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime},
 };
 
-use tokio::sync::Semaphore;
-
-use crate::platform;
+use crate::{looks, platform};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, names};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
+use cerebro_core::sync::lock;
 
 /// How long a search waits for verdicts; what is not known by then is not told.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
@@ -34,12 +33,8 @@ pub const FILES_MAX: usize = 80;
 const MENTIONS_MAX: usize = 24;
 /// Most verdicts that a checkout keeps; when there are more, all are found anew.
 const KNOWN_MAX: usize = 4_096;
-/// Most looks of this process that are under way: each holds a thread, and one that hangs holds it for good.
-const LOOKS_MAX: usize = 16;
 /// A file that was changed this lately may change once more without its times telling.
 const SETTLED: Duration = Duration::from_secs(2);
-
-static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
 
 /// What tells that a file is the one that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +71,6 @@ pub type Verdicts = HashMap<MemoryId, Vec<(Anchor, Verdict)>>;
 #[derive(Debug)]
 pub struct Checkout {
     folder: PathBuf,
-    /// Released by the thread that looks, and not by who waits for it: one that hangs keeps it.
-    place: Arc<Semaphore>,
     /// Verdicts by the state of the file that they were found in. A saving only: what decides is a file's bytes.
     known: Mutex<HashMap<Anchor, (Stamp, Verdict)>>,
 }
@@ -85,7 +78,7 @@ pub struct Checkout {
 impl Checkout {
     /// The checkout that a folder lies in. Nothing is looked at yet.
     pub fn new(folder: PathBuf) -> Arc<Self> {
-        Arc::new(Self { folder, place: Arc::new(Semaphore::new(1)), known: Mutex::default() })
+        Arc::new(Self { folder, known: Mutex::default() })
     }
 
     /// The code that a memory speaks of, as it is now: at most [`ANCHORS_MAX`] symbols and files, symbols first. `None`
@@ -98,7 +91,7 @@ impl Checkout {
         }
         let names = names(&format!("{}\n{}", memory.title, memory.content));
         let checkout = Arc::clone(self);
-        self.within(bound, move || checkout.stamped(&paths, &names)).await
+        looks::within(&self.folder, bound, move || checkout.stamped(&paths, &names)).await
     }
 
     /// What became of the anchors of some memories. What is not found out within `bound` is left out.
@@ -109,27 +102,8 @@ impl Checkout {
     ) -> Verdicts {
         let found: Arc<Mutex<Verdicts>> = Arc::default();
         let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
-        self.within(bound, move || checkout.judge(wanted, &telling)).await;
+        looks::within(&self.folder, bound, move || checkout.judge(wanted, &telling)).await;
         std::mem::take(&mut *lock(&found))
-    }
-
-    /// Runs `work` on a thread that may block, and waits for it no longer than `bound`.
-    async fn within<T: Send + 'static>(
-        &self,
-        bound: Duration,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Option<T> {
-        let place = Arc::clone(&self.place);
-        let look = async move {
-            let own = place.acquire_owned().await.ok()?;
-            let slot = LOOKS.try_acquire().ok()?;
-            let task = tokio::task::spawn_blocking(move || {
-                let _held = (own, slot);
-                work()
-            });
-            task.await.ok()
-        };
-        tokio::time::timeout(bound, look).await.ok()?
     }
 
     /// The folder of the whole checkout: the nearest one with a `.git`, or else the client's own.
@@ -213,10 +187,6 @@ impl Checkout {
         }
         verdict
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is known of a file.
@@ -373,21 +343,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_hangs_holds_up_nobody() {
-        let repo = Repository::new();
-        let (release, hanging) = std::sync::mpsc::channel::<()>();
-        let hung = repo.checkout.within(Duration::from_millis(20), move || hanging.recv().is_ok()).await;
-        assert_eq!(hung, None);
-        assert!(repo.judged_soon().await.is_empty(), "its one place is taken");
-        let other = Repository::new();
-        other.write("a.rs", "fn one() {}");
-        let anchors = other.stamped(&["a.rs"], &["one"]);
-        assert_eq!(other.judged(&anchors).await, [Verdict::Fresh]);
-        release.send(()).unwrap();
-        let _free = repo.checkout.place.acquire().await.unwrap();
-    }
-
-    #[tokio::test]
     async fn a_call_looks_at_so_many_files_and_no_more() {
         let repo = Repository::new();
         let mut anchors = Vec::new();
@@ -397,13 +352,5 @@ mod tests {
             anchors.extend(repo.stamped(&[&path], &[]));
         }
         assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; FILES_MAX]);
-    }
-
-    impl Repository {
-        async fn judged_soon(&self) -> Verdicts {
-            self.write("b.md", "x");
-            let anchors = self.stamped(&["b.md"], &[]);
-            self.checkout.verdicts(vec![(MemoryId::random(), anchors)], VERDICTS_WAIT).await
-        }
     }
 }

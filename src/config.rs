@@ -5,6 +5,7 @@ mod opener;
 mod remote;
 
 use std::{
+    num::{NonZeroU32, NonZeroUsize},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -72,7 +73,7 @@ pub struct BackupConfig {
 impl Default for BackupConfig {
     fn default() -> Self {
         let Plan { every, keep, dir } = Plan::default();
-        Self { every, keep, dir }
+        Self { every, keep: keep.map_or(0, NonZeroUsize::get), dir }
     }
 }
 
@@ -80,7 +81,7 @@ impl BackupConfig {
     fn plan(&self) -> Plan {
         let below_user = self.dir.strip_prefix("~").ok().zip(user_home());
         let dir = below_user.map_or_else(|| self.dir.clone(), |(rest, user)| user.join(rest));
-        Plan { every: self.every, keep: self.keep, dir }
+        Plan { every: self.every, keep: NonZeroUsize::new(self.keep), dir }
     }
 }
 
@@ -120,7 +121,7 @@ impl Default for Config {
             dedup_window: settings.dedup_window,
             agent_hard_delete: settings.agent_hard_delete,
             idle_exit: Duration::from_secs(30 * 60),
-            revisions_keep: settings.revisions_keep,
+            revisions_keep: settings.revisions_keep.map_or(0, NonZeroU32::get),
             consolidate: settings.consolidate,
             backup: BackupConfig::default(),
             work: WorkConfig::default(),
@@ -207,7 +208,7 @@ impl Config {
         Settings {
             dedup_window: self.dedup_window,
             agent_hard_delete: self.agent_hard_delete,
-            revisions_keep: self.revisions_keep,
+            revisions_keep: NonZeroU32::new(self.revisions_keep),
             backup: self.backup.plan(),
             consolidate: self.consolidate,
             journal: self.work.retention(),
@@ -244,7 +245,7 @@ mod tests {
         assert!(config.settings().agent_hard_delete && !Config::default().settings().agent_hard_delete);
         let config: Config = toml::from_str("[backup]\nevery = \"6h\"\ndir = \"/srv/b\"").unwrap();
         let plan = config.settings().backup;
-        assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, 7));
+        assert_eq!((plan.every.as_secs(), plan.keep), (6 * 3600, NonZeroUsize::new(7)));
         assert_eq!(plan.dir_in(Path::new("/h")), Path::new("/srv/b"));
         assert_eq!(Plan::default().dir_in(Path::new("/h")), Path::new("/h/backups"));
         let config: Config =
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(config.settings().journal, None);
         assert!(!Config::default().distil.enabled && Config::default().distil.model.provider.is_none());
         let config: Config = toml::from_str("[distil]\nenabled = true\nidle = \"1h\"").unwrap();
-        assert_eq!(config.distil.budget().requests, 50);
+        assert_eq!(config.distil.budget().requests.map(std::num::NonZeroU64::get), Some(50));
         let config: Config = toml::from_str("[redaction]\ncontext = false").unwrap();
         assert!(!config.redaction.context && Config::default().redaction.context);
         let config: Config = toml::from_str("consolidate = \"apply\"").unwrap();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::daemon::hello::Hello;
 use crate::home::{Home, user_home};
+use crate::looks;
 use crate::platform;
 use crate::project_dir::{self, ProjectFolder};
 use cerebro_durable as durable;
@@ -90,7 +91,8 @@ impl Folders {
 pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
     let Some(folder) = hello.folder().filter(|_| hello.project.is_none()).cloned() else { return hello };
     let file = home.folders_file();
-    let found = project_dir::within(NOTE_MAX, move || {
+    let at = folder.clone();
+    let found = looks::within(&at, NOTE_MAX, move || {
         let place = project_dir::project_folder(&folder, user_home().as_deref());
         let mut folders = Folders::read(&file);
         let former = folders.former(&place, Path::exists);

@@ -7,6 +7,7 @@
 pub mod checkout;
 pub mod edits;
 pub mod home;
+pub mod looks;
 pub mod platform;
 pub mod project_dir;
 

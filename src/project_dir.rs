@@ -3,8 +3,8 @@
 //! No `git` is run: it may be missing, slow or told to run hooks. Of Git's configuration only the
 //! repository's own file is read, without `include` and `insteadOf`.
 //!
-//! A folder may lie on a mount whose server is gone, where any look at it waits in the kernel for as long as it
-//! likes. So each process looks at its own folder before it connects, and every look has a deadline: see [`look`].
+//! A folder may lie on a mount whose server is gone. So each process looks at its own folder before it connects, and
+//! every look has a deadline: see [`looks`].
 
 use std::fs;
 use std::io::Read;
@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
 
-use crate::platform;
+use crate::{looks, platform};
 use cerebro_core::domain::Project;
 use cerebro_core::domain::limits::PROJECT_CHARS_MAX;
 use cerebro_core::redact::redact;
@@ -24,15 +23,11 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// How long a look at a folder may take. A disk answers within a millisecond; agents give a server five seconds
 /// to start.
 pub const LOOK_MAX: Duration = Duration::from_secs(2);
-/// Most looks of one process that are under way: each holds a thread, and one that hangs holds it for good.
-const LOOKS_MAX: usize = 4;
-
-static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
 
 /// The project of `dir`, as [`project_of`] finds it, on a thread that may block; `None` when the file system does
-/// not answer within `bound`, or when [`LOOKS_MAX`] looks are waiting for theirs already.
+/// not answer within `bound`: see [`looks::within`].
 pub async fn look(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Option<Project> {
-    within(bound, move || project_of(&dir, home.as_deref())).await
+    looks::within(&dir.clone(), bound, move || project_of(&dir, home.as_deref())).await
 }
 
 /// As [`look`], where there must be a project: without an answer it is the one that the path names, and the log
@@ -50,21 +45,6 @@ pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration)
             guess
         }
     }
-}
-
-/// Runs `work` on a thread of its own and waits for it no longer than `bound`; `None` when it takes longer, or when
-/// [`LOOKS_MAX`] threads wait already.
-pub async fn within<T: Send + 'static>(
-    bound: Duration,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
-    let place = LOOKS.try_acquire().ok()?;
-    let task = tokio::task::spawn_blocking(move || {
-        // Released by the thread and not by its waiting caller: a thread that hangs keeps its slot.
-        let _place = place;
-        work()
-    });
-    tokio::time::timeout(bound, task).await.ok()?.ok()
 }
 
 /// The project that a path names by itself, without a look at the file system: that of a folder outside Git.
@@ -409,24 +389,19 @@ mod tests {
         assert!(name(&main).starts_with("config-"));
     }
 
-    /// One test, since both halves take of the same [`LOOKS_MAX`] places.
     #[tokio::test]
-    async fn a_look_that_hangs_is_left_and_keeps_its_place() {
+    async fn a_folder_that_does_not_answer_is_known_by_its_path() {
+        let dir = Path::new("/somewhere/my work");
         let (release, hanging) = std::sync::mpsc::channel::<()>();
         let hanging = std::sync::Arc::new(std::sync::Mutex::new(hanging));
-        for _ in 0..LOOKS_MAX {
+        let bound = Duration::from_millis(5);
+        // More than may be under way in one folder, so that the next look gets no thread.
+        for _ in 0..4 {
             let hanging = std::sync::Arc::clone(&hanging);
-            let hang = move || hanging.lock().unwrap().recv().is_ok();
-            assert_eq!(within(Duration::from_millis(5), hang).await, None);
+            assert_eq!(looks::within(dir, bound, move || hanging.lock().unwrap().recv().is_err()).await, None);
         }
-        assert_eq!(within(LOOK_MAX, || 7).await, None, "a thread more than there are places");
-        let dir = Path::new("/somewhere/my work");
-        let guess = look_or_guess(dir.to_owned(), None, LOOK_MAX).await;
-        assert_eq!(guess, folder_project(dir));
-        for _ in 0..LOOKS_MAX {
-            release.send(()).unwrap();
-        }
-        let _all = LOOKS.acquire_many(u32::try_from(LOOKS_MAX).unwrap()).await.unwrap();
+        assert_eq!(look_or_guess(dir.to_owned(), None, bound).await, folder_project(dir));
+        drop(release);
     }
 
     #[test]

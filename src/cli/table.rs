@@ -1,6 +1,7 @@
 //! Rows for people and for scripts: a drawn table on a terminal, values between tabs elsewhere.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrangement, Row, presets};
 use jiff::tz::TimeZone;
@@ -10,6 +11,7 @@ use super::screen::Screen;
 use crate::tui::fit;
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
+pub use cerebro_core::text::bytes;
 
 /// Columns that a text gets at least before a column that can be spared is left out.
 const TEXT_LEAST: usize = 28;
@@ -231,21 +233,17 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
+/// A time in milliseconds with one digit after the point, for tables and scripts.
+pub fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
 /// A number of milliseconds as people say it; nothing for what is no number.
 pub fn milliseconds(value: &Value) -> String {
     match value.as_u64() {
         Some(ms) if ms < 10_000 => format!("{ms} ms"),
         Some(ms) => duration(ms / 1_000),
         None => String::new(),
-    }
-}
-
-/// A number of bytes as people say it, in powers of 1,000 with one digit after the point.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    match UNITS.iter().find(|(size, _)| count >= *size) {
-        Some((size, unit)) => format!("{}.{} {unit}", count / size, count % size / (size / 10)),
-        None => format!("{count} B"),
     }
 }
 
@@ -359,15 +357,6 @@ mod tests {
         }
         for (seconds, want) in [(0, "0 s"), (61, "1 min 1 s"), (7_260, "2 h 1 min"), (90_000, "1 d 1 h")] {
             assert_eq!(duration(seconds), want);
-        }
-        for (count, want) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1_050, "1.0 kB"),
-            (12_345_678, "12.3 MB"),
-            (5_000_000_000, "5.0 GB"),
-        ] {
-            assert_eq!(bytes(count), want);
         }
     }
 }

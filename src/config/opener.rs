@@ -1,5 +1,6 @@
 //! What the settings name and is read anew each time: the provider of vectors, the chat model, the history.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ impl Config {
         let settings = &self.embeddings;
         Embedding {
             open: Arc::new(open),
-            batch: settings.batch,
-            budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
+            batch: NonZeroUsize::new(settings.batch),
+            budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
             unload_after: settings.unload_after,
             inference: self.inference(home),
             distil: Self::distil(home),
@@ -78,7 +79,7 @@ impl Config {
         InferenceSettings {
             wanted: Arc::new(wanted),
             open: Arc::new(open),
-            budget: Budget { tokens: settings.tokens_per_day, requests: settings.requests_per_day },
+            budget: Budget::of_settings(settings.tokens_per_day, settings.requests_per_day),
         }
     }
 }

@@ -6,20 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rand::Rng;
 use serde::Deserialize;
 
 use super::{Config, ConfigError};
 use crate::home::Home;
+use cerebro_core::domain::random_name;
 use cerebro_durable as durable;
 use cerebro_models::provider::key_of_file;
 use cerebro_service::Settings;
 use cerebro_store::{Remote, Secret};
 
-/// Letters and digits of a writer's name.
-const WRITER_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-/// 60 bits: no two homes ever draw the same.
-const WRITER_CHARS: usize = 12;
 /// Longest name of a namespace or database.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -202,9 +198,7 @@ fn writer(path: &Path) -> io::Result<String> {
     if let Some(name) = written_writer(path)? {
         return Ok(name);
     }
-    let mut rng = rand::rng();
-    let name: String =
-        (0..WRITER_CHARS).map(|_| char::from(WRITER_ALPHABET[rng.random_range(0..32)])).collect();
+    let name = random_name();
     let line = format!("{name}\n");
     match durable::create(path, durable::Kind::Own, line.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::hello::{self, FAREWELL_METHOD, Hello, Reply, Verdict};
 use super::{Control, Serve, VERSION};
+use cerebro_core::sync::lock;
 
 /// How long a client may take to read the farewell.
 const FAREWELL_MAX: Duration = Duration::from_millis(200);
@@ -103,7 +104,7 @@ struct SharedWriter(Arc<Mutex<Option<OwnedWriteHalf>>>);
 impl SharedWriter {
     /// Takes the output from the session and says that this was all.
     async fn say_farewell(&self) {
-        let Some(mut writer) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(mut writer) = lock(&self.0).take() else { return };
         let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{FAREWELL_METHOD}\"}}\n");
         let _ = tokio::time::timeout(FAREWELL_MAX, writer.write_all(line.as_bytes())).await;
     }
@@ -112,7 +113,7 @@ impl SharedWriter {
         &self,
         act: impl FnOnce(Pin<&mut OwnedWriteHalf>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        match lock(&self.0).as_mut() {
             Some(writer) => act(Pin::new(writer)),
             None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }

@@ -81,13 +81,11 @@ impl Control {
     }
 
     /// Its process.
-    #[allow(clippy::unused_self)] // A fact about the daemon, like the others.
     pub fn pid(&self) -> u32 {
         std::process::id()
     }
 
     /// Its version.
-    #[allow(clippy::unused_self)] // A fact about the daemon, like the others.
     pub fn version(&self) -> &'static str {
         super::VERSION
     }

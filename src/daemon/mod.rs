@@ -47,7 +47,6 @@ const LOCK_POLL: Duration = Duration::from_millis(20);
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// How long calls under way may take when the daemon leaves.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-const DRAIN_POLL: Duration = Duration::from_millis(20);
 /// How long connections without a call stay open when the daemon leaves, for the last answers to
 /// be written.
 const DRAIN_QUIET: Duration = Duration::from_millis(200);
@@ -83,6 +82,9 @@ pub trait Serve: Clone + Send + Sync + 'static {
 
     /// What is going on, for leaving when idle.
     fn activity(&self) -> Activity;
+
+    /// Waits until no call is under way and none has come for some time.
+    fn quiet(&self, time: Duration) -> impl Future<Output = ()> + Send;
 
     /// Closes the store. Called once, after all connections are gone.
     fn close(&self) -> impl Future<Output = ()> + Send;
@@ -278,20 +280,15 @@ impl<S: Serve> Connections<S> {
         let drain_max = if self.control.check_home().is_ok() { DRAIN_MAX } else { DRAIN_QUIET };
         self.control.stop();
         self.tasks.close();
-        let started = Instant::now();
-        let mut quiet_since = Instant::now();
-        while !self.tasks.is_empty() {
-            if self.served.activity().calls_under_way > 0 {
-                quiet_since = Instant::now();
+        let finished = async {
+            tokio::select! {
+                () = self.tasks.wait() => {}
+                () = self.served.quiet(DRAIN_QUIET) => {}
             }
-            if quiet_since.elapsed() >= DRAIN_QUIET {
-                break;
-            }
-            if started.elapsed() >= drain_max {
-                tracing::warn!("calls under way were not finished within {drain_max:?}");
-                break;
-            }
-            tokio::time::sleep(DRAIN_POLL).await;
+        };
+        let is_late = tokio::time::timeout(drain_max, finished).await.is_err();
+        if is_late && self.served.activity().calls_under_way > 0 {
+            tracing::warn!("calls under way were not finished within {drain_max:?}");
         }
         self.cut.cancel();
         let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;

@@ -2,15 +2,10 @@
 //! the agent's program, must not come back as memory.
 
 use cerebro_core::text;
+use cerebro_transcript::HOST_ELEMENTS;
 
 /// The name of the frame around our own context. A later text is known by it to hold that context.
 const FRAME: &str = "cerebro-context";
-/// Elements that agents put into prompts, none of them the user's words.
-const FOREIGN: [&str; 9] = [
-    "hook_context", "system-reminder", "environment_context", "user_instructions", "task-notification",
-    "local-command-stdout", "local-command-caveat", "command-message", "untrusted_context",
-];
-
 /// The context in its frame, as an agent is given it. Nothing inside can end the frame or open another.
 pub fn framed(context: &str) -> String {
     format!("<{FRAME}>\n{}\n</{FRAME}>", text::inert(context).trim())
@@ -20,7 +15,7 @@ pub fn framed(context: &str) -> String {
 /// Another program's that is not closed stays: the user may be talking about it.
 pub fn strip(text: &str) -> String {
     let mut rest = without(text.to_owned(), FRAME, true);
-    for name in FOREIGN {
+    for name in HOST_ELEMENTS {
         rest = without(rest, name, false);
     }
     rest.trim().to_owned()
@@ -68,6 +63,7 @@ fn element(text: &str, name: &str, from: usize) -> Option<(usize, usize, usize, 
 
 #[cfg(test)]
 mod tests {
+    use cerebro_transcript::HOST_ELEMENTS_AT_EDGES;
     use proptest::prelude::*;
 
     use super::*;
@@ -83,6 +79,8 @@ mod tests {
             ("<hook_context>a<hook_context>b</hook_context>c</hook_context>d", "d"),
             ("<hook_context>a</hook_context>b<hook_context>c</hook_context>", "b"),
             ("<system-reminder></system-reminder>", ""),
+            ("Mend <ide_selection>x</ide_selection>it", "Mend it"),
+            ("Add <permissions>x</permissions> to it", "Add <permissions>x</permissions> to it"),
         ] {
             assert_eq!(strip(text), want, "{text}");
         }
@@ -97,28 +95,35 @@ mod tests {
         assert_eq!(summary("<summary></summary>"), "<summary></summary>");
     }
 
-    /// A tag of ours or of an agent's program: opening or closing, in any case, with blanks and with brackets
-    /// too many.
+    /// A tag of ours or of an agent's program: opening or closing, each letter in any case, with blanks, attributes and
+    /// brackets too many.
     fn tag() -> impl Strategy<Value = String> {
-        let names: Vec<&str> = FOREIGN.iter().chain([&FRAME, &"|im_start|", &"system"]).copied().collect();
-        let form = ("<{1,3}[ \t\n]{0,2}", "/?[ ]?", prop::sample::select(names), "[ \u{200b}]{0,2}>{0,3}");
-        (form, any::<bool>()).prop_map(|((open, slash, name, close), is_loud)| {
-            let name = if is_loud { name.to_uppercase() } else { name.to_owned() };
+        let ours = [FRAME, "|im_start|", "|im_end|", "system"];
+        let names: Vec<&str> = HOST_ELEMENTS.into_iter().chain(HOST_ELEMENTS_AT_EDGES).chain(ours).collect();
+        let open = ("[<＜﹤]{1,3}[ \t\n]{0,2}", "/?[ ]?");
+        let close = "[ \u{200b}]{0,2}( a=\"[b<>]?\")?/?[>＞﹥]{0,3}";
+        let name = (prop::sample::select(names), any::<u64>());
+        (open, name, close).prop_map(|((open, slash), (name, loud), close)| {
+            let cased = |(at, c): (usize, char)| {
+                if loud >> (at % 64) & 1 == 1 { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
+            };
+            let name: String = name.chars().enumerate().map(cased).collect();
             format!("{open}{slash}{name}{close}")
         })
     }
 
-    /// Tags and words, some of them within others.
+    /// Tags and words, tags within tags to any depth, and some twice.
     fn spliced() -> impl Strategy<Value = String> {
-        let piece = prop_oneof![
-            tag(),
-            "[a-z<>/ \n]{0,8}",
-            (tag(), tag(), 0usize..12).prop_map(|(a, b, at)| {
-                let at = a.floor_char_boundary(at.min(a.len()));
-                format!("{}{b}{}", &a[..at], &a[at..])
-            })
-        ];
-        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+        let piece = prop_oneof![tag(), "[a-z<>/ \n]{0,8}"];
+        let nested = piece.prop_recursive(4, 24, 3, |inner| {
+            let splice = (inner.clone(), inner.clone(), 0usize..24).prop_map(|(a, b, at)| {
+                let (before, after) = a.split_at(a.floor_char_boundary(at));
+                format!("{before}{b}{after}")
+            });
+            let doubled = inner.prop_map(|one| format!("{one}{one}"));
+            prop_oneof![splice, doubled]
+        });
+        prop::collection::vec(nested, 0..8).prop_map(|pieces| pieces.concat())
     }
 
     proptest! {
@@ -127,7 +132,7 @@ mod tests {
             let text = framed(&context);
             let inside = text.strip_prefix("<cerebro-context>\n").unwrap();
             let inside = inside.strip_suffix("\n</cerebro-context>").unwrap();
-            prop_assert!(!inside.contains('<'), "{text}");
+            prop_assert!(!inside.contains(['<', '＜', '﹤']), "{text}");
             prop_assert_eq!(strip(&text), "");
         }
     }

@@ -15,7 +15,7 @@ use super::{
     rows::ways,
     work,
 };
-use cerebro_core::domain::{EndReason, Timestamp, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
 use cerebro_ledger::limits::HINT_BYTES;
 use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
 use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, told};
@@ -220,7 +220,7 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
     let commit = call.arguments.text("commit")?;
     let files = call.arguments.objects("files")?.into_iter().filter_map(seen_file).collect();
     let actor = work::actor(call, &caller, None);
-    let world = World { commit, files, ..World::at(Timestamp::now()) };
+    let world = World { commit, files, ..World::at(call.now()) };
     let candidates = match named {
         Some(id) => vec![id],
         None => unfinished(call, &actor, &source).await?,

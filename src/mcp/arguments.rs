@@ -13,7 +13,7 @@ use cerebro_core::domain::{
 };
 use cerebro_core::redact;
 use cerebro_core::text;
-use cerebro_service::Reset;
+use cerebro_service::Change;
 
 /// An argument that cannot be read as meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -380,11 +380,17 @@ impl Arguments {
     }
 
     /// What becomes of such a moment: an empty text takes it away.
-    pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Reset> {
+    pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Change<Timestamp>> {
         match self.text(name)? {
-            None => Ok(Reset::Keep),
-            Some(_) => Ok(Reset::To(self.date(name, end)?)),
+            None => Ok(Change::Keep),
+            Some(_) => Ok(Change::To(self.date(name, end)?)),
         }
+    }
+
+    /// What becomes of such a text: an empty one takes it away.
+    pub fn change(&mut self, name: &'static str) -> Result<Change<String>> {
+        let given = self.text(name)?;
+        Ok(given.map_or(Change::Keep, |text| Change::To(Some(text).filter(|text| !text.is_empty()))))
     }
 
     /// `content` with `what`, `why`, `where` and `learned` folded in under their headings.
@@ -511,7 +517,7 @@ mod tests {
         assert_eq!((given.date("b", true), given.date("absent", true)), (Ok(None), Ok(None)));
         assert_eq!(
             (given.reset("b", true), given.reset("absent", true)),
-            (Ok(Reset::To(None)), Ok(Reset::Keep))
+            (Ok(Change::To(None)), Ok(Change::Keep))
         );
         assert!(given.date("c", false).is_err() && given.date("d", false).is_err());
     }

@@ -1,7 +1,7 @@
 //! One call under way: what a handler is given, and what it gives back.
 
 use super::{arguments::Arguments, connection::Connection, context::Context, fault::Fault, reply::Reply};
-use cerebro_core::domain::{Project, SessionId};
+use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_service::{Caller, Service};
 
 /// One call under way.
@@ -21,6 +21,11 @@ pub(super) struct Call {
 pub(super) type Answer = Result<Reply, Fault>;
 
 impl Call {
+    /// The present moment, by the daemon's clock.
+    pub(super) fn now(&self) -> Timestamp {
+        self.context.now()
+    }
+
     /// Where the caller's project has no memories: those of the projects that its folder had before which have some,
     /// with their number.
     pub(super) async fn former(&self) -> Result<Vec<(Project, i64)>, Fault> {

@@ -16,7 +16,7 @@ use crate::{
     checkout::Checkout,
     daemon::hello::{Hello, Role},
 };
-use cerebro_core::domain::{EndReason, PERSON, Project, SessionId, Timestamp};
+use cerebro_core::domain::{EndReason, PERSON, Project, SessionId};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::work::{Actor, LOCAL_OWNER};
@@ -50,7 +50,8 @@ struct State {
 
 impl Connection {
     pub(super) fn new(context: Context, hello: Hello, project: Project) -> Self {
-        let client = (!hello.watches).then(|| context.live().joined(project.as_str(), hello.pid));
+        let client =
+            (!hello.watches).then(|| context.live().joined(project.as_str(), hello.pid, context.now()));
         let folder = hello.folder().filter(|_| !hello.is_remote && !is_elsewhere(&hello)).cloned();
         let checkout = folder.map(Checkout::new);
         let bound = hello.bound_session.as_deref().and_then(|id| SessionId::parse(id).ok());
@@ -112,7 +113,7 @@ impl Connection {
     fn minted(&self, project: &Project) -> SessionId {
         let mut minted = lock(&self.0.minted);
         if self.is_person() {
-            let today = Timestamp::now().to_zoned(TimeZone::system()).date();
+            let today = self.0.context.now().to_zoned(TimeZone::system()).date();
             *minted = Some(day_of_person(self.0.context.home().root(), project, today));
         }
         minted.get_or_insert_with(SessionId::random).clone()
@@ -282,7 +283,7 @@ impl State {
             let (context, service) = (self.context.clone(), service.clone());
             tokio::spawn(async move { context.close_studio(&service, Some(lease)).await });
         }
-        let now = Timestamp::now();
+        let now = self.context.now();
         // Nobody comes back to the session that a person's command was.
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {

@@ -5,10 +5,7 @@ use std::{
     collections::HashMap,
     net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -23,7 +20,8 @@ use crate::{
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
-use cerebro_service::{Lease, Service};
+pub(super) use cerebro_core::sync::lock;
+use cerebro_service::{Clock, Lease, Service};
 
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
@@ -76,11 +74,13 @@ struct Shared {
     /// Whether the tools of the journal of work are published.
     has_work_tools: bool,
     control: Control,
+    clock: Clock,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
     /// How often memories were changed, for those who list them.
     changes: watch::Sender<u64>,
-    calls: AtomicUsize,
+    /// How many calls are under way, on all connections.
+    calls: watch::Sender<usize>,
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
@@ -98,10 +98,6 @@ struct Shared {
     metrics: Metrics,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Context {
     /// A context whose store is being opened.
     pub(super) fn new(
@@ -109,6 +105,7 @@ impl Context {
         database: Option<String>,
         has_work_tools: bool,
         control: Control,
+        clock: Clock,
         serve: ServePipe,
     ) -> Self {
         Self(Arc::new(Shared {
@@ -116,10 +113,11 @@ impl Context {
             database,
             has_work_tools,
             control,
+            clock,
             serve,
             stage: watch::channel(Stage::Opening).0,
             changes: watch::channel(0).0,
-            calls: AtomicUsize::new(0),
+            calls: watch::Sender::new(0),
             last_call: Mutex::new(Instant::now()),
             gone: Mutex::default(),
             agents: Mutex::default(),
@@ -146,6 +144,16 @@ impl Context {
     /// Whether the tools of the journal of work are published.
     pub(super) fn has_work_tools(&self) -> bool {
         self.0.has_work_tools
+    }
+
+    /// The clock of everything that is served here.
+    pub fn clock(&self) -> Clock {
+        self.0.clock
+    }
+
+    /// The present moment, by that clock.
+    pub fn now(&self) -> Timestamp {
+        (self.0.clock)()
     }
 
     /// The daemon's state and its end.
@@ -272,7 +280,18 @@ impl News {
 impl Context {
     /// How many calls are under way, on all connections.
     pub fn calls_under_way(&self) -> usize {
-        self.0.calls.load(Ordering::SeqCst)
+        *self.0.calls.borrow()
+    }
+
+    /// Waits until no call is under way and none has come for some time.
+    pub async fn quiet(&self, time: Duration) {
+        let mut calls = self.0.calls.subscribe();
+        // It cannot fail: the sender is held by what is borrowed.
+        while calls.wait_for(|calls| *calls == 0).await.is_ok() {
+            if tokio::time::timeout(time, calls.changed()).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// When the last call began or ended.
@@ -353,7 +372,7 @@ impl Context {
     /// Whether a session that did something at a moment may still be at work: it has a connection, or its hooks told
     /// something lately, in the life of this process.
     pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
-        let now = Timestamp::now();
+        let now = self.now();
         let lately =
             now.checked_sub(DISCONNECT_GRACE).unwrap_or(Timestamp::MIN).max(self.control().started_at());
         lock(&self.0.agents).contains_key(session)
@@ -397,7 +416,7 @@ pub(super) struct Counted(Context);
 
 impl Counted {
     pub(super) fn new(context: &Context) -> Self {
-        context.0.calls.fetch_add(1, Ordering::SeqCst);
+        context.0.calls.send_modify(|calls| *calls += 1);
         *lock(&context.0.last_call) = Instant::now();
         Self(context.clone())
     }
@@ -406,6 +425,6 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         *lock(&self.0.0.last_call) = Instant::now();
-        self.0.0.calls.fetch_sub(1, Ordering::SeqCst);
+        self.0.0.calls.send_modify(|calls| *calls -= 1);
     }
 }

@@ -1,5 +1,7 @@
 //! What a person asks of distilling: how it stands, what it would cost, and what is to become of its candidates.
 
+use std::num::NonZeroU64;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -46,8 +48,8 @@ pub(super) async fn status(call: &mut Call) -> Answer {
         .fact("dropped", json!(report.counts.dropped))
         .fact("tokens_today", report.spent.tokens)
         .fact("requests_today", report.spent.requests)
-        .fact("tokens_per_day", report.budget.tokens)
-        .fact("requests_per_day", report.budget.requests);
+        .fact("tokens_per_day", report.budget.tokens.map_or(0, NonZeroU64::get))
+        .fact("requests_per_day", report.budget.requests.map_or(0, NonZeroU64::get));
     Ok(reply)
 }
 

@@ -10,7 +10,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{
-    PastSession, Timestamp, ToldExchange,
+    PastSession, ToldExchange,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
@@ -204,12 +204,13 @@ fn fact_row(fact: &Fact) -> Value {
 
 /// Destroys parts of the history for good.
 pub(super) async fn forget(call: &mut Call) -> Answer {
+    let now = call.now();
     let arguments = &mut call.arguments;
     let what = Forget {
         session: arguments.session_id("session")?,
         project: arguments.project()?,
-        since: arguments.moment("since", Timestamp::now(), false)?,
-        before: arguments.moment("before", Timestamp::now(), false)?,
+        since: arguments.moment("since", now, false)?,
+        before: arguments.moment("before", now, false)?,
         text: arguments.text("text")?,
     };
     let dry_run = arguments.flag(&["dry_run"])?;

@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::reply::moment;
 use cerebro_core::domain::Timestamp;
+use cerebro_core::sync::lock;
 use cerebro_core::{redact, text};
 
 /// Most calls that are kept.
@@ -60,20 +61,15 @@ pub(super) struct Live {
     clients: Mutex<BTreeMap<u64, Client>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Live {
     pub(super) fn new() -> Self {
         Self { calls: Mutex::default(), last: watch::channel(0).0, clients: Mutex::default() }
     }
 
     /// Notes a new client; the number is for [`Self::left`].
-    pub(super) fn joined(&self, project: &str, pid: u32) -> u64 {
+    pub(super) fn joined(&self, project: &str, pid: u32, since: Timestamp) -> u64 {
         let mut clients = lock(&self.clients);
         let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
-        let since = Timestamp::now();
         let project = project.to_owned();
         let client = Client { agent: String::new(), project, pid, since, calls: 0, last_at: None };
         clients.insert(number, client);
@@ -85,9 +81,15 @@ impl Live {
         lock(&self.clients).remove(&number);
     }
 
-    /// Notes an answered call of a client.
-    pub(super) fn note(&self, client: u64, call: Seen, took: Duration, result: &CallToolResult) {
-        let now = Timestamp::now();
+    /// Notes a call of a client that is answered now.
+    pub(super) fn note(
+        &self,
+        client: u64,
+        call: Seen,
+        now: Timestamp,
+        took: Duration,
+        result: &CallToolResult,
+    ) {
         if let Some(client) = lock(&self.clients).get_mut(&client) {
             client.agent.clone_from(&call.agent);
             client.calls += 1;
@@ -197,10 +199,16 @@ mod tests {
     #[test]
     fn calls_are_numbered_bounded_and_given_after_a_number() {
         let live = Live::new();
-        let client = live.joined("p", 7);
+        let client = live.joined("p", 7, Timestamp::UNIX_EPOCH);
         let result = Reply::saying("x").fact("outcome", "created").finish();
         for n in 0..CALLS_MAX + 5 {
-            live.note(client, seen(&format!("t{n}")), Duration::from_millis(3), &result);
+            live.note(
+                client,
+                seen(&format!("t{n}")),
+                Timestamp::UNIX_EPOCH,
+                Duration::from_millis(3),
+                &result,
+            );
         }
         let (calls, last) = live.after(0, usize::MAX);
         assert_eq!((calls.len(), last), (CALLS_MAX, CALLS_MAX as u64 + 5));

@@ -1,5 +1,6 @@
 //! What a person asks to keep and move their memory: backups, the doctor's checks, notes.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         home: call.context.home().root().to_path_buf(),
         target,
         verify: call.arguments.flag(&["verify"])?,
-        keep: call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?,
+        keep: NonZeroUsize::new(call.arguments.clamped("keep", 0, 0..=KEEP_MAX)?),
     };
     let made = call.service.back_up(request).await.map_err(cerebro_service::ServiceError::from)?;
     let rows: u64 = made.rows.values().sum();
@@ -129,7 +130,7 @@ pub(super) async fn note(call: &mut Call) -> Answer {
         kind: arguments.kind()?,
         project: arguments.project()?,
         scope: arguments.scope()?,
-        topic_key: arguments.text("topic_key")?,
+        topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
     };
     let noted = call.service.take_note(&call.caller, &call.session, note, dry_run).await?;

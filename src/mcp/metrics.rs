@@ -3,14 +3,10 @@
 //!
 //! The output is Prometheus' text format 0.0.4.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Mutex, time::Duration};
 
 use cerebro_core::operation::Operation;
+use cerebro_core::sync::lock;
 
 /// The content type of the text.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -36,7 +32,7 @@ impl Metrics {
     /// Notes an answered call.
     pub(super) fn note(&self, operation: Operation, took: Duration, failed: bool) {
         let label = if operation.is_tool() { operation.name() } else { OPERATION };
-        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tallies = lock(&self.0);
         let tally = tallies.entry(label).or_default();
         *(if failed { &mut tally.failed } else { &mut tally.ok }) += 1;
         let seconds = took.as_secs_f64();
@@ -48,7 +44,7 @@ impl Metrics {
 
     /// The calls, as text.
     pub(super) fn text(&self) -> String {
-        let mut tallies = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut tallies = lock(&self.0).clone();
         for tool in Operation::tools() {
             tallies.entry(tool.name()).or_default();
         }

@@ -10,7 +10,7 @@ use super::{
     work,
 };
 use cerebro_core::domain::{
-    ExchangeId, Memory, MemoryId, Revision, Timestamp, Validity, WorkId,
+    ExchangeId, Memory, MemoryId, Revision, Validity, WorkId,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
 use cerebro_core::text;
@@ -28,7 +28,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
         history: call.arguments.flag(&["history"])?,
         offset: call.arguments.count("offset")?.unwrap_or(0),
         max_bytes: call.arguments.clamped("max_bytes", GET_BYTES_DEFAULT, GET_BYTES_MIN..=GET_BYTES_MAX)?,
-        as_of: call.arguments.moment("as_of", Timestamp::now(), true)?,
+        as_of: call.arguments.moment("as_of", call.now(), true)?,
     };
     let found = call.service.observation(&request, call.caller.person).await?;
     let reply = reply_of(&found);

@@ -14,7 +14,7 @@ use super::{
     rows::{memory_row, session_row},
 };
 use cerebro_core::domain::{
-    Memory, Project, Prompt, Timestamp,
+    Memory, Project, Prompt,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::relate::Mention;
@@ -89,7 +89,8 @@ pub(super) async fn resolve(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn list(call: &mut Call) -> Answer {
-    let (arguments, now) = (&mut call.arguments, Timestamp::now());
+    let now = call.now();
+    let arguments = &mut call.arguments;
     let all = arguments.flag(&["all_projects"])?;
     let project = arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let selection = Selection {
@@ -125,7 +126,7 @@ pub(super) async fn sessions(call: &mut Call) -> Answer {
     let all = call.arguments.flag(&["all_projects"])?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", 20, 1..=LIMIT_MAX)?;
-    let before = call.arguments.moment("before", Timestamp::now(), false)?;
+    let before = call.arguments.moment("before", call.now(), false)?;
     let sessions = call.service.sessions((!all).then_some(&project), before, limit).await?;
     let rows = sessions.iter().map(session_row).collect();
     Ok(Reply::saying(text::counted(sessions.len(), "session")).list("sessions", rows))

@@ -41,7 +41,7 @@ use cerebro_core::domain::{PERSON, Project, SessionId, limits::ECHO_CHARS_MAX};
 use cerebro_core::operation::{Attention, Audience, Operation};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
-use cerebro_service::{Caller, agent_name};
+use cerebro_service::{Caller, Clock, agent_name};
 
 /// How long a client may hold on to a list that never changes while the program runs.
 const LISTS_TTL_MS: u64 = 3_600_000;
@@ -49,8 +49,14 @@ const LISTS_TTL_MS: u64 = 3_600_000;
 impl Context {
     /// What the connections of one process share, while its store is being opened. `database` is the server that has
     /// the database, in words and without credentials; `has_work_tools` publishes the tools of the journal of work.
-    pub fn opening(home: Home, database: Option<String>, has_work_tools: bool, control: Control) -> Self {
-        Self::new(home, database, has_work_tools, control, serve_pipe)
+    pub fn opening(
+        home: Home,
+        database: Option<String>,
+        has_work_tools: bool,
+        control: Control,
+        clock: Clock,
+    ) -> Self {
+        Self::new(home, database, has_work_tools, control, clock, serve_pipe)
     }
 }
 
@@ -467,7 +473,7 @@ impl Server {
         });
         drop(counted);
         if let (Some(client), Some(seen)) = (self.0.client(), seen) {
-            self.0.context().live().note(client, seen, begun.elapsed(), &result);
+            self.0.context().live().note(client, seen, self.0.context().now(), begun.elapsed(), &result);
         }
         self.0.context().metrics().note(operation, begun.elapsed(), result.is_error == Some(true));
         if operation.changes_memories() && result.is_error != Some(true) {

@@ -23,7 +23,7 @@ use cerebro_core::domain::{
 use cerebro_core::recall::{Match, Weights};
 use cerebro_core::text;
 use cerebro_service::{
-    ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, Reset, SaveOutcome,
+    Change, ContextRequest, Door, Elsewhere, Entry, Evidence, Found, Mark, Marks, Patch, SaveOutcome,
     SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
 
@@ -290,7 +290,7 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         kind: arguments.kind()?,
         project: arguments.project()?,
         scope: arguments.scope()?,
-        topic_key: arguments.text("topic_key")?,
+        topic_key: arguments.change("topic_key")?,
         tags: arguments.texts("tags")?,
         expected_revision: arguments.revision("expected_revision")?,
         supersedes: arguments.memory_ids("supersedes")?,
@@ -306,11 +306,11 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         && patch.kind.is_none()
         && patch.project.is_none()
         && patch.scope.is_none()
-        && patch.topic_key.is_none()
+        && patch.topic_key == Change::Keep
         && patch.tags.is_none()
         && patch.supersedes.is_empty()
-        && patch.valid_from == Reset::Keep
-        && patch.valid_until == Reset::Keep
+        && patch.valid_from == Change::Keep
+        && patch.valid_until == Change::Keep
         && patch.nature.is_none()
         && patch.done.is_none();
     if empty {
@@ -387,7 +387,7 @@ pub(super) async fn suggest_topic_key(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn search(call: &mut Call) -> Answer {
-    let now = cerebro_core::domain::Timestamp::now();
+    let now = call.now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
     // A person may ask why, and what without; to an agent these are arguments that are not there.

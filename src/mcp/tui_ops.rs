@@ -66,7 +66,7 @@ pub(super) async fn browse(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn activity(call: &mut Call) -> Answer {
-    let now = Timestamp::now();
+    let now = call.now();
     let project = call.arguments.project()?;
     let until = call.arguments.moment("until", now, true)?.unwrap_or(now);
     let month = jiff::SignedDuration::from_hours(30 * 24);
@@ -84,7 +84,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
             ArgumentError::new("session_id", None, "it is missing; `cerebro sessions` shows ids").into()
         );
     };
-    let after = call.arguments.moment("after", Timestamp::now(), false)?.unwrap_or(Timestamp::MIN);
+    let after = call.arguments.moment("after", call.now(), false)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
     let Story { session, entries, more } = call.service.story(&id, after, limit).await?;
     // To the full: many may be of one second.

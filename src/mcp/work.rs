@@ -10,7 +10,7 @@ use super::{
     fault::Fault,
     reply::{Reply, moment},
 };
-use cerebro_core::domain::{SessionId, Timestamp, WorkId};
+use cerebro_core::domain::{SessionId, WorkId};
 use cerebro_ledger::limits::{HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, Outcome, Work, World};
 use cerebro_service::work::{
@@ -108,7 +108,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let filter = filter(call)?;
     let limit = call.arguments.clamped("limit", 20, 1..=WORKS_LISTED_MAX)?;
-    let before = call.arguments.moment("before", Timestamp::now(), false)?;
+    let before = call.arguments.moment("before", call.now(), false)?;
     let query = WorkQuery { project: (!all).then_some(project), filter, before, limit };
     let listed = call.service.work_list(&person(call), query).await?;
     let report = call.service.journal_report();
@@ -154,7 +154,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     };
     let (least, most) = HINT_BYTES_RANGE;
     let max_bytes = call.arguments.clamped("max_bytes", HINT_BYTES, least..=most)?;
-    let world = World::at(Timestamp::now());
+    let world = World::at(call.now());
     let resumed = call.service.work_resume(&person(call), id.as_ref(), &world, max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
     Ok(Reply::saying(resumed.text.clone())

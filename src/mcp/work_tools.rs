@@ -10,7 +10,7 @@ use super::{
     reply::Reply,
     work::{actor, closed, filter, row},
 };
-use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_core::domain::WorkId;
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
 use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step, World};
 use cerebro_service::work::{
@@ -190,7 +190,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let filter = filter(call)?;
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let limit = call.arguments.clamped("limit", LIST_DEFAULT, 1..=WORKS_LISTED_MAX)?;
-    let before = call.arguments.moment("cursor", Timestamp::now(), false)?;
+    let before = call.arguments.moment("cursor", call.now(), false)?;
     let query = WorkQuery { project: Some(project), filter, before, limit };
     let listed = call.service.work_list(&caller(call), query).await?;
     let lines = listed.iter().map(|one| {
@@ -217,7 +217,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         let work = call.service.work_release(&actor, work).await?;
         return Ok(Reply::saying(format!("released `{}`", work.id)).fact("work", work.id.as_str()));
     }
-    let world = World::at(Timestamp::now());
+    let world = World::at(call.now());
     let resumed = call.service.work_resume(&actor, named.as_ref(), &world, max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
     let id = resumed.work.id;

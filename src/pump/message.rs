@@ -40,7 +40,7 @@ pub struct Request {
 
 /// The members of a message that may stand in it once only: parsers differ in which one counts.
 #[derive(Deserialize)]
-#[allow(dead_code)] // Read to see that they are unique.
+#[expect(dead_code, reason = "read to see that they are unique")]
 struct Members {
     jsonrpc: Option<IgnoredAny>,
     id: Option<IgnoredAny>,

@@ -10,7 +10,7 @@ mod link;
 mod message;
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -33,6 +33,7 @@ use crate::{
 };
 use cerebro_core::domain::SessionId;
 use cerebro_core::domain::limits::{LINE_BYTES_MAX, SOCKET_LINE_BYTES_MAX};
+use cerebro_core::sync::lock;
 
 /// How long the daemon may take to answer a call, or to read a line. The slowest known calls wait a minute for the
 /// store to open or an index to be built, and another minute for a statement.
@@ -152,7 +153,7 @@ struct Shared<O> {
 
 impl<O: AsyncWrite + Unpin> Shared<O> {
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.calls)
     }
 
     /// Hands one message to the client.

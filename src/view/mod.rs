@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use cerebro_core::operation::Operation;
 use cerebro_core::text as plain;
+pub use cerebro_core::text::bytes;
 
 pub use overview::{Client, DAYS_MAX, Fact, days_of, facts, saves_by_day};
 pub use past::{Exchange, Past, Ran};
@@ -306,15 +307,6 @@ pub fn span(seconds: u64) -> String {
         60..3_600 => format!("{} min", seconds / 60),
         3_600..86_400 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-/// A number of bytes in powers of 1,000.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    match UNITS.iter().find(|(size, _)| count >= *size) {
-        Some((size, unit)) => format!("{}.{} {unit}", count / size, count % size / (size / 10)),
-        None => format!("{count} B"),
     }
 }
 

@@ -4,10 +4,7 @@
 //! A cookie is sent to every port of a machine, so a form also has to carry a token that only our own pages hold; host
 //! and origin were looked at before ([`cerebro_net::Guard`]).
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Mutex};
 
 use axum::{
     Form,
@@ -19,6 +16,7 @@ use axum::{
 use subtle::ConstantTimeEq as _;
 
 use super::{Shared, failure::Failure};
+use cerebro_core::sync::lock;
 use cerebro_store::secret;
 
 /// The field of a form that holds the token.
@@ -74,7 +72,7 @@ impl Door {
 
     /// Whether the key fits; it fits once.
     fn unlock(&self, key: &str) -> bool {
-        let mut held = self.key.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.key);
         let fits = held.as_deref().is_some_and(|own| same(key, own));
         if fits {
             *held = None;

@@ -58,8 +58,8 @@ fn a_sound_home_has_no_findings() {
     let (code, told) = examined(&home, &[]);
     assert_eq!((code, &told["ok"]), (0, &json!(true)), "{told:#}");
     for name in [
-        "home", "config", "permissions", "disk", "leftovers", "daemon", "versions", "rows", "events",
-        "edges", "links", "revisions", "jobs", "vectors", "index", "history", "journal", "model",
+        "home", "config", "permissions", "disk", "leftovers", "trials", "daemon", "versions", "rows",
+        "events", "edges", "links", "revisions", "jobs", "vectors", "index", "history", "journal", "model",
         "relations", "backup",
     ] {
         assert_eq!(check(&told, name).0, "ok", "{told:#}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::{Agent, Home, Repository, finish, json};
+use crate::support::{Agent, Home, Repository, finish, json, wait_for};
 
 /// How long an answer may take while others work in a folder that hangs. A daemon that waits with them never answers.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -88,4 +88,56 @@ fn a_pipe_for_a_configuration_is_not_read() {
     agent.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
     let project = agent.ok("mem_context", json!({})).str("project").to_owned();
     assert!(project.starts_with("my-tool-"), "{project}");
+}
+
+/// A repository with a file of code, an agent in it, and a memory that is tied to that code.
+fn tied(home: &Home) -> (Repository, Agent, String) {
+    let repository = Repository::init(&home.folder("tool"));
+    fs::write(repository.path().join("line.rs"), "fn parse_line() {}\n").unwrap();
+    let mut agent = home.pump().cwd(repository.path()).start();
+    let id = agent.save("Lines", "`parse_line` in line.rs does nothing.");
+    wait_for("the memory is tied to code", || {
+        (agent.get(&id)["anchors"][0]["verdict"] == "fresh").then_some(())
+    });
+    (repository, agent, id)
+}
+
+/// The agent is answered, and so is another one meanwhile.
+fn assert_all_served(home: &Home, agent: &mut Agent) {
+    let mut other = home.agent();
+    let asked: Vec<u64> = (0..CROWD).map(|_| agent.send("mem_search", json!({"query": "lines"}))).collect();
+    for n in 0..5 {
+        assert_served(&mut other, n);
+    }
+    for id in asked {
+        let result = agent.answer_within(id, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
+        assert_eq!(result["structuredContent"]["hits"][0]["title"], "Lines", "{result}");
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_code_is_not_read_and_says_nothing_of_it() {
+    let home = Home::new();
+    let (repository, mut agent, id) = tied(&home);
+    fs::remove_file(repository.path().join("line.rs")).unwrap();
+    pipe(&repository.path().join("line.rs"));
+    assert_all_served(&home, &mut agent);
+    let whole = agent.get(&id);
+    assert_eq!((&whole["anchors"][0]["verdict"], &whole["stale"]), (&json!("unknown"), &json!(null)));
+}
+
+#[test]
+fn a_folder_with_very_many_entries_is_never_listed() {
+    let home = Home::new();
+    let (repository, mut agent, id) = tied(&home);
+    for n in 0..20_000 {
+        fs::write(repository.path().join(format!("entry-{n}")), "").unwrap();
+    }
+    let mut late = home.pump().cwd(repository.path()).silent();
+    let greeted = begin(&mut late);
+    late.answer_within(greeted, PATIENCE).unwrap_or_else(|e| panic!("{e:?}"));
+    assert_all_served(&home, &mut agent);
+    assert_all_served(&home, &mut late);
+    assert_eq!(late.get(&id)["anchors"][0]["verdict"], "fresh");
+    finish(home.command().current_dir(repository.path()).args(["get", &id])).success();
 }

@@ -186,6 +186,7 @@ fn the_memory_goes_only_when_that_is_said_and_settings_and_backups_never() {
     let home = Home::with_config("idle_exit = \"10m\"\n");
     home.run(&["save", "The shag dives", "What: it dives."]).success();
     home.run(&["backup"]).success();
+    home.run(&["whatif", "new", "before"]).success();
     let refused = run(&home, &["uninstall", "--memory"]);
     assert_eq!(refused.code(), 2, "{refused:?}");
     assert!(home.data().join("store/CURRENT").exists());

@@ -2,10 +2,9 @@
 //! for each kind of behaviour.
 
 #![recursion_limit = "512"]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr, clippy::pedantic)]
-// `assert_eq!(ids, [id.clone()])` reads better than a slice made from a reference.
-#![allow(clippy::cloned_ref_to_slice_refs)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::pedantic, reason = "a test is written for one reader and one case")]
+#![expect(clippy::cloned_ref_to_slice_refs, reason = "`assert_eq!(ids, [id.clone()])` reads better")]
 
 mod support;
 

@@ -58,3 +58,26 @@ fn after_a_purge_and_a_compaction_no_file_holds_the_text() {
     left("after its end");
     assert_eq!(agent.get(&kept)["title"], "The wombat stays");
 }
+
+#[test]
+fn a_trial_that_still_holds_the_text_is_named() {
+    let home = Home::new();
+    let id = home.agent().save("A pangolin", "Its text is pangolinesque.");
+    let trial = home.json(&["whatif", "new", "before"])["home"].as_str().unwrap().to_owned();
+    let deleted = home.json(&["delete", &id, "--hard", "--yes"]);
+    assert_eq!(deleted["remains"]["trials"], json!([trial]), "{deleted}");
+    let compacted = home.json(&["compact"]);
+    assert_eq!(compacted["remains"]["trials"], json!([trial]), "{compacted}");
+    // It is what the answer says: every file that holds the text is below the folder that is named.
+    let held = holders(home.data(), &["pangolinesque"]);
+    let is_below = |file: &Path| file.canonicalize().unwrap().starts_with(&trial);
+    assert!(!held.is_empty() && held.iter().all(|(file, _)| is_below(file)), "{held:?}");
+    let told = home.run(&["compact"]);
+    assert!(told.stderr.contains("whatif drop before"), "{told:?}");
+    let checks = home.json(&["doctor"]);
+    let check = checks["checks"].as_array().unwrap().iter().find(|check| check["check"] == "trials").unwrap();
+    assert!(check["state"] == "ok" && check["words"].as_str().unwrap().contains("before"), "{checks:#}");
+    home.run(&["whatif", "drop", "before"]).success();
+    assert!(holders(home.data(), &["pangolinesque"]).is_empty());
+    assert_eq!(home.json(&["compact"])["remains"]["trials"], json!([]));
+}

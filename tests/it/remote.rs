@@ -2,7 +2,7 @@
 //! save; also when the server dies in the middle.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::{
@@ -150,27 +150,31 @@ fn a_server_that_dies_loses_nothing_and_doubles_nothing() {
     let mut reader = homes[0].agent();
     let (mut saved, mut total, mut errors) = (BTreeSet::new(), 0, 0);
     // They save at least so often, and until the last outage is over, however fast the machine is.
-    let over = AtomicBool::new(false);
+    let (over, made) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         let writers: Vec<_> = homes
             .iter()
             .enumerate()
             .map(|(n, home)| {
-                let over = &over;
+                let (over, made) = (&over, &made);
                 scope.spawn(move || {
                     let mut agent = home.agent();
                     (0..)
                         .take_while(|i| *i < count || !over.load(Ordering::SeqCst))
                         .map(|i| insist(&mut agent, &format!("Home {n} save {i}"), &word(i)))
+                        .inspect(|_| {
+                            made.fetch_add(1, Ordering::SeqCst);
+                        })
                         .collect::<Vec<_>>()
                 })
             })
             .collect();
         for _ in 0..3 {
-            std::thread::sleep(Duration::from_millis(300));
+            let before = made.load(Ordering::SeqCst);
+            let is_busy = || made.load(Ordering::SeqCst) >= before + 10;
+            wait_for("saves between two outages", || is_busy().then_some(()));
             server.kill();
             errors += usize::from(meets_outage(&mut reader));
-            std::thread::sleep(Duration::from_millis(700));
             server.begin();
         }
         over.store(true, Ordering::SeqCst);

@@ -1,10 +1,8 @@
 //! The journal as agents write it: real hook processes, agents and daemons that are killed, and what the next
 //! session is told.
 
-use std::time::{Duration, Instant};
-
 use crate::hooks::tell;
-use crate::support::{Agent, DEADLINE, Home, Value, json};
+use crate::support::{self, Agent, Home, Value, json};
 
 /// What a hint begins with. The context has a heading of a like name.
 const HINT: &str = "Unfinished: \"";
@@ -90,17 +88,8 @@ fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
 }
 
 /// Waits until a list of work says something.
-#[track_caller]
 fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
-    let begun = Instant::now();
-    loop {
-        let listed = works(home);
-        if holds(&listed) {
-            return;
-        }
-        assert!(begun.elapsed() < DEADLINE, "{what}: {listed:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    support::wait_for(what, || holds(&works(home)).then_some(()));
 }
 
 fn works(home: &Home) -> Vec<Value> {

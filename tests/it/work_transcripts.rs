@@ -1,11 +1,10 @@
 //! The second source of the journal: what hooks did not tell of a session comes from its transcript, once.
 
 use std::path::Path;
-use std::time::Instant;
 
 use crate::hooks::tell;
 use crate::support::transcripts::{append, claude_file, codex_file};
-use crate::support::{DEADLINE, Home, Value, json};
+use crate::support::{self, Home, Value, json};
 
 /// A line of a session of Claude Code, as it is written at this moment.
 fn claude(session: &str, n: usize, kind: &str, content: &Value) -> String {
@@ -34,17 +33,8 @@ fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
 }
 
-#[track_caller]
 fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
-        let events = events(home);
-        if holds(&events) {
-            return events;
-        }
-        assert!(begun.elapsed() < DEADLINE, "{what}: {events:#?}");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    support::wait_for(what, || Some(events(home)).filter(|events| holds(events)))
 }
 
 fn stop(home: &Home, agent: &str, session: &str, transcript: &Path) {

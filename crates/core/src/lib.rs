@@ -4,6 +4,7 @@
 
 pub mod code;
 pub mod domain;
+pub mod sync;
 pub mod text;
 
 pub mod feedback;

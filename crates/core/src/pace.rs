@@ -1,6 +1,7 @@
 //! How the worker paces itself: when to try again, when to stop asking, what may still be spent, when to
 //! give way. Pure: moments and chances are given.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Attempts after which a job is given up; a person can revive it.
@@ -73,13 +74,13 @@ impl Breaker {
     }
 }
 
-/// What may be spent in a day; 0 is without limit.
+/// What may be spent in a day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Tokens.
-    pub tokens: u64,
-    /// Requests.
-    pub requests: u64,
+    /// Tokens, if they are limited.
+    pub tokens: Option<NonZeroU64>,
+    /// Requests, if they are.
+    pub requests: Option<NonZeroU64>,
 }
 
 /// What was spent in a day.
@@ -92,9 +93,14 @@ pub struct Spent {
 }
 
 impl Budget {
+    /// As settings write it: 0 is without limit.
+    pub fn of_settings(tokens: u64, requests: u64) -> Self {
+        Self { tokens: NonZeroU64::new(tokens), requests: NonZeroU64::new(requests) }
+    }
+
     /// Whether one more request of about `tokens` fits.
     pub fn allows(&self, spent: Spent, tokens: u64) -> bool {
-        let fits = |limit: u64, total: u64| limit == 0 || total <= limit;
+        let fits = |limit: Option<NonZeroU64>, total: u64| limit.is_none_or(|limit| total <= limit.get());
         fits(self.tokens, spent.tokens.saturating_add(tokens))
             && fits(self.requests, spent.requests.saturating_add(1))
     }
@@ -170,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_budget_holds_to_the_last_request() {
-        let budget = Budget { tokens: 100, requests: 2 };
+        let budget = Budget::of_settings(100, 2);
         assert!(budget.allows(Spent::default(), 100));
         assert!(!budget.allows(Spent::default(), 101));
         assert!(!budget.allows(Spent { tokens: 1, requests: 0 }, 100));

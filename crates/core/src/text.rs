@@ -13,7 +13,7 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_segmentation::UnicodeSegmentation;
 
 pub use inert::inert;
-pub use moment::parse_moment;
+pub use moment::{duration, parse_moment};
 pub use near::nearest;
 
 const ELLIPSIS: char = '…';
@@ -93,6 +93,15 @@ pub fn counted(count: impl TryInto<u64> + Copy + Display, noun: &str) -> String 
         Some(stem) => format!("{count} {stem}ies"),
         None if is_hissing => format!("{count} {noun}es"),
         None => format!("{count} {noun}s"),
+    }
+}
+
+/// A number of bytes as people say it, in powers of 1,000 with one digit after the point.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match UNITS.iter().find(|(size, _)| count >= *size) {
+        Some((size, unit)) => format!("{}.{} {unit}", count / size, count % size / (size / 10)),
+        None => format!("{count} B"),
     }
 }
 
@@ -309,24 +318,6 @@ fn escaped_unit(bytes: &[u8]) -> Option<u16> {
     })
 }
 
-/// A span of time as settings write it, a whole number and a unit: `"30s"`, `"15m"`, `"2h"`, `"7d"`, or `"0"`.
-pub fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let unit = text.chars().last()?;
-    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return None,
-    };
-    number.checked_mul(seconds).map(Duration::from_secs)
-}
-
 /// Reads a [`duration`] where settings want one.
 ///
 /// # Errors
@@ -368,6 +359,19 @@ mod tests {
         }
         assert_eq!(counted(1_usize, "project"), "1 project");
         assert_eq!(counted(1_u64, "project"), "1 project");
+    }
+
+    #[test]
+    fn bytes_are_told_in_powers_of_a_thousand() {
+        for (count, want) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_050, "1.0 kB"),
+            (12_345_678, "12.3 MB"),
+            (5_000_000_000, "5.0 GB"),
+        ] {
+            assert_eq!(bytes(count), want);
+        }
     }
 
     #[test]

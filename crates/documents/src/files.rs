@@ -35,6 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "it makes the files that are to be found")]
     fn what_is_ignored_hidden_or_of_no_format_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {

@@ -233,7 +233,7 @@ impl Service {
     /// The revisions of a memory run without a gap up to the present one.
     async fn kept_revisions(&self, roll: &Roll) -> Found {
         let spans = self.store().revision_spans().await?;
-        let limited = self.settings().revisions_keep > 0;
+        let limited = self.settings().revisions_keep.is_some();
         let mut faults = spans
             .keys()
             .filter(|id| !roll.known.contains_key(id))

@@ -17,6 +17,7 @@ use std::{
 use super::{Service, ServiceError};
 use cerebro_core::domain::{Event, EventKind, Memory, MemoryId, Timestamp};
 use cerebro_core::hygiene;
+use cerebro_core::sync::{read, write};
 use cerebro_search::lexical::{Change, Checkpoint, Doc, Index, LexicalError};
 use cerebro_store::{Committed, Places};
 
@@ -50,7 +51,7 @@ impl Follower {
     }
 
     pub(super) fn index(&self) -> Arc<Index> {
-        Arc::clone(&self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+        Arc::clone(&read(&self.index))
     }
 
     /// Takes in one commit. A failure, a panic too, loses nothing: the next search catches up from the log first.
@@ -105,7 +106,7 @@ impl Follower {
             tracing::debug!(%error, "the broken index could not be removed");
         }
         let (index, _) = Index::open(&self.dir)?;
-        *self.index.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(index);
+        *write(&self.index) = Arc::new(index);
         self.damaged.store(false, Ordering::SeqCst);
         Ok(())
     }

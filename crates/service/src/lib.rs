@@ -61,9 +61,10 @@ pub mod work;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    num::NonZeroU32,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -105,7 +106,7 @@ pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
 pub use topic::Suggestion;
 pub use traffic::Busy;
-pub use update::{DeleteOutcome, Patch, Reset, Updated};
+pub use update::{Change, DeleteOutcome, Patch, Updated};
 pub use vectors::{EXACT_BYTES_MAX, Embedding, Opener, VectorLeg};
 
 use sha2::{Digest, Sha256};
@@ -113,6 +114,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use cerebro_core::domain::{Origin, Project, SessionId, Timestamp, limits};
 use cerebro_core::redact::RedactedText;
+use cerebro_core::sync::lock;
 use cerebro_search::lexical::{Index, LexicalError};
 use cerebro_store::{Committed, ProjectCount, Remote, Store};
 
@@ -131,8 +133,8 @@ pub struct Settings {
     pub dedup_window: Duration,
     /// Whether agents may purge; people always may.
     pub agent_hard_delete: bool,
-    /// How many earlier revisions of a memory are kept; 0 keeps all.
-    pub revisions_keep: u32,
+    /// How many earlier revisions of a memory are kept; without it all are.
+    pub revisions_keep: Option<NonZeroU32>,
     /// Backups by the clock.
     pub backup: backup::Plan,
     /// Consolidation by the clock.
@@ -150,7 +152,7 @@ impl Default for Settings {
         Self {
             dedup_window: limits::DEDUP_WINDOW,
             agent_hard_delete: false,
-            revisions_keep: 0,
+            revisions_keep: None,
             backup: backup::Plan::default(),
             consolidate: Consolidate::default(),
             journal: Some(work::Retention::default()),
@@ -214,11 +216,6 @@ struct Inner {
     studio: tokio::sync::Mutex<Option<studio::Studio>>,
     /// The projects that hold anything, read when first asked for.
     projects: tokio::sync::OnceCell<Mutex<BTreeSet<Project>>>,
-}
-
-/// Locks a mutex whose data cannot be left half-changed by a panic.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who hears of each commit.

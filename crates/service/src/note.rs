@@ -1,6 +1,6 @@
 //! A memory that comes back as a note from outside: new, changed by hand, or as it was.
 
-use super::{Caller, Door, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
+use super::{Caller, Change, Door, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
 use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, Validity};
 use cerebro_store::StoredRelation;
 
@@ -19,8 +19,8 @@ pub struct NoteRequest {
     pub kind: Option<Kind>,
     pub project: Option<Project>,
     pub scope: Option<Scope>,
-    /// An empty one takes the key away.
-    pub topic_key: Option<String>,
+    /// Another topic key, or none.
+    pub topic_key: Change<String>,
     pub tags: Option<Vec<String>>,
 }
 
@@ -79,7 +79,7 @@ impl Service {
                     kind: note.kind.unwrap_or_else(Kind::manual),
                     project: note.project,
                     scope: note.scope.unwrap_or_default(),
-                    topic_key: note.topic_key.filter(|key| !key.is_empty()),
+                    topic_key: note.topic_key.of(None),
                     tags: note.tags.unwrap_or_default(),
                     session: session.clone(),
                     supersedes: Vec::new(),
@@ -149,7 +149,7 @@ impl Service {
 /// Whether a note says nothing that its memory does not. Blanks at the ends come and go in editors.
 fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError> {
     let mut fields = Fields::default();
-    let topic_key = note.topic_key.as_deref().map(|key| fields.topic_key(key)).transpose()?;
+    let topic_key = note.topic_key.clone().read(|key| fields.topic_key(&key))?;
     let tags = note.tags.as_deref().map(|tags| fields.tags(tags)).transpose()?;
     let same_project = note.project.as_ref().is_none_or(|project| *project == memory.project)
         || memory.scope == Scope::Personal;
@@ -158,6 +158,6 @@ fn is_the_same(memory: &Memory, note: &NoteRequest) -> Result<bool, ServiceError
         && note.kind.as_ref().is_none_or(|kind| *kind == memory.kind)
         && same_project
         && note.scope.is_none_or(|scope| scope == memory.scope)
-        && topic_key.is_none_or(|key| key == memory.topic_key)
+        && topic_key.of(memory.topic_key.clone()) == memory.topic_key
         && tags.is_none_or(|tags| tags == memory.tags))
 }

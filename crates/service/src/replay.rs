@@ -213,7 +213,7 @@ impl<'a> Twice<'a> {
 }
 
 fn compared(seeds: std::ops::Range<u64>, keep: u32) {
-    let settings = Settings { revisions_keep: keep, ..Settings::default() };
+    let settings = Settings { revisions_keep: std::num::NonZeroU32::new(keep), ..Settings::default() };
     with_service(settings, clock, async move |service| {
         for seed in seeds {
             let mut twice = Twice::new(&service, seed, keep);

@@ -1,7 +1,5 @@
 //! Saving a memory: look, decide, write, in one transaction.
 
-use std::num::NonZeroU32;
-
 use super::{
     Caller, Door, Service, ServiceError,
     fields::{Fields, checked_validity},
@@ -307,7 +305,7 @@ impl Service {
         memory.revision = old.revision.saturating_add(1);
         memory.updated_at = write.at();
         memory.last_seen_at = write.at();
-        write.revise_memory(old, &memory, NonZeroU32::new(self.settings().revisions_keep));
+        write.revise_memory(old, &memory, self.settings().revisions_keep);
         memory
     }
 

@@ -1,9 +1,11 @@
 //! Who is calling: what the worker gives way to.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
+
+use cerebro_core::sync::lock;
 
 #[derive(Debug)]
 struct Calls {
@@ -24,7 +26,7 @@ impl Traffic {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.0))
     }
 
     /// How long nobody has called; zero while a call is under way.

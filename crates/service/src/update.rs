@@ -12,22 +12,31 @@ use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_store::{Decision, Saying, Write};
 
-/// What becomes of a moment that need not be there.
+/// What becomes of a field that need not be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reset {
+pub enum Change<T> {
     /// It stays.
     #[default]
     Keep,
     /// It is another one, or none any more.
-    To(Option<Timestamp>),
+    To(Option<T>),
 }
 
-impl Reset {
-    fn of(self, present: Option<Timestamp>) -> Option<Timestamp> {
+impl<T> Change<T> {
+    /// The field afterwards.
+    pub(super) fn of(self, present: Option<T>) -> Option<T> {
         match self {
             Self::Keep => present,
-            Self::To(moment) => moment,
+            Self::To(new) => new,
         }
+    }
+
+    /// The same with what `read` makes of the new one.
+    pub(super) fn read<U, E>(self, read: impl FnOnce(T) -> Result<Option<U>, E>) -> Result<Change<U>, E> {
+        Ok(match self {
+            Self::Keep => Change::Keep,
+            Self::To(new) => Change::To(new.map(read).transpose()?.flatten()),
+        })
     }
 }
 
@@ -44,8 +53,8 @@ pub struct Patch {
     pub project: Option<Project>,
     /// Another scope.
     pub scope: Option<Scope>,
-    /// Another topic key; an empty one takes it away.
-    pub topic_key: Option<String>,
+    /// Another topic key, or none.
+    pub topic_key: Change<String>,
     /// Other tags.
     pub tags: Option<Vec<String>>,
     /// The revision that the caller read; another present one is an error.
@@ -53,9 +62,9 @@ pub struct Patch {
     /// Memories whose place it takes from now on.
     pub supersedes: Vec<MemoryId>,
     /// Since when it is so.
-    pub valid_from: Reset,
+    pub valid_from: Change<Timestamp>,
     /// Until when it is so.
-    pub valid_until: Reset,
+    pub valid_until: Change<Timestamp>,
     /// Another kind of memory.
     pub nature: Option<Nature>,
     /// Whether it is done, of a thing to be done.
@@ -107,13 +116,12 @@ struct CleanPatch {
     kind: Option<Kind>,
     project: Option<Project>,
     scope: Option<Scope>,
-    /// An empty one takes the key away.
-    topic_key: Option<RedactedText>,
+    topic_key: Change<RedactedText>,
     tags: Option<Vec<RedactedText>>,
     expected_revision: Option<u32>,
     supersedes: Vec<MemoryId>,
-    valid_from: Reset,
-    valid_until: Reset,
+    valid_from: Change<Timestamp>,
+    valid_until: Change<Timestamp>,
     nature: Option<Nature>,
     done: Option<bool>,
 }
@@ -126,11 +134,7 @@ impl CleanPatch {
             kind: patch.kind,
             project: patch.project,
             scope: patch.scope,
-            topic_key: patch
-                .topic_key
-                .map(|key| fields.topic_key(&key))
-                .transpose()?
-                .map(Option::unwrap_or_default),
+            topic_key: patch.topic_key.read(|key| fields.topic_key(&key))?,
             tags: patch.tags.map(|tags| fields.tags(&tags)).transpose()?,
             expected_revision: patch.expected_revision,
             supersedes: patch.supersedes,
@@ -368,9 +372,7 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     if let Some(tags) = &patch.tags {
         memory.tags.clone_from(tags);
     }
-    if let Some(key) = &patch.topic_key {
-        memory.topic_key = (!key.is_empty()).then(|| key.clone());
-    }
+    memory.topic_key = patch.topic_key.clone().of(memory.topic_key);
     if let Some(scope) = patch.scope {
         memory.scope = scope;
     }

@@ -6,8 +6,9 @@
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
+    num::NonZeroUsize,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -20,6 +21,7 @@ use cerebro_core::domain::{Memory, MemoryId, Project, SubjectId, limits::SEARCHE
 use cerebro_core::pace::{self, Breaker, Budget, Spent};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::relate::{self, Likeness};
+use cerebro_core::sync::{read, write};
 use cerebro_models::embed::{Embedder, Purpose};
 use cerebro_models::provider::ProviderError;
 use cerebro_search::lexical::Projects;
@@ -54,8 +56,8 @@ pub type Opener = Arc<dyn Fn(Option<&str>) -> Result<Option<Arc<dyn Embedder>>, 
 pub struct Embedding {
     /// Opens a provider; cheap.
     pub open: Opener,
-    /// Most texts that the worker embeds at once on this machine; 0 is its own choice.
-    pub batch: usize,
+    /// Most texts that the worker embeds at once on this machine; without it the worker chooses.
+    pub batch: Option<NonZeroUsize>,
     /// What may be spent in a day with a provider that is paid for.
     pub budget: Budget,
     /// How long an unused model stays in memory; zero is for ever.
@@ -71,7 +73,7 @@ impl Embedding {
     pub fn none() -> Self {
         Self {
             open: Arc::new(|_| Ok(None)),
-            batch: 0,
+            batch: None,
             budget: Budget::default(),
             unload_after: Duration::ZERO,
             inference: InferenceSettings::nobody(),
@@ -136,11 +138,11 @@ impl Vectors {
     }
 
     fn change<T>(&self, act: impl FnOnce(&mut Space) -> T) -> Option<T> {
-        self.space.write().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+        write(&self.space).as_mut().map(act)
     }
 
     fn read<T>(&self, act: impl FnOnce(&Space) -> T) -> Option<T> {
-        self.space.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
+        read(&self.space).as_ref().map(act)
     }
 
     /// Takes in a commit: memories that went, or that belong to another project now.
@@ -175,7 +177,7 @@ impl Vectors {
     }
 
     fn known(&self) -> std::sync::RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        read(&self.known)
     }
 
     fn set(&self, known: Known) {
@@ -183,9 +185,9 @@ impl Vectors {
             Known::Ready(ready) => Some(ready.model.dimension),
             _ => None,
         };
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        *write(&self.known) = known;
         // The vectors of another model are of no use.
-        *self.space.write().unwrap_or_else(PoisonError::into_inner) =
+        *write(&self.space) =
             dimension.map(|dimension| Space::new(dimension, EXACT_BYTES_MAX, VECTORS_BYTES_MAX));
         lock(&self.asked).clear();
     }

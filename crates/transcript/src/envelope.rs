@@ -22,8 +22,9 @@ pub(crate) enum Said<'a> {
     Nothing,
 }
 
-/// Elements that hosts put into the user's turn, whole, wherever they stand at its edges.
-const INJECTED: [&str; 28] = [
+/// Elements that hosts put into the user's turn, whole, none of them a person's words. No other text has elements of
+/// these names, so they are taken out wherever they stand.
+pub const HOST_ELEMENTS: [&str; 26] = [
     "system-reminder",
     "ide_opened_file",
     "ide_selection",
@@ -33,14 +34,12 @@ const INJECTED: [&str; 28] = [
     "session_context",
     "environment_context",
     "user_instructions",
-    "INSTRUCTIONS",
-    "skill",
     "untrusted_context",
     "codex_internal_context",
     "turn_aborted",
     "subagent_notification",
     "recommended_plugins",
-    "permissions",
+    "command-message",
     "local-command-caveat",
     "local-command-stdout",
     "local-command-stderr",
@@ -53,6 +52,9 @@ const INJECTED: [&str; 28] = [
     "session-start-hook",
     "post-tool-use-hook",
 ];
+
+/// The same with names that a person's own text may have: only at the edges of a turn are they the host's.
+pub const HOST_ELEMENTS_AT_EDGES: [&str; 3] = ["INSTRUCTIONS", "skill", "permissions"];
 
 /// Beginnings of texts that no person wrote.
 const INJECTED_STARTS: [&str; 12] = [
@@ -149,7 +151,7 @@ fn between_frames(text: &str) -> Cow<'_, str> {
 fn without_edges(mut text: &str) -> &str {
     loop {
         let before = text.len();
-        for name in INJECTED {
+        for name in HOST_ELEMENTS.iter().chain(&HOST_ELEMENTS_AT_EDGES) {
             text = without_leading(text, name).trim();
             text = without_trailing(text, name).trim();
         }

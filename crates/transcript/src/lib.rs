@@ -53,6 +53,7 @@ mod tool;
 pub mod turn;
 pub mod typed;
 
+pub use envelope::{HOST_ELEMENTS, HOST_ELEMENTS_AT_EDGES};
 pub use read::{read, read_settled};
 pub use state::{Batch, Counts, READER_VERSION, State};
 pub use turn::{Agent, Exchange, Session};

@@ -14,8 +14,8 @@ use cerebro_core::operation::Operation;
 ///
 /// `cerebro delete --hard` takes a memory's text out of the database and out of the index at once; the
 /// database's files keep the bytes until they happen to be rewritten. This rewrites them now, and gives the
-/// room back. Agents may go on working meanwhile. Backups, exports, texts of edits that were not saved and
-/// databases that a restore has put aside are not touched; those of this home are named.
+/// room back. Agents may go on working meanwhile. Backups, exports, trials, texts of edits that were not saved
+/// and databases that a restore has put aside are not touched; those of this home are named.
 #[derive(Debug, Args)]
 pub struct CompactArgs {}
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::model::{settings, shelf};
 use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table};
+use crate::cli::table::{Layout, Table, ms};
 use crate::home::Home;
 use cerebro_core::redact::redact_text;
 use cerebro_models::embed::{self, Embedder, Provider, Purpose, Settings};
@@ -225,10 +225,6 @@ fn worth(places: &[usize], answers: &HashSet<usize>) -> (f64, f64) {
     // No answer of ten places can hold more than ten.
     let best = answers.len().clamp(1, PLACES);
     (found as f64 / best as f64, first.map_or(0.0, |place| 1.0 / (place + 1) as f64))
-}
-
-fn ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome};
+use super::{CommandContext, Outcome, trial};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, bytes, shown};
@@ -40,12 +40,12 @@ const FILES_MAX: usize = 10_000;
 
 /// Check the data and the installation, and repair what can be rebuilt
 ///
-/// The exit code is 0 when all is well, 1 when anything was found that is not mended. Memories, revisions
-/// and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs that lack
-/// their memory, ends lost leases, takes away rights of others and removes what was left half-done.
+/// The exit code is 0 when nothing is wrong, or everything that was is repaired, and 1 otherwise. Memories,
+/// revisions and the log are never changed: `--fix` rebuilds the index, removes edges, vectors and jobs whose
+/// memory does not exist, ends lost leases, closes files to other users and removes unfinished files.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Mend what can be mended
+    /// Repair what can be repaired
     #[arg(long)]
     fix: bool,
 }
@@ -75,6 +75,7 @@ pub async fn run(context: &CommandContext, args: DoctorArgs) -> Result<Outcome> 
     checks.push(left_behind(&home, args.fix).await);
     checks.push(telemetry(reports_dir().as_deref()));
     checks.push(unsaved_edits(&home));
+    checks.push(trials(&home));
     let bar = context.output.progress(None, "{spinner} looking at the store, {elapsed}");
     bar.enable_steady_tick(Duration::from_millis(100));
     let (inside, status) = inside(&home, args.fix).await;
@@ -253,6 +254,20 @@ fn unsaved_edits(home: &Home) -> Check {
         first.path.display()
     );
     Check::fault("edits", words)
+}
+
+/// Copies of the memory that somebody made. They are no fault, and what is deleted or purged here stays in them.
+fn trials(home: &Home) -> Check {
+    let names: Vec<String> = trial::folders(home).iter().map(|folder| trial::name(folder)).collect();
+    if names.is_empty() {
+        return Check::sound("trials", "there is no other copy of the memory in this home");
+    }
+    let words = format!(
+        "{} with a copy of the memory, purged texts too: {}; `cerebro whatif drop NAME` removes one",
+        text::counted(names.len(), "trial"),
+        names.join(", ")
+    );
+    Check::sound("trials", words)
 }
 
 fn remove(path: &PathBuf) -> std::io::Result<()> {

@@ -96,9 +96,9 @@ pub enum Command {
     Pin(change::ManyArgs),
     /// Unpin memories
     Unpin(change::ManyArgs),
-    /// Put memories aside: kept whole, and left out of what is found and told unless somebody asks for it
+    /// Archive memories: they are kept whole, and left out of searches and contexts unless you ask for them
     Archive(change::ManyArgs),
-    /// Put archived memories back in their place
+    /// Take memories out of the archive
     Unarchive(change::ManyArgs),
     Consolidate(consolidate::ConsolidateArgs),
     #[command(alias = "ls")]

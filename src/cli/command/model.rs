@@ -16,7 +16,7 @@ use toml_edit::Value as Setting;
 use super::compare::{self, CompareArgs};
 use super::{CommandContext, Outcome, daemon};
 use crate::cli::error::{Error, Result};
-use crate::cli::table::{Layout, Table, bytes};
+use crate::cli::table::{Layout, Table, bytes, ms};
 use crate::config::{Config, edit};
 use crate::daemon::spawn;
 use crate::home::Home;
@@ -457,9 +457,9 @@ async fn remove(context: &CommandContext, home: &Home, args: &RemoveArgs) -> Res
         renew(context, home).await?;
     }
     if !context.output.json(&json!({ "model": name, "removed": true }))? {
-        context
-            .output
-            .note(&format!("{name} is removed; its vectors stay until the memories are embedded anew"));
+        context.output.note(&format!(
+            "{name} is removed; its vectors stay until another model has embedded the memories"
+        ));
     }
     Ok(Outcome::Done)
 }
@@ -557,10 +557,6 @@ fn long_passage() -> String {
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let sum: f64 = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
     (sum * 1_000.0).round() / 1_000.0
-}
-
-fn ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 /// What this process holds in memory, where the system says it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::CommandContext;
+use super::{CommandContext, trial};
 use crate::config::Config;
 use crate::edits;
 use crate::home::Home;
@@ -18,6 +18,8 @@ pub struct Remains {
     pub edits: Vec<PathBuf>,
     /// Databases that a restore has put aside.
     pub replaced: Vec<PathBuf>,
+    /// Homes of trials: each is a copy of the memory as it was when the trial was made.
+    pub trials: Vec<PathBuf>,
     /// Backups of this home in the configured folder.
     pub backups: Vec<PathBuf>,
 }
@@ -36,6 +38,7 @@ impl Remains {
         Self {
             edits: edits.collect(),
             replaced: entries.map(|entry| entry.path()).filter(is_replaced).collect(),
+            trials: trial::folders(home),
             backups: backups.collect(),
         }
     }
@@ -46,7 +49,8 @@ impl Remains {
             json!(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
         };
         json!({
-            "edits": shown(&self.edits), "replaced": shown(&self.replaced), "backups": shown(&self.backups),
+            "edits": shown(&self.edits), "replaced": shown(&self.replaced), "trials": shown(&self.trials),
+            "backups": shown(&self.backups),
         })
     }
 
@@ -57,6 +61,10 @@ impl Remains {
         }
         for path in &self.replaced {
             context.output.note(&format!("{} holds what was here before a restore", path.display()));
+        }
+        for path in &self.trials {
+            let drop = format!("`cerebro whatif drop {}` removes it", trial::name(path));
+            context.output.note(&format!("{} holds a copy of the memory, a trial; {drop}", path.display()));
         }
         if let Some(newest) = self.backups.first() {
             let count = self.backups.len();

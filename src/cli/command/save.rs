@@ -64,7 +64,7 @@ pub struct UpdateArgs {
     /// It is done, of a thing to be done
     #[arg(long)]
     done: bool,
-    /// It is still true: tie it anew to the code in the working folder
+    /// It is still true: compare it from now on with the code as it is in the working folder
     #[arg(long)]
     verified: bool,
     /// Change it only if it is still at this revision

@@ -29,7 +29,7 @@ const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Jo
 /// `--all` shows what would change for every agent found on this machine, asks once, and does it.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("whom").args(["agent", "all"])))]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct SetupArgs {
     /// The agent; without one, all are listed
     #[arg(value_parser = names())]

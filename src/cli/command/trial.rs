@@ -23,6 +23,8 @@ use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_service::work::KEYS_FILE;
 
+/// The folder of a home's trials, in the home.
+pub const FOLDER: &str = "trials";
 /// Most trials of one home.
 const TRIALS_MAX: usize = 4;
 /// Longest name, in characters.
@@ -58,11 +60,6 @@ pub struct DropArgs {
     name: String,
 }
 
-/// The folder of a home's trials.
-fn folder(home: &Home) -> PathBuf {
-    home.root().join("trials")
-}
-
 /// Where a trial lies, if its name can be one.
 fn place(home: &Home, name: &str) -> Result<PathBuf> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -70,17 +67,21 @@ fn place(home: &Home, name: &str) -> Result<PathBuf> {
         let words = format!("a name has 1 to {NAME_CHARS_MAX} letters, digits, `-` and `_`");
         return Err(Error::usage(words));
     }
-    Ok(folder(home).join(name))
+    Ok(home.root().join(FOLDER).join(name))
 }
 
-/// The names of a home's trials, in order.
-fn names(home: &Home) -> Vec<String> {
-    let entries = fs::read_dir(folder(home)).into_iter().flatten().flatten();
+/// The folders of a home's trials, in the order of their names. Each holds a copy of the memory as it was.
+pub fn folders(home: &Home) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home.root().join(FOLDER)).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut names: Vec<String> =
-        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
+}
+
+/// The name of a trial, by its folder.
+pub fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A trial that is there.
@@ -106,7 +107,7 @@ pub async fn new(context: &CommandContext, args: NewArgs) -> Result<Outcome> {
         return Err(Error::user(format!("there is a trial `{}` already", args.name))
             .hint("`cerebro whatif drop NAME` removes it"));
     }
-    let present = names(&home);
+    let present: Vec<String> = folders(&home).iter().map(|folder| name(folder)).collect();
     if present.len() >= TRIALS_MAX {
         return Err(Error::user(format!("there are {} trials: {}", present.len(), present.join(", ")))
             .hint("`cerebro whatif drop NAME` removes one"));
@@ -163,17 +164,16 @@ const TRIALS: &[(&str, Layout)] = &[
 
 pub fn list(context: &CommandContext) -> Result<Outcome> {
     let home = context.home()?;
-    let row = |name: String| {
-        let place = folder(&home).join(&name);
+    let row = |place: PathBuf| {
         let made = fs::metadata(place.join(KEYS_FILE)).or_else(|_| fs::metadata(&place));
         let made =
             made.and_then(|found| found.modified()).ok().and_then(|made| Timestamp::try_from(made).ok());
         json!({
-            "name": name, "made": made.map(|made| made.to_string()), "bytes": bytes_below(&place),
+            "name": name(&place), "made": made.map(|made| made.to_string()), "bytes": bytes_below(&place),
             "home": place.display().to_string(),
         })
     };
-    let rows: Vec<Value> = names(&home).into_iter().map(row).collect();
+    let rows: Vec<Value> = folders(&home).into_iter().map(row).collect();
     let told = json!({ "trials": rows });
     if !context.output.json(&told)? {
         let table = Table::of(TRIALS, &["name", "made", "bytes", "home"], &told["trials"]);
@@ -267,7 +267,7 @@ pub async fn drop_trial(context: &CommandContext, args: DropArgs) -> Result<Outc
 }
 
 /// Stops the daemon of a trial and removes what is there.
-async fn remove(place: &Path) -> Result<()> {
+pub async fn remove(place: &Path) -> Result<()> {
     if let Ok(trial) = Home::open(Some(place)) {
         daemon::dismiss(&trial).await?;
     }

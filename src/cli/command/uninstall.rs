@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::origin::Origin;
 use super::setup::{FILES, Ground, Site, add_files, files};
-use super::{CommandContext, Outcome, autostart, completions, daemon};
+use super::{CommandContext, Outcome, autostart, completions, daemon, trial};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Table, bytes};
 use crate::daemon::lock::{Lock, Use};
@@ -20,7 +20,7 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 
 /// What a home holds of ours by its very name. Settings and backups are not among them: they are the person's.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "store",
     "index",
     "models",
@@ -30,6 +30,7 @@ const OURS: [&str; 16] = [
     "studio.json",
     "http.token",
     "folders.json",
+    trial::FOLDER,
     "writer",
     cerebro_service::work::KEYS_FILE,
     cerebro_service::TOMBSTONE_SECRET_FILE,
@@ -89,7 +90,8 @@ pub async fn run(context: &CommandContext, args: UninstallArgs) -> Result<Outcom
     if folder.exists() {
         let is_all_out = told.faults.is_empty();
         if args.memory && !is_all_out {
-            told.faults.push(format!("the memory stays in {shown}: its records are needed to mend that"));
+            told.faults
+                .push(format!("the memory stays in {shown}: its records say what is left to take out"));
         } else if args.memory && args.dry_run {
             told.notes.push(format!("the memory in {shown} would be destroyed"));
         } else if args.memory {
@@ -160,6 +162,9 @@ fn take_agent(context: &CommandContext, name: &str, is_dry: bool) -> Result<(Vec
 async fn destroy(context: &CommandContext) -> Result<Vec<PathBuf>> {
     let home = context.home()?;
     daemon::dismiss(&home).await?;
+    for folder in trial::folders(&home) {
+        trial::remove(&folder).await?;
+    }
     // Nobody serves the home from here on; the lock goes last, with its file.
     let lock = Lock::take(&home, Use::Restore).map_err(Error::user)?;
     let mut left = Vec::new();

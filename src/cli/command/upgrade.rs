@@ -25,7 +25,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 /// Say whether a newer version is there, by a file or address that you name
 ///
 /// Nothing is asked of the network unless `--from` names an address, nothing is sent but the request, and nothing is
-/// installed. The exit code is 0 when this version is the newest that is told of, 1 when there is a newer one.
+/// installed. The exit code is 0 when no newer version is announced there, 1 when one is.
 #[derive(Debug, Args)]
 pub struct UpgradeArgs {
     /// Only say so; this program does not replace itself
@@ -55,7 +55,7 @@ pub async fn run(context: &CommandContext, args: UpgradeArgs) -> Result<Outcome>
         context.output.facts(&[("this version", own), ("newest", newest.to_string())])?;
         match renewal {
             Some(renewal) => context.output.note(&format!("there is a newer version: {renewal}")),
-            None => context.output.note("this is the newest version that is told of"),
+            None => context.output.note("no newer version is announced there"),
         }
     }
     Ok(if is_newer { Outcome::Short } else { Outcome::Done })

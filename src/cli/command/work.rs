@@ -38,13 +38,13 @@ enum Action {
     Close(CloseArgs),
     /// Make a new one that goes on from an event of another
     Fork(ForkArgs),
-    /// Print one with all its events, as an export has them; `cerebro import` takes it
+    /// Print one with all its events, in lines that `cerebro import` takes
     Export(OneArgs),
     Prune(PruneArgs),
     Verify(VerifyArgs),
-    /// Print the head of the journal; whoever has the line can tell later whether anything before it was changed
+    /// Print the head of the journal: with this line you can check later that nothing before it was changed
     Head,
-    /// Print the head as a signed note, to be kept where this machine's user cannot change it
+    /// Print the head as a signed note; keep it where this machine's user cannot change it
     Anchor,
     /// Print the proof that a piece of work is under a seal
     Prove(OneArgs),
@@ -115,7 +115,7 @@ struct TailArgs {
     follow: bool,
 }
 
-/// Print what the next one should know: of a piece of work, or of the newest that is unfinished here
+/// Print what the next agent should know of a piece of work, or of the newest unfinished one here
 #[derive(Debug, Args)]
 struct ResumeArgs {
     /// Its id, or the beginning of one that no other has
@@ -159,10 +159,10 @@ struct ForkArgs {
 /// Remove texts and pieces of work that were closed long ago; this cannot be undone
 #[derive(Debug, Args)]
 struct PruneArgs {
-    /// Texts of work that was closed more than so many days ago [default: keep_texts of the settings]
+    /// Remove texts of work that was closed more than this many days ago [default: keep_texts of the settings]
     #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
     texts: Option<usize>,
-    /// Work that was closed more than so many days ago, whole [default: keep of the settings]
+    /// Remove work that was closed more than this many days ago [default: keep of the settings]
     #[arg(long, value_name = "DAYS", value_parser = within(1..=36_500))]
     works: Option<usize>,
     /// Do not ask first; needed where no terminal is

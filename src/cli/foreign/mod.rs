@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use cerebro_core::domain::limits::{TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX};
-use cerebro_core::domain::{Kind, Project, SessionId};
+use cerebro_core::domain::{Kind, MemoryId, Project, SessionId};
 use cerebro_core::text;
 
 /// A program whose memory can be taken over.
@@ -100,16 +100,10 @@ impl Harvest {
     }
 }
 
-/// An id that follows from another program's: 12 characters of base32, the first a letter.
+/// An id that follows from another program's.
 fn id_of(source: Source, kind: &str, key: &str) -> String {
-    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    let text = format!("{}\u{1f}{kind}\u{1f}{key}", source.name());
-    let digest = Sha256::digest(text);
-    let digit = |(at, byte): (usize, &u8)| {
-        let letters = if at == 0 { 26 } else { 32 };
-        char::from(ALPHABET[usize::from(*byte) % letters])
-    };
-    digest.iter().take(12).enumerate().map(digit).collect()
+    let digest = Sha256::digest(format!("{}\u{1f}{kind}\u{1f}{key}", source.name()));
+    MemoryId::of_digest(&digest.into()).as_str().to_owned()
 }
 
 /// A session of another program.
@@ -215,7 +209,6 @@ fn first_line(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cerebro_core::domain::MemoryId;
 
     #[test]
     fn ids_follow_from_the_other_ones() {

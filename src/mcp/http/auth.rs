@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use axum::{
 };
 
 use super::{HEALTH, rate::Rate, token::Token};
+use cerebro_core::sync::lock;
 
 /// Requests without the token that are told why they are refused, a second; more are not.
 const STRANGERS_PER_SECOND: u32 = 10;
@@ -67,7 +68,7 @@ impl Authenticator {
     pub(super) fn text(&self) -> String {
         let mut text = String::from("# HELP cerebro_http_requests_total HTTP requests, by status.\n");
         text.push_str("# TYPE cerebro_http_requests_total counter\n");
-        for (status, count) in self.answers.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for (status, count) in lock(&self.answers).iter() {
             let _ = writeln!(text, "cerebro_http_requests_total{{status=\"{status}\"}} {count}");
         }
         text
@@ -82,7 +83,7 @@ fn too_many() -> Response {
 /// Counts the answers, refusals of host and origin too.
 pub(super) async fn count(State(auth): State<Arc<Authenticator>>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    let mut answers = auth.answers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut answers = lock(&auth.answers);
     *answers.entry(response.status().as_u16()).or_default() += 1;
     drop(answers);
     response

@@ -1,10 +1,9 @@
 //! How many requests are answered: a token bucket, so that a burst passes and a flood does not.
 //! (J. S. Turner, "New directions in communications", IEEE Communications Magazine 24(10), 1986.)
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{sync::Mutex, time::Instant};
+
+use cerebro_core::sync::lock;
 
 /// How many seconds' worth of requests may come at once.
 const BURST_SECONDS: f64 = 4.0;
@@ -33,7 +32,7 @@ impl Rate {
     /// Whether one more request is answered now.
     pub(super) fn admits(&self) -> bool {
         let now = self.begun.elapsed().as_secs_f64();
-        self.bucket.lock().unwrap_or_else(PoisonError::into_inner).take(now)
+        lock(&self.bucket).take(now)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -30,6 +30,7 @@ use cerebro_core::domain::{
     limits::{CALLS_IN_FLIGHT_MAX, DISCONNECT_GRACE},
 };
 use cerebro_core::redact::RedactedText;
+use cerebro_core::sync::lock;
 use cerebro_service::agent_name;
 use cerebro_store::secret;
 
@@ -41,10 +42,6 @@ const RUNS_MAX: usize = 256;
 const PIPE_BYTES: usize = 64 * 1024;
 /// How often a session looks whether it is still used.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A connection of the daemon's, from the client's side.
 pub(super) struct Pipe {

@@ -55,7 +55,10 @@ impl Short {
 
     /// The one that follows from some parts.
     fn following(parts: &[&str]) -> Self {
-        let digest = hash(parts);
+        Self::of_digest(&hash(parts))
+    }
+
+    fn of_digest(digest: &[u8; 32]) -> Self {
         let letters = |i| if i == 0 { 26 } else { ALPHABET.len() };
         Self(std::array::from_fn(|i| ALPHABET[usize::from(digest[i]) % letters(i)]))
     }
@@ -78,6 +81,11 @@ impl fmt::Debug for Short {
     }
 }
 
+/// A name that nothing else has, such as a writer's: made as an id is. No two homes ever draw the same.
+pub fn random_name() -> String {
+    Short::random().as_str().to_owned()
+}
+
 /// The id of a memory: 12 lowercase base32 characters, the first a letter, drawn at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryId(Short);
@@ -86,6 +94,11 @@ impl MemoryId {
     /// Draws a new id: 26 · 32¹¹ ≈ 9·10¹⁷ possible values.
     pub fn random() -> Self {
         Self(Short::random())
+    }
+
+    /// The id that follows from a digest: the same for the same.
+    pub fn of_digest(digest: &[u8; 32]) -> Self {
+        Self(Short::of_digest(digest))
     }
 
     /// Reads an id as people and agents write it: with or without `memory:`, in any case, with

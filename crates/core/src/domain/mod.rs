@@ -23,7 +23,7 @@ pub use history::{
 };
 pub use id::{
     CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId, SessionId, SubjectId,
-    WorkId,
+    WorkId, random_name,
 };
 pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;

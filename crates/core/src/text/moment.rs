@@ -1,4 +1,6 @@
-//! The moments that people and agents write.
+//! The moments and spans of time that people and agents write.
+
+use std::time::Duration;
 
 use jiff::{SignedDuration, civil::Date, tz::TimeZone};
 
@@ -33,9 +35,20 @@ pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp>
     if let Some(date) = named {
         return day(date, end);
     }
-    let unit = given.chars().last()?;
-    let number: i64 =
-        given[..given.len() - unit.len_utf8()].trim().parse().ok().filter(|number| *number >= 0)?;
+    now.checked_sub(SignedDuration::try_from(span(given)?).ok()?).ok()
+}
+
+/// A span of time as settings write it: a whole number and a unit (`"30s"`, `"15m"`, `"2h"`, `"7d"`, `"2w"`, `"1y"`), or
+/// `"0"`.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if text == "0" { Some(Duration::ZERO) } else { span(text) }
+}
+
+/// A whole number of seconds, minutes, hours, days, weeks or years of 365 days.
+fn span(text: &str) -> Option<Duration> {
+    let unit = text.chars().last()?;
+    let number: u64 = text[..text.len() - unit.len_utf8()].trim().parse().ok()?;
     let seconds = match unit.to_ascii_lowercase() {
         's' => 1,
         'm' => 60,
@@ -45,7 +58,7 @@ pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp>
         'y' => 365 * 86_400,
         _ => return None,
     };
-    now.checked_sub(SignedDuration::from_secs(number.checked_mul(seconds)?)).ok()
+    number.checked_mul(seconds).map(Duration::from_secs)
 }
 
 /// The first instant of a day, or its last.

@@ -5,13 +5,14 @@
 //! ([`NO_TELEMETRY`]), so the library is not loaded without that.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use ort::environment::Environment;
 
 use super::manifest::verify;
 use super::shelf::Shelf;
 use crate::provider::ProviderError;
+use cerebro_core::sync::lock;
 
 /// One library and one environment for a process: ONNX Runtime allows no second.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
@@ -26,7 +27,7 @@ pub const NO_TELEMETRY: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
 /// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; else the library is missing,
 /// damaged, or too old.
 pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
-    let mut environment = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut environment = lock(&ENVIRONMENT);
     if let Some(environment) = environment.as_ref() {
         return Ok(environment.clone());
     }

@@ -6,7 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -31,6 +31,7 @@ use super::{
 };
 use crate::vector::Near;
 use cerebro_core::domain::{Project, Scope, SessionId, SubjectId, Timestamp, limits::INDEX_PENDING_MAX};
+use cerebro_core::sync::lock;
 
 /// Bytes of one block of stored passages: a hit unpacks one.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
@@ -72,11 +73,6 @@ struct Queue {
     pushes: u64,
     checkpoint: Checkpoint,
     committed: Checkpoint,
-}
-
-/// Locks even after a panic: every change under these locks is one assignment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs code that reads index files. Tantivy trusts their content, so a flipped bit may make it panic; that

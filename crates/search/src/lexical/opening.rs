@@ -35,7 +35,7 @@ fn head_end(text: &str) -> usize {
 
 /// The words that open a text, folded: those of its head, and behind it those of the first person.
 pub fn opening(text: &str) -> impl Iterator<Item = String> {
-    let text = &text[..super::passage::floor_char(text, BYTES_MAX)];
+    let text = &text[..text.floor_char_boundary(BYTES_MAX)];
     let (head, said) = text.split_at(head_end(text));
     let room = WORDS.saturating_sub(words(head).count());
     let first_person = |word: &String| FIRST_PERSON.contains(&word.as_str());

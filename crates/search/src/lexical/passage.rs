@@ -23,7 +23,7 @@ pub fn passages(content: &str) -> Vec<&str> {
 
 /// Where the first passage of a text longer than [`BYTES_MAX`] ends.
 fn border(text: &str) -> usize {
-    let (from, to) = (floor_char(text, BYTES_MIN), floor_char(text, BYTES_MAX));
+    let (from, to) = (text.floor_char_boundary(BYTES_MIN), text.floor_char_boundary(BYTES_MAX));
     let window = &text[from..to];
     for mark in ["\n\n", "\n", ". ", "? ", "! ", "。", "; "] {
         if let Some(at) = window.rfind(mark) {
@@ -31,11 +31,6 @@ fn border(text: &str) -> usize {
         }
     }
     window.rfind(char::is_whitespace).map_or(to, |at| from + at)
-}
-
-/// The last border between characters at or before `at`.
-pub fn floor_char(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
 #[cfg(test)]

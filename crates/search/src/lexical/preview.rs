@@ -1,6 +1,5 @@
 //! The piece of a passage that a hit shows.
 
-use super::passage::floor_char;
 use cerebro_core::domain::limits::PREVIEW_CHARS_MAX;
 
 /// Characters shown before the first word found, so that it is read in its sentence.
@@ -30,7 +29,7 @@ fn best_start(passage: &str, found: &[(usize, usize, f32)]) -> usize {
             best = (weight, *start);
         }
     }
-    let lead = floor_char(passage, best.1.saturating_sub(LEAD_BYTES));
+    let lead = passage.floor_char_boundary(best.1.saturating_sub(LEAD_BYTES));
     if lead == 0 {
         return 0;
     }
@@ -84,7 +83,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_place_gives_a_bounded_preview(passage in "(\\PC| ){0,600}", at in 0usize..600) {
-            let at = floor_char(&passage, at);
+            let at = passage.floor_char_boundary(at);
             let shown = preview(&passage, &[(at, 0, 1.0)]);
             proptest::prop_assert!(shown.chars().count() <= PREVIEW_CHARS_MAX);
         }

@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     ops::Range,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use rustc_hash::FxHashMap;
@@ -16,6 +16,7 @@ use super::{
     Result,
     view::{Segment, View},
 };
+use cerebro_core::sync::lock;
 
 /// One memory of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +137,7 @@ pub struct SegmentTables(Mutex<HashMap<SegmentId, Arc<SegmentTable>>>);
 impl SegmentTables {
     /// The tables of a view's segments, in order. Drops the tables of all other segments.
     pub fn of(&self, view: &View) -> Result<Vec<Arc<SegmentTable>>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         let mut tables = Vec::with_capacity(view.len());
         let mut present = HashMap::new();
         for segment in view.segments() {

@@ -11,6 +11,7 @@ mod tally;
 
 use std::{
     fs, io,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::{
         Mutex,
@@ -51,15 +52,15 @@ pub const SCRATCH: &str = "store.compared";
 pub struct Plan {
     /// How often; zero is never.
     pub every: Duration,
-    /// How many are kept; 0 keeps all.
-    pub keep: usize,
+    /// How many are kept; without it all are.
+    pub keep: Option<NonZeroUsize>,
     /// The folder, from the home's own if it is relative.
     pub dir: PathBuf,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { every: Duration::ZERO, keep: 7, dir: PathBuf::from("backups") }
+        Self { every: Duration::ZERO, keep: NonZeroUsize::new(7), dir: PathBuf::from("backups") }
     }
 }
 
@@ -79,8 +80,8 @@ pub struct BackupRequest {
     pub target: Target,
     /// Whether it is read again and compared.
     pub verify: bool,
-    /// How many backups of this home the folder may hold afterwards; 0 is all of them.
-    pub keep: usize,
+    /// How many backups of this home the folder may hold afterwards; without it all of them.
+    pub keep: Option<NonZeroUsize>,
 }
 
 /// Where a backup goes.

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -94,16 +95,14 @@ fn chosen(dir: &Path, is_meant: impl Fn(&Head) -> bool) -> Result<Vec<Kept>, Fil
     Ok(found)
 }
 
-/// Removes all but the newest `keep` backups of a store; 0 keeps all. Gives those that it removed.
+/// Removes all but the newest `keep` backups of a store, if it is given. Gives those that it removed.
 ///
 /// # Errors
 /// [`FileError::Io`] for the first that cannot be removed.
-pub fn rotate(dir: &Path, owner: Owner<'_>, keep: usize) -> Result<Vec<PathBuf>, FileError> {
-    if keep == 0 {
-        return Ok(Vec::new());
-    }
+pub fn rotate(dir: &Path, owner: Owner<'_>, keep: Option<NonZeroUsize>) -> Result<Vec<PathBuf>, FileError> {
+    let Some(keep) = keep else { return Ok(Vec::new()) };
     let mut removed = Vec::new();
-    for old in of(dir, owner)?.into_iter().skip(keep) {
+    for old in of(dir, owner)?.into_iter().skip(keep.get()) {
         fs::remove_file(&old.path).map_err(|source| FileError::Io {
             verb: "remove",
             path: old.path.clone(),
@@ -177,8 +176,8 @@ mod tests {
         let foreign = temp.path().join("cerebro-0.surql.zst");
         fs::write(&foreign, "not a backup").unwrap();
         let owner = Owner { home: Path::new("/ours"), store: "s" };
-        assert!(rotate(path, owner, 0).unwrap().is_empty());
-        let removed = rotate(path, owner, 2).unwrap();
+        assert!(rotate(path, owner, None).unwrap().is_empty());
+        let removed = rotate(path, owner, NonZeroUsize::new(2)).unwrap();
         assert_eq!(removed, [ours[1].clone(), ours[0].clone()]);
         for (path, there) in [
             (&ours[0], false),

@@ -49,12 +49,12 @@ impl Default for DistilSettings {
 impl DistilSettings {
     /// What distilling may cost in a day.
     pub fn budget(&self) -> Budget {
-        Budget { tokens: self.tokens_per_day, requests: self.requests_per_day }
+        Budget::of_settings(self.tokens_per_day, self.requests_per_day)
     }
 
     /// What all providers that are paid for may cost in a day, by the table of the model.
     pub(crate) fn paid_budget(&self) -> Budget {
-        Budget { tokens: self.model.tokens_per_day, requests: self.model.requests_per_day }
+        Budget::of_settings(self.model.tokens_per_day, self.model.requests_per_day)
     }
 
     /// Most tokens of one question.

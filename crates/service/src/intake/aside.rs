@@ -47,8 +47,8 @@ impl Service {
     async fn read_one_aside(&self, found: &Found, pass: &mut Pass) -> Result<(), Trouble> {
         let known = lock(&self.history_desk().aside).get(&found.path).cloned();
         let mut before = known.map(|aside| aside.cursor);
-        let (opened, cursor) = (found.clone(), before.clone());
-        let Some(mut reading) = blocking(move || Reading::open(opened, cursor)).await?? else {
+        let (opened, cursor, now) = (found.clone(), before.clone(), self.now());
+        let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(());
         };
         if reading.began_anew() {

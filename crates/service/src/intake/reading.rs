@@ -7,15 +7,16 @@ use std::{
     io::{Read, Seek, SeekFrom},
     os::unix::fs::FileExt,
     path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use jiff::SignedDuration;
 use sha2::{Digest, Sha256};
 
 use super::{
     places::Form,
     walk::{self, Found, Stat},
 };
+use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
 use cerebro_transcript::{
     Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_settled,
@@ -32,7 +33,7 @@ const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
 /// How much of a file's beginning, and of what stands before the place where reading goes on, is compared.
 const EDGE_BYTES: u64 = 4 << 10;
 /// A file that was not written for so long is taken for finished.
-const SETTLED_AFTER: Duration = Duration::from_secs(60);
+const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// How far a file was read, and how it looked then: what the store keeps of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub struct Reading {
     found: Found,
     file: File,
     stat: Stat,
+    /// Whether its last line is whole although no line break ends it.
+    is_settled: bool,
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     /// Where the buffer begins in the file, or in what is unpacked.
@@ -113,19 +116,19 @@ pub fn small(path: &Path) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Whether a file was not written for a while.
-fn is_settled(stat: &Stat) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let written = Duration::from_micros(u64::try_from(stat.mtime).unwrap_or_default());
-    now.checked_sub(written).is_some_and(|age| age >= SETTLED_AFTER)
+/// Whether a file was not written for a while at a moment.
+fn is_settled(stat: &Stat, now: Timestamp) -> bool {
+    let written = Timestamp::from_microsecond(stat.mtime).unwrap_or(Timestamp::UNIX_EPOCH);
+    now.duration_since(written) >= SETTLED_AFTER
 }
 
 impl Reading {
-    /// Opens a file and decides whether reading goes on where `cursor` says. `None` when there is nothing new.
+    /// Opens a file at a moment and decides whether reading goes on where `cursor` says. `None` when there is nothing
+    /// new.
     ///
     /// # Errors
     /// [`Fault`]
-    pub fn open(found: Found, cursor: Option<Cursor>) -> Result<Option<Self>, Fault> {
+    pub fn open(found: Found, cursor: Option<Cursor>, now: Timestamp) -> Result<Option<Self>, Fault> {
         let file = walk::open(&found.path)?;
         let stat = Stat::from(&file.metadata()?);
         if cursor.as_ref().is_some_and(|cursor| cursor.stat == stat) {
@@ -150,6 +153,8 @@ impl Reading {
         let cursor = Cursor { stat, ..cursor };
         let mut source = file.try_clone()?;
         source.seek(SeekFrom::Start(cursor.state.offset))?;
+        // What is unpacked was written whole.
+        let is_settled = found.form == Form::Packed || is_settled(&stat, now);
         let source: Box<dyn Read + Send> = match found.form {
             Form::Packed => Box::new(zstd::stream::read::Decoder::new(source)?.take(FILE_BYTES_MAX)),
             // What is appended meanwhile is for the next reading.
@@ -160,6 +165,7 @@ impl Reading {
             found,
             file,
             stat,
+            is_settled,
             source,
             buffer: Vec::new(),
             base,
@@ -190,8 +196,7 @@ impl Reading {
         loop {
             self.fill(want)?;
             let state = &self.cursor.state;
-            let is_settled = self.found.form == Form::Packed || is_settled(&self.stat);
-            let batch = if self.ended && is_settled {
+            let batch = if self.ended && self.is_settled {
                 read_settled(&self.buffer, state)
             } else {
                 read(&self.buffer, state)
@@ -206,7 +211,7 @@ impl Reading {
                 continue;
             }
             let read_to = self.base + self.buffer.len() as u64;
-            let is_unfinished = !is_settled && batch.end < read_to;
+            let is_unfinished = !self.is_settled && batch.end < read_to;
             // So does the next look, when this reading is cut short.
             let is_through = self.ended && !is_unfinished;
             self.cursor.stat.size =
@@ -318,12 +323,17 @@ mod tests {
         Found { agent, form, path: path.to_path_buf(), session: String::new(), stat: Stat::default() }
     }
 
+    /// The files are written now.
+    fn now() -> Timestamp {
+        Timestamp::now()
+    }
+
     /// Prompts by their place.
     type Prompts = Vec<(u32, String)>;
 
     /// Reads to the end; gives the prompts, where it stands, and how much was read.
     fn through(path: &Path, cursor: Option<Cursor>) -> Option<(Prompts, Cursor, u64)> {
-        let mut reading = Reading::open(found(path, Form::Lines), cursor).unwrap()?;
+        let mut reading = Reading::open(found(path, Form::Lines), cursor, now()).unwrap()?;
         let (mut prompts, mut bytes) = (Vec::new(), 0);
         loop {
             let piece = reading.step().unwrap();
@@ -383,7 +393,7 @@ mod tests {
         let long = "word ".repeat(20_000);
         let text: String = (0..120).map(|n| line(n, "user", &format!("{n} {long}"))).collect();
         fs::write(&path, text).unwrap();
-        let mut reading = Reading::open(found(&path, Form::Lines), None).unwrap().unwrap();
+        let mut reading = Reading::open(found(&path, Form::Lines), None, now()).unwrap().unwrap();
         let first = reading.step().unwrap();
         assert!(!first.is_last);
         let (prompts, cursor, _) = through(&path, Some(first.cursor)).unwrap();
@@ -401,7 +411,7 @@ mod tests {
         let whole = fs::metadata(&path).unwrap().len();
         assert!(cursor.stat.size < whole);
         let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-        file.set_modified(SystemTime::now() - 2 * SETTLED_AFTER).unwrap();
+        file.set_modified(std::time::SystemTime::now() - 2 * SETTLED_AFTER.unsigned_abs()).unwrap();
         let mtime = Stat::from(&file.metadata().unwrap()).mtime;
         let cursor = Cursor { stat: Stat { mtime, ..cursor.stat }, ..cursor };
         let (_, settled, _) = through(&path, Some(cursor)).unwrap();
@@ -416,14 +426,14 @@ mod tests {
         let said = "{\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\
                     \"content\":[{\"type\":\"input_text\",\"text\":\"ask\"}]}}\n";
         fs::write(&path, zstd::encode_all(format!("{meta}{said}").as_bytes(), 1).unwrap()).unwrap();
-        let mut reading = Reading::open(found(&path, Form::Packed), None).unwrap().unwrap();
+        let mut reading = Reading::open(found(&path, Form::Packed), None, now()).unwrap().unwrap();
         let piece = reading.step().unwrap();
         assert!(piece.is_last);
         assert_eq!((piece.batch.session.id.as_str(), piece.batch.exchanges.len()), ("c", 1));
 
         let large = temp.path().join("large.json");
         File::create(&large).unwrap().set_len(WHOLE_BYTES_MAX + 1).unwrap();
-        let refused = Reading::open(found(&large, Form::Whole), None);
+        let refused = Reading::open(found(&large, Form::Whole), None, now());
         assert!(matches!(refused, Err(Fault::TooLarge(..))));
     }
 }

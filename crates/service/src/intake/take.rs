@@ -130,8 +130,8 @@ impl Service {
         let stored = self.history_source(found.agent, &key).await?;
         let mut before = stored.as_ref().and_then(cursor_of);
         let mut standing = Standing { agent: found.agent, key: &key, counts: Counts::default() };
-        let (opened, cursor) = (found.clone(), before.clone());
-        let Some(mut reading) = blocking(move || Reading::open(opened, cursor)).await?? else {
+        let (opened, cursor, now) = (found.clone(), before.clone(), self.now());
+        let Some(mut reading) = blocking(move || Reading::open(opened, cursor, now)).await?? else {
             return Ok(Taken::Done(found.stat));
         };
         if reading.began_anew() {

@@ -105,5 +105,6 @@ async fn asked(format: Format, bytes: Vec<u8>) -> std::result::Result<Value, Str
     if !status.success() {
         return Err("its reader broke off: the file is broken, or takes too much memory or time".to_owned());
     }
-    serde_json::from_slice(&told).map_err(|error| format!("its reader told nonsense: {error}"))
+    serde_json::from_slice(&told)
+        .map_err(|error| format!("the process that read it gave no document: {error}"))
 }

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +15,10 @@ use crate::redact::redact;
 const TAKEN_OF_100_MIN: usize = 95;
 /// At most one of so many ordinary lines is touched.
 const LINES_FOR_ONE_TOUCHED: usize = 200;
+
+/// Most files of each folder of another project, and most lines of each file.
+const FOREIGN_FILES_MAX: usize = 3;
+const FOREIGN_LINES_MAX: usize = 250;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -177,6 +182,57 @@ fn hardly_an_ordinary_line_is_touched() {
     ] {
         collect(&root.join(folder), &mut lines);
     }
+    assert_hardly_touched(lines);
+}
+
+/// Other people's code and notes: of the crates that the program is built with, as Cargo keeps their sources.
+#[test]
+fn hardly_a_line_of_other_projects_is_touched() {
+    let Some(sources) = registry() else {
+        assert!(std::env::var("CI").is_err(), "there are no sources of crates");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: there are no sources of crates, so none of their lines is read"
+        );
+        return;
+    };
+    let mut lines = Vec::new();
+    for krate in folders(&sources) {
+        let mut files: Vec<PathBuf> =
+            ["README.md", "CHANGELOG.md", "src/lib.rs"].iter().map(|name| krate.join(name)).collect();
+        for folder in ["examples", "tests"] {
+            files.extend(entries(&krate.join(folder)).into_iter().take(FOREIGN_FILES_MAX));
+        }
+        for file in files.iter().filter(|file| file.is_file()) {
+            let before = lines.len();
+            collect(file, &mut lines);
+            lines.truncate(before + FOREIGN_LINES_MAX);
+        }
+    }
+    assert_hardly_touched(lines);
+}
+
+/// Where Cargo has unpacked the crates of its first registry.
+fn registry() -> Option<PathBuf> {
+    let cargo = std::env::var("CARGO_HOME").map(PathBuf::from);
+    let cargo =
+        cargo.or_else(|_| std::env::var("HOME").map(|home| PathBuf::from(home).join(".cargo"))).ok()?;
+    folders(&cargo.join("registry/src")).into_iter().next()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    entries(folder).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+/// Of the lines that speak of secrets, and of the others.
+fn assert_hardly_touched(lines: Vec<String>) {
     assert!(lines.len() > 20_000, "{} lines are too few to judge by", lines.len());
     let named = ["pass", "secret", "token", "key", "auth", "pwd"];
     let (named, plain): (Vec<String>, Vec<String>) =

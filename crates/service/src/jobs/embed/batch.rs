@@ -11,8 +11,8 @@ const BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Work {
     texts: Vec<RedactedText>,
     vectors: Vec<Vec<f32>>,
-    /// Most memories in one request, this one included; 0 is no limit.
-    company: usize,
+    /// Most memories in one request, this one included, where that is limited.
+    memories_max: Option<usize>,
 }
 
 impl Work {
@@ -45,13 +45,11 @@ pub(super) struct Batch {
 impl Batch {
     /// At most `most` texts, and one in any case.
     pub(super) fn of<'a>(tasks: impl Iterator<Item = &'a Work>, most: usize) -> Self {
-        let (mut count, mut bytes, mut company) = (0, 0, usize::MAX);
+        let (mut count, mut bytes, mut memories_max) = (0, 0, usize::MAX);
         let mut shares = Vec::new();
         for work in tasks {
-            if work.company > 0 {
-                company = company.min(work.company);
-            }
-            if shares.len() >= company {
+            memories_max = memories_max.min(work.memories_max.unwrap_or(usize::MAX));
+            if shares.len() >= memories_max {
                 break;
             }
             let fits = |text: &&RedactedText| {
@@ -94,9 +92,9 @@ impl Batch {
     /// Lets its memories be asked for in two halves, and in halves of these if it must be: to find the one
     /// that spoils it, or to fit what may be spent. `false` when it is of one memory only.
     pub(super) fn split<'a>(&self, tasks: impl Iterator<Item = &'a mut Work>) -> bool {
-        let company = self.memories().div_ceil(2);
+        let half = self.memories().div_ceil(2);
         for work in tasks.take(self.memories()) {
-            work.company = company;
+            work.memories_max = Some(half);
         }
         self.memories() > 1
     }
@@ -169,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_is_in_no_more_company_than_it_may_be() {
+    fn a_memory_is_asked_for_with_no_more_others_than_it_may_be() {
         let mut works: Vec<Work> = (0..5).map(|_| work(&[9])).collect();
-        works[1].company = 2;
+        works[1].memories_max = Some(2);
         assert_eq!(shares(&works, 9), [1, 1]);
-        works[0].company = 1;
+        works[0].memories_max = Some(1);
         assert_eq!(shares(&works, 9), [1]);
         assert_eq!(shares(&works[2..], 9), [1, 1, 1]);
     }

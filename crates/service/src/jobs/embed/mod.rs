@@ -9,6 +9,7 @@ mod thread;
 
 use std::{
     collections::VecDeque,
+    num::NonZeroUsize,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -100,11 +101,11 @@ fn works_mut(tasks: &mut Tasks) -> impl Iterator<Item = &mut Work> {
 
 /// Most texts of one step: on this machine it is short, so that nobody waits for it; of a provider that counts
 /// requests it is as long as it may be.
-fn step_max(embedder: &dyn Embedder, set: usize) -> usize {
+fn step_max(embedder: &dyn Embedder, set: Option<NonZeroUsize>) -> usize {
     match set {
         _ if embedder.is_metered() => embedder.batch_max(),
-        0 => STEP,
-        set => set.min(embedder.batch_max()),
+        None => STEP,
+        Some(set) => set.get().min(embedder.batch_max()),
     }
 }
 

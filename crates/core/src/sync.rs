@@ -1,0 +1,40 @@
+//! Locks that nothing poisons.
+//!
+//! A panic while a lock was held ends the call that held it, and what the lock guards is whole again with the next
+//! assignment: each of them guards plain values. So nobody else has to fail with it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Takes a lock.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a lock to read, beside other readers.
+pub fn read<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a lock to write, alone.
+pub fn write<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_while_a_lock_was_held_stops_nobody_else() {
+        let (mutex, rw) = (Mutex::new(1), RwLock::new(1));
+        let failed = catch_unwind(AssertUnwindSafe(|| {
+            let (mut one, mut other) = (lock(&mutex), write(&rw));
+            (*one, *other) = (2, 2);
+            panic!("while both are held");
+        }));
+        assert!(failed.is_err() && mutex.is_poisoned() && rw.is_poisoned());
+        assert_eq!((*lock(&mutex), *read(&rw), *write(&rw)), (2, 2, 2));
+    }
+}
