@@ -46,7 +46,7 @@ impl App {
         control: Control,
     ) -> Self {
         let database = settings.remote.as_ref().map(Remote::place);
-        let context = Context::opening(home, database, settings.work_tools, control);
+        let context = Context::opening(home, database, settings.groups.clone(), control);
         context.forget_studio();
         tokio::spawn(bring_up(context.clone(), settings, embedding, history));
         Self { context, stays: Arc::default() }

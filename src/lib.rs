@@ -9,6 +9,7 @@ pub mod edits;
 pub mod home;
 pub mod platform;
 pub mod project_dir;
+pub mod reading;
 
 pub mod daemon;
 pub mod folders;

@@ -23,6 +23,7 @@ use crate::{
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
+use cerebro_core::operation::Group;
 use cerebro_service::{Lease, Service};
 
 /// How long a call waits for the store to open.
@@ -73,8 +74,8 @@ struct Shared {
     home: Home,
     /// The server that has the database, without credentials; none where it is in the home.
     database: Option<String>,
-    /// Whether the tools of the journal of work are published.
-    has_work_tools: bool,
+    /// The groups of tools that are published beside the 13.
+    groups: Vec<Group>,
     control: Control,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
@@ -107,14 +108,14 @@ impl Context {
     pub(super) fn new(
         home: Home,
         database: Option<String>,
-        has_work_tools: bool,
+        groups: Vec<Group>,
         control: Control,
         serve: ServePipe,
     ) -> Self {
         Self(Arc::new(Shared {
             home,
             database,
-            has_work_tools,
+            groups,
             control,
             serve,
             stage: watch::channel(Stage::Opening).0,
@@ -143,9 +144,9 @@ impl Context {
         self.0.database.as_deref()
     }
 
-    /// Whether the tools of the journal of work are published.
-    pub(super) fn has_work_tools(&self) -> bool {
-        self.0.has_work_tools
+    /// The groups of tools that are published beside the 13.
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.0.groups
     }
 
     /// The daemon's state and its end.
