@@ -104,12 +104,9 @@ fn use_of(signs: &Value) -> Fact {
         count(number("corrected")),
         count(number("asked_again"))
     );
-    for (name, what) in
-        [("said_useful", "called useful"), ("said_useless", "useless"), ("said_wrong", "wrong")]
-    {
-        if number(name) > 0 {
-            words.push_str(&format!(", {} {what}", count(number(name))));
-        }
+    let said = [("said_useful", "called useful"), ("said_useless", "useless"), ("said_wrong", "wrong")];
+    for (name, what) in said.into_iter().filter(|(name, _)| number(name) > 0) {
+        words = format!("{words}, {} {what}", count(number(name)));
     }
     Fact::new(None, "use", words)
 }

@@ -74,7 +74,8 @@ fn an_insight_is_seen_first_added_by_a_person_and_taken_back_to_the_byte() {
     let mut sources: Vec<&str> =
         step["sources"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let mut wanted: Vec<&str> = ids[..3].iter().map(String::as_str).collect();
-    (sources.sort_unstable(), wanted.sort_unstable());
+    sources.sort_unstable();
+    wanted.sort_unstable();
     assert_eq!(sources, wanted);
     let shown = home.run(&["consolidate", "--log", cycle["id"].as_str().unwrap()]).success();
     assert!(shown.contains(INSIGHT), "{shown}");

@@ -30,7 +30,7 @@ fn markdown() -> Vec<u8> {
 }
 
 fn dictionary(pairs: Vec<(&str, Object)>) -> Dictionary {
-    Dictionary::from_iter(pairs.into_iter().map(|(name, value)| (name.as_bytes().to_vec(), value)))
+    pairs.into_iter().map(|(name, value)| (name.as_bytes().to_vec(), value)).collect()
 }
 
 fn pdf() -> Result<Vec<u8>, Fault> {
