@@ -48,7 +48,7 @@ impl App {
         control: Control,
     ) -> Self {
         let database = settings.remote.as_ref().map(Remote::place);
-        let context = Context::opening(home, database, settings.work_tools, control, CLOCK);
+        let context = Context::opening(home, database, settings.groups.clone(), control, CLOCK);
         context.forget_studio();
         tokio::spawn(bring_up(context.clone(), settings, embedding, history));
         Self { context, stays: Arc::default() }

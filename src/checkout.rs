@@ -22,6 +22,7 @@ use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
 use cerebro_core::sync::lock;
+use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_MAX};
 
 /// How long a search waits for verdicts; what is not known by then is not told.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
@@ -104,6 +105,21 @@ impl Checkout {
         let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
         looks::within(&self.folder, bound, move || checkout.judge(wanted, &telling)).await;
         std::mem::take(&mut *lock(&found))
+    }
+
+    /// A file below the client's own folder, with its whole path: what leads out of the folder is not opened, and neither is
+    /// anything by way of a link.
+    ///
+    /// # Errors
+    /// Why there is none, in words for an agent.
+    pub async fn document(
+        self: &Arc<Self>,
+        path: PathBuf,
+        bound: Duration,
+    ) -> Result<(PathBuf, Vec<u8>), String> {
+        let folder = self.folder.clone();
+        let found = looks::within(&self.folder, bound, move || below(&folder, &path)).await;
+        found.unwrap_or_else(|| Err("the working folder does not answer; try it again".to_owned()))
     }
 
     /// The folder of the whole checkout: the nearest one with a `.git`, or else the client's own.
@@ -199,6 +215,32 @@ enum File {
     There(Stamp),
     /// It is there, and was read whole.
     Text(Vec<u8>, Stamp),
+}
+
+/// Reads a document below a folder. Each part of the way is opened from the one before and may be no link, so that nothing
+/// that changes meanwhile leads elsewhere.
+fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
+    const OUTSIDE: &str = "it does not lie below your working folder";
+    let told = |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => "a link is not followed".to_owned(),
+        _ => error.to_string(),
+    };
+    let folder = folder.canonicalize().map_err(told)?;
+    let way = if path.is_absolute() { path.strip_prefix(&folder).map_err(|_| OUTSIDE)? } else { path };
+    let parts: Vec<Component<'_>> = way.components().filter(|part| *part != Component::CurDir).collect();
+    if parts.is_empty() || parts.iter().any(|part| !matches!(part, Component::Normal(_))) {
+        return Err(OUTSIDE.to_owned());
+    }
+    let file = platform::open_below(&folder, &parts).map_err(told)?;
+    if !file.metadata().map_err(told)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() > DOCUMENT_BYTES_MAX {
+        return Err(DocumentError::TooLarge.to_string());
+    }
+    Ok((parts.iter().fold(folder, |whole, part| whole.join(part)), bytes))
 }
 
 /// The path below `root` of a file that is there, as anchors have it; `None` outside.
@@ -340,6 +382,43 @@ mod tests {
         repo.write("src/big.rs", &"fn one() {}\n".repeat(FILE_BYTES_MAX / 10));
         anchors[0].path = "src/big.rs".to_owned();
         assert_eq!(repo.judged(&anchors).await, [Verdict::Unknown]);
+    }
+
+    #[tokio::test]
+    async fn documents_lie_below_the_clients_own_folder_and_behind_no_link() {
+        let repo = Repository::new();
+        let folder = repo.dir.path().join("repo/src");
+        fs::write(repo.dir.path().join("secret.md"), "secret").unwrap();
+        repo.write("above.md", "above");
+        repo.write("src/a.md", "alpha");
+        fs::create_dir(folder.join("docs")).unwrap();
+        repo.write("src/docs/b.md", "beta");
+        symlink("../../secret.md", folder.join("link.md")).unwrap();
+        symlink("docs", folder.join("way")).unwrap();
+        let read = async |path: &str| repo.checkout.document(path.into(), LONG).await;
+        for path in ["a.md", "./a.md"] {
+            assert_eq!(read(path).await.unwrap().1, b"alpha");
+        }
+        let whole = folder.canonicalize().unwrap().join("docs/b.md");
+        assert_eq!(read(whole.to_str().unwrap()).await.unwrap(), (whole.clone(), b"beta".to_vec()));
+        let outside = repo.dir.path().join("secret.md");
+        let pipe = folder.join("pipe.md");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [
+            "../above.md",
+            "docs/../../above.md",
+            "link.md",
+            "way/b.md",
+            "",
+            ".",
+            "docs",
+            "pipe.md",
+            "none.md",
+            outside.to_str().unwrap(),
+            "/etc/hostname",
+        ] {
+            assert!(read(path).await.is_err(), "{path}");
+        }
     }
 
     #[tokio::test]

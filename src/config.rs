@@ -14,6 +14,7 @@ pub use remote::{RemoteConfig, asked_database};
 use serde::Deserialize;
 
 use crate::home::user_home;
+use cerebro_core::operation::Group;
 use cerebro_core::redact::Redaction;
 use cerebro_core::text;
 use cerebro_models::embed;
@@ -43,6 +44,10 @@ pub struct Config {
     pub backup: BackupConfig,
     /// `[work]`: the journal of what agents do.
     pub work: WorkConfig,
+    /// `[documents]`: whether agents get the tools of documents.
+    pub documents: ToolsConfig,
+    /// `[feedback]`: whether agents get the tool by which they say whether a memory was of use.
+    pub feedback: ToolsConfig,
     /// `[remote]`: a database on a server in place of the one in the home.
     pub remote: RemoteConfig,
     /// `[history]`: whether past sessions are taken in, and which.
@@ -101,6 +106,14 @@ pub struct WorkConfig {
     pub keep: Duration,
 }
 
+/// `[documents]` and `[feedback]`: whether agents get a group of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolsConfig {
+    /// `tools = false`: whether they do.
+    pub tools: bool,
+}
+
 impl Default for WorkConfig {
     fn default() -> Self {
         let Retention { texts, works } = Retention::default();
@@ -125,6 +138,8 @@ impl Default for Config {
             consolidate: settings.consolidate,
             backup: BackupConfig::default(),
             work: WorkConfig::default(),
+            documents: ToolsConfig::default(),
+            feedback: ToolsConfig::default(),
             remote: RemoteConfig::default(),
             history: HistorySettings::default(),
             distil: DistilSettings::default(),
@@ -203,6 +218,16 @@ impl Config {
         names
     }
 
+    /// The groups of tools that agents get.
+    fn groups(&self) -> Vec<Group> {
+        let is_on = |group: &Group| match group {
+            Group::Work => self.work.enabled && self.work.tools,
+            Group::Documents => self.documents.tools,
+            Group::Feedback => self.feedback.tools,
+        };
+        Group::ALL.into_iter().filter(is_on).collect()
+    }
+
     /// What the use cases need of it.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -212,7 +237,7 @@ impl Config {
             backup: self.backup.plan(),
             consolidate: self.consolidate,
             journal: self.work.retention(),
-            work_tools: self.work.enabled && self.work.tools,
+            groups: self.groups(),
             remote: None,
         }
     }
@@ -260,6 +285,9 @@ mod tests {
         assert!(!Config::default().distil.enabled && Config::default().distil.model.provider.is_none());
         let config: Config = toml::from_str("[distil]\nenabled = true\nidle = \"1h\"").unwrap();
         assert_eq!(config.distil.budget().requests.map(std::num::NonZeroU64::get), Some(50));
+        assert_eq!(Config::default().settings().groups, []);
+        let config: Config = toml::from_str("[documents]\ntools = true\n[feedback]\ntools = true").unwrap();
+        assert_eq!(config.settings().groups, [Group::Documents, Group::Feedback]);
         let config: Config = toml::from_str("[redaction]\ncontext = false").unwrap();
         assert!(!config.redaction.context && Config::default().redaction.context);
         let config: Config = toml::from_str("consolidate = \"apply\"").unwrap();
@@ -267,6 +295,8 @@ mod tests {
         assert_eq!(Config::default().settings().consolidate, Consolidate::Plan);
         for bad in [
             "[work]\nenable = true",
+            "[documents]\ntool = true",
+            "[feedback]\nweight = 1",
             "[redaction]\ncontext = 1",
             "[redaction]\ncontent = true",
             "consolidate = \"nightly\"",

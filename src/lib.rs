@@ -10,6 +10,7 @@ pub mod home;
 pub mod looks;
 pub mod platform;
 pub mod project_dir;
+pub mod reading;
 
 pub mod daemon;
 pub mod folders;

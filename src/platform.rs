@@ -4,11 +4,12 @@
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::future::Future;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use rustix::fs::{Access, OFlags};
+use rustix::fs::{Access, Mode, OFlags};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -121,6 +122,21 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// Opens a file below a folder for reading, part after part of the way, without following a link and without waiting.
+///
+/// # Errors
+/// Any fault of the file system; a link is one.
+pub fn open_below(folder: &Path, way: &[Component<'_>]) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    let mut place: OwnedFd = File::open(folder)?.into();
+    for (at, part) in way.iter().enumerate() {
+        let is_last = at + 1 == way.len();
+        let more = if is_last { OFlags::NONBLOCK | OFlags::NOCTTY } else { OFlags::DIRECTORY };
+        place = rustix::fs::openat(&place, part.as_os_str(), flags | more, Mode::empty())?;
+    }
+    Ok(place.into())
 }
 
 /// What tells a folder from all others on this machine, also after it was moved on its disk: the device, its number

@@ -398,7 +398,10 @@ mod tests {
         // More than may be under way in one folder, so that the next look gets no thread.
         for _ in 0..4 {
             let hanging = std::sync::Arc::clone(&hanging);
-            assert_eq!(looks::within(dir, bound, move || hanging.lock().unwrap().recv().is_err()).await, None);
+            assert_eq!(
+                looks::within(dir, bound, move || hanging.lock().unwrap().recv().is_err()).await,
+                None
+            );
         }
         assert_eq!(look_or_guess(dir.to_owned(), None, bound).await, folder_project(dir));
         drop(release);

@@ -92,6 +92,9 @@ mod tests {
             assert!(filter(Some(bad), "warn", QUIET_CLIENT).1.is_some(), "{bad}");
         }
         let (heard, fault) = filter(Some("debug"), "warn", QUIET_CLIENT);
-        assert!(fault.is_none() && heard.to_string().contains("rmcp=off"), "a client says itself that it lost its daemon");
+        assert!(
+            fault.is_none() && heard.to_string().contains("rmcp=off"),
+            "a client says itself that it lost its daemon"
+        );
     }
 }

@@ -20,6 +20,7 @@ use crate::{
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
+use cerebro_core::operation::Group;
 pub(super) use cerebro_core::sync::lock;
 use cerebro_service::{Clock, Lease, Service};
 
@@ -71,8 +72,8 @@ struct Shared {
     home: Home,
     /// The server that has the database, without credentials; none where it is in the home.
     database: Option<String>,
-    /// Whether the tools of the journal of work are published.
-    has_work_tools: bool,
+    /// The groups of tools that are published beside the 13.
+    groups: Vec<Group>,
     control: Control,
     clock: Clock,
     serve: ServePipe,
@@ -103,7 +104,7 @@ impl Context {
     pub(super) fn new(
         home: Home,
         database: Option<String>,
-        has_work_tools: bool,
+        groups: Vec<Group>,
         control: Control,
         clock: Clock,
         serve: ServePipe,
@@ -111,7 +112,7 @@ impl Context {
         Self(Arc::new(Shared {
             home,
             database,
-            has_work_tools,
+            groups,
             control,
             clock,
             serve,
@@ -141,9 +142,9 @@ impl Context {
         self.0.database.as_deref()
     }
 
-    /// Whether the tools of the journal of work are published.
-    pub(super) fn has_work_tools(&self) -> bool {
-        self.0.has_work_tools
+    /// The groups of tools that are published beside the 13.
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.0.groups
     }
 
     /// The clock of everything that is served here.

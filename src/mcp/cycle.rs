@@ -75,6 +75,8 @@ fn facts(cycle: &StoredCycle) -> Value {
         "id": cycle.id.as_str(), "state": cycle.state.as_str(), "by": cycle.by, "at": moment(cycle.at),
         "applied_at": cycle.applied_at.map(moment), "undone_at": cycle.undone_at.map(moment),
         "merge": count(Action::Merge), "compact": count(Action::Compact), "archive": count(Action::Archive),
+        "derive": count(Action::Derive), "requests": cycle.asked.spent.requests, "tokens": cycle.asked.spent.tokens,
+        "dropped": cycle.asked.dropped,
         "done": cycle.count(StepOutcome::Done), "skipped": cycle.count(StepOutcome::Skipped),
         "undone": cycle.count(StepOutcome::Undone), "left": cycle.count(StepOutcome::Left),
     })
@@ -82,15 +84,27 @@ fn facts(cycle: &StoredCycle) -> Value {
 
 fn told(told: &Consolidation) -> Reply {
     let title = |id: &MemoryId| told.titles.get(id).map(RedactedText::as_str);
-    let step = |StoredStep { step, outcome, .. }: &StoredStep| {
-        json!({
-            "action": step.action.as_str(), "id": step.memory.as_str(), "title": title(&step.memory),
+    let step = |StoredStep { step, outcome, insight, .. }: &StoredStep| {
+        let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
+        let planned = || waits.map(|insight| insight.title.as_str());
+        let sources = insight.iter().flat_map(|insight| &insight.sources).map(MemoryId::as_str);
+        let mut told = json!({
+            "action": step.action.as_str(), "id": step.memory.as_str(),
+            "title": title(&step.memory).or_else(planned),
             "into": step.into.as_ref().map(MemoryId::as_str), "into_title": step.into.as_ref().and_then(title),
             "why": step.why, "outcome": outcome.map(StepOutcome::as_str),
-        })
+        });
+        if insight.is_some() {
+            told["text"] = json!(waits.map(|insight| insight.text.as_str()));
+            told["sources"] = sources.collect();
+        }
+        told
     };
     let cycle = &told.cycle;
     let words =
         format!("{} is {}: {}", cycle.id, cycle.state.as_str(), text::counted(cycle.steps.len(), "change"));
-    Reply::saying(words).fact("cycle", facts(cycle)).list("steps", cycle.steps.iter().map(step).collect())
+    Reply::saying(words)
+        .fact("cycle", facts(cycle))
+        .fact("asking", told.is_asking.then_some(true))
+        .list("steps", cycle.steps.iter().map(step).collect())
 }

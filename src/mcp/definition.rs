@@ -8,7 +8,7 @@ use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
 use cerebro_core::domain::Nature;
-use cerebro_core::operation::{Effect, Operation};
+use cerebro_core::operation::{Effect, Group, Operation};
 
 /// What the server says of itself to an agent; the first sentence is the one that must be read.
 pub const INSTRUCTIONS: &str = "\
@@ -247,7 +247,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
 ];
 
 /// Of the journal of work.
-const WORK_DEFINITIONS: [Definition; Operation::WORK_TOOLS.len()] = [
+const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkBegin,
         title: "Begin work",
@@ -315,6 +315,49 @@ const WORK_DEFINITIONS: [Definition; Operation::WORK_TOOLS.len()] = [
     },
 ];
 
+/// Of documents.
+const DOCUMENT_DEFINITIONS: [Definition; 3] = [
+    Definition {
+        operation: Operation::DocIngest,
+        title: "Read document",
+        hot: false,
+        description: "Reads a file of your working folder, so that mem_search with type document finds its passages: \
+                      Markdown, HTML, text, code, CSV, JSON, notebooks, docx, pptx, xlsx, epub, PDF. The same file again \
+                      changes only what it says differently now.",
+        arguments: &[needs("path", Form::Text, "a file below your working folder; no links")],
+    },
+    Definition {
+        operation: Operation::DocList,
+        title: "List documents",
+        hot: false,
+        description: "The documents that were read, by their paths.",
+        arguments: &[
+            PROJECT,
+            takes("limit", Form::Count, "1-100; default 20"),
+            takes("cursor", Form::Text, "next_cursor of the page before"),
+        ],
+    },
+    Definition {
+        operation: Operation::DocRemove,
+        title: "Leave out document",
+        hot: false,
+        description: "Leaves a document of this project out of searches. Its text is kept; reading it again brings it back.",
+        arguments: &[needs("id", Form::Text, "id of the document or of a passage")],
+    },
+];
+
+/// Of feedback.
+const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
+    operation: Operation::Feedback,
+    title: "Say whether it helped",
+    hot: false,
+    description: "Says whether a memory that a search showed in this session was of use. It is counted once and orders nothing.",
+    arguments: &[
+        needs("id", Form::Text, "memory id"),
+        needs("verdict", Form::Choice(&["useful", "useless", "wrong"]), "wrong: also update or delete it"),
+    ],
+}];
+
 /// What can be noted.
 const WORK_EVENTS: [&str; 18] = [
     "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
@@ -380,7 +423,8 @@ const ALIASES: [(&str, &[&str]); 3] = [
 
 /// Whether a tool has an argument of this name. The arguments of what is not published are not listed: any may be.
 pub fn is_known(operation: Operation, argument: &str) -> bool {
-    let mut all = DEFINITIONS.iter().chain(&WORK_DEFINITIONS);
+    let groups = Group::ALL.into_iter().flat_map(definitions_of);
+    let mut all = DEFINITIONS.iter().chain(groups);
     let Some(definition) = all.find(|definition| definition.operation == operation) else {
         return true;
     };
@@ -391,9 +435,22 @@ pub fn is_known(operation: Operation, argument: &str) -> bool {
 /// The tools, in the order of the contract.
 pub static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| DEFINITIONS.iter().map(Definition::tool).collect());
 
-/// The tools of the journal of work.
-pub static WORK_TOOLS: LazyLock<Vec<Tool>> =
-    LazyLock::new(|| WORK_DEFINITIONS.iter().map(Definition::tool).collect());
+fn definitions_of(group: Group) -> &'static [Definition] {
+    match group {
+        Group::Work => &WORK_DEFINITIONS,
+        Group::Documents => &DOCUMENT_DEFINITIONS,
+        Group::Feedback => &FEEDBACK_DEFINITIONS,
+    }
+}
+
+/// The tools of a group.
+pub fn of_group(group: Group) -> &'static [Tool] {
+    static TOOLS: LazyLock<[Vec<Tool>; Group::ALL.len()]> = LazyLock::new(|| {
+        Group::ALL.map(|group| definitions_of(group).iter().map(Definition::tool).collect())
+    });
+    let place = Group::ALL.iter().position(|one| *one == group);
+    place.and_then(|place| TOOLS.get(place)).map_or(&[], Vec::as_slice)
+}
 
 #[cfg(test)]
 mod tests {
@@ -408,11 +465,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_of_the_journal_have_a_budget_of_their_own() {
-        let list = serde_json::to_string(&*WORK_TOOLS).unwrap();
-        assert!(list.len() < 5_000, "they have {} bytes", list.len());
-        let defined = WORK_DEFINITIONS.iter().map(|definition| definition.operation);
-        assert!(defined.eq(Operation::WORK_TOOLS));
+    fn the_tools_of_groups_have_budgets_of_their_own() {
+        for (group, most) in [(Group::Work, 5_000), (Group::Documents, 2_500), (Group::Feedback, 1_000)] {
+            let list = serde_json::to_string(of_group(group)).unwrap();
+            assert!(list.len() < most, "those of {group:?} have {} bytes", list.len());
+            let defined = definitions_of(group).iter().map(|definition| definition.operation);
+            assert!(defined.eq(group.tools()), "{group:?}");
+        }
     }
 
     #[test]

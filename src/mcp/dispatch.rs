@@ -7,8 +7,8 @@ use super::{
     arguments::Arguments,
     call::{Answer, Call},
     context::Context,
-    cycle, distil_ops, document_ops, health, history_ops, http, maintenance, observation, operator, studio,
-    tools, tui_ops, web, work, work_tools, worker,
+    cycle, distil_ops, document_ops, document_tools, feedback, health, history_ops, http, maintenance,
+    observation, operator, studio, tools, tui_ops, web, work, work_tools, worker,
 };
 use cerebro_core::operation::Operation;
 
@@ -120,6 +120,10 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::WorkNote => store!(work_tools::note),
         O::WorkLook => store!(work_tools::list),
         O::WorkTake => store!(work_tools::resume),
+        O::DocIngest => store!(document_tools::ingest),
+        O::DocList => store!(document_tools::list),
+        O::DocRemove => store!(document_tools::remove),
+        O::Feedback => store!(feedback::say),
         O::WorkList => store!(work::list),
         O::WorkShow => store!(work::show),
         O::WorkTail => store!(work::tail),

@@ -7,9 +7,9 @@ use super::{
     call::{Answer, Call},
     reply::Reply,
 };
-use cerebro_core::domain::{ChunkId, Document, DocumentId, limits::LISTING_MAX};
+use cerebro_core::domain::{ChunkId, Document, DocumentId, DocumentImage, limits::LISTING_MAX};
 use cerebro_documents::{Format, Reading};
-use cerebro_service::DocumentRead;
+use cerebro_service::{DocumentRead, Ingested};
 
 /// Chunks that are shown at once.
 const PAGE: usize = 100;
@@ -33,20 +33,25 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let path = arguments.needed("path")?;
     let read = DocumentRead { project, path, format, hash, bytes, reading };
     let done = call.service.ingest(read, dry_run).await?;
+    call.redacted += done.redacted;
+    Ok(outcome(&done))
+}
+
+/// What taking a document in did.
+pub(super) fn outcome(done: &Ingested) -> Reply {
     let outcome = match () {
         () if !done.changed => "unchanged",
         () if done.renamed => "renamed",
         () if done.kept + done.gone == 0 => "new",
         () => "changed",
     };
-    call.redacted += done.redacted;
-    Ok(Reply::saying(outcome)
+    Reply::saying(outcome)
         .fact("outcome", outcome)
         .fact("id", done.id.to_string())
         .fact("added", done.added)
         .fact("kept", done.kept)
         .fact("gone", done.gone)
-        .fact("cut", done.cut))
+        .fact("cut", done.cut)
 }
 
 /// A page of the documents of a project, or of all.
@@ -65,7 +70,8 @@ fn row(document: &Document) -> Value {
     json!({
         "id": document.id.to_string(), "project": document.project.as_str(), "path": document.path,
         "format": document.format, "title": document.title, "hash": document.hash, "bytes": document.bytes,
-        "chunks": document.chunks.len(), "cut": document.cut, "removed": document.removed,
+        "chunks": document.chunks.len(), "images": document.images.len(),
+        "beside": document.images.iter().any(|image| image.beside), "cut": document.cut, "removed": document.removed,
         "at": document.at.to_string(),
     })
 }
@@ -86,7 +92,15 @@ pub(super) async fn show(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("document {id}"))
         .fact("document", row(&found.document))
         .list("passages", found.chunks.iter().map(chunk).collect())
+        .list("images", found.document.images.iter().map(image).collect())
         .fact("next_offset", (next < found.document.chunks.len()).then_some(next)))
+}
+
+fn image(image: &DocumentImage) -> Value {
+    json!({
+        "caption": image.caption, "page": image.page, "place": image.place, "beside": image.beside,
+        "mime": image.mime, "hash": image.hash, "bytes": image.bytes,
+    })
 }
 
 /// The file of a document is gone.
@@ -109,7 +123,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
 }
 
 /// The document that is meant: by its id, or that of one of its passages.
-async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
+pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
     let given = call.arguments.needed("id")?;
     if let Ok(chunk) = ChunkId::parse(&given)
         && DocumentId::parse(&given).is_err()

@@ -20,8 +20,8 @@ const MARK_CHARS_MAX: usize = 100;
 /// Most memories that wait to be tied to code.
 const WAITING_MAX: usize = 64;
 
-/// How long all of a project's memories are held against a checkout.
-const TALLY_MAX: Duration = Duration::from_secs(3);
+/// How long all of a project's memories are held against a checkout, where somebody asks for just that.
+pub(super) const TALLY_MAX: Duration = Duration::from_secs(3);
 /// Most stale memories that are named.
 const NAMED_MAX: usize = 20;
 
@@ -126,14 +126,14 @@ pub(super) struct Tally {
 }
 
 /// Holds the memories of the caller's project against its checkout; none without one, or where nothing speaks of code.
-/// It goes on for [`TALLY_MAX`].
-pub(super) async fn tally(call: &Call) -> Result<Option<Tally>, Fault> {
+/// It goes on for `bound`.
+pub(super) async fn tally(call: &Call, bound: Duration) -> Result<Option<Tally>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(None) };
     let anchored = call.service.anchored(call.connection.project()).await?;
     let begun = Instant::now();
     let mut tally = Tally { known: 0, stale: 0, ids: Vec::new() };
     for some in anchored.chunks(FILES_MAX / ANCHORS_MAX) {
-        let left = TALLY_MAX.saturating_sub(begun.elapsed());
+        let left = bound.saturating_sub(begun.elapsed());
         if left.is_zero() {
             break;
         }

@@ -1,5 +1,7 @@
 //! How the memory is: the block of `mem_stats`, and all figures of `cerebro health`.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -13,10 +15,31 @@ use cerebro_core::domain::Project;
 use cerebro_core::text;
 use cerebro_service::Health;
 
+/// How long `mem_stats` holds memories against the code of the caller's folder; of what it has not looked at by then, it
+/// says nothing.
+const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
+
 /// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
 pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Value, String), Fault> {
     let health = call.service.health(project).await?;
-    Ok((facts(&health), line(&health)))
+    let mut told = facts(&health);
+    add_stale(&mut told, call, project, STATS_LOOK_MAX).await?;
+    Ok((told, line(&health)))
+}
+
+/// What became of the code that memories speak of. The caller's folder has that of its own project alone.
+async fn add_stale(
+    told: &mut Value,
+    call: &Call,
+    project: Option<&Project>,
+    bound: Duration,
+) -> Result<(), Fault> {
+    if project.is_none_or(|project| project == call.connection.project())
+        && let Some(tally) = freshness::tally(call, bound).await?
+    {
+        told["stale"] = json!({ "memories": tally.stale, "of": tally.known, "ids": tally.ids });
+    }
+    Ok(())
 }
 
 /// All figures, gathered anew, with what became of the code and how the worker is.
@@ -24,12 +47,7 @@ pub(super) async fn health(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let health = call.service.examine_health(project.as_ref()).await?;
     let mut told = facts(&health);
-    // The caller's folder has the code of its own project alone.
-    if project.as_ref().is_none_or(|project| project == call.connection.project())
-        && let Some(tally) = freshness::tally(call).await?
-    {
-        told["stale"] = json!({ "memories": tally.stale, "of": tally.known, "ids": tally.ids });
-    }
+    add_stale(&mut told, call, project.as_ref(), freshness::TALLY_MAX).await?;
     let worker = worker::facts(&call.service).await?;
     Ok(Reply::saying(line(&health))
         .line(worker::line(&worker))
@@ -63,6 +81,10 @@ fn facts(health: &Health) -> Value {
         "twins": health.twins,
         "review": health.claims,
         "feedback": feedback,
+        "watched": {
+            "shown": health.watched.shown, "used": health.watched.used,
+            "corrected": health.watched.corrected, "ignored": health.watched.ignored,
+        },
     });
     if let (Some(average), Some(weakest)) = (vitals.average(), vitals.weakest) {
         facts["strength"] = json!({ "average": rounded(average), "weakest": rounded(weakest) });

@@ -28,6 +28,8 @@ mod history;
 mod agent_hooks;
 mod distil_ops;
 mod document_ops;
+mod document_tools;
+mod feedback;
 mod health;
 mod history_ops;
 pub mod http;

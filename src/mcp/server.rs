@@ -23,7 +23,7 @@ use super::{
     call::{Answer, Call},
     connection::Connection,
     context::{Context, Counted},
-    definition::{self, INSTRUCTIONS, TOOLS, WORK_TOOLS},
+    definition::{self, INSTRUCTIONS, TOOLS},
     dispatch::{self, Handler},
     fault::Fault,
     library::{self, Address, Completion, PROMPTS, Question, TEMPLATES, Task},
@@ -38,7 +38,7 @@ use crate::{
 };
 use cerebro_core::code::Code;
 use cerebro_core::domain::{PERSON, Project, SessionId, limits::ECHO_CHARS_MAX};
-use cerebro_core::operation::{Attention, Audience, Operation};
+use cerebro_core::operation::{Attention, Audience, Group, Operation};
 use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::{Caller, Clock, agent_name};
@@ -48,15 +48,15 @@ const LISTS_TTL_MS: u64 = 3_600_000;
 
 impl Context {
     /// What the connections of one process share, while its store is being opened. `database` is the server that has
-    /// the database, in words and without credentials; `has_work_tools` publishes the tools of the journal of work.
+    /// the database, in words and without credentials; `groups` are the groups of tools that are published beside the 13.
     pub fn opening(
         home: Home,
         database: Option<String>,
-        has_work_tools: bool,
+        groups: Vec<Group>,
         control: Control,
         clock: Clock,
     ) -> Self {
-        Self::new(home, database, has_work_tools, control, clock, serve_pipe)
+        Self::new(home, database, groups, control, clock, serve_pipe)
     }
 }
 
@@ -120,15 +120,15 @@ struct Server(Connection);
 impl Server {
     /// The tools that are published here.
     fn tools(&self) -> impl Iterator<Item = &'static Tool> {
-        let more: &[Tool] = if self.0.context().has_work_tools() { &WORK_TOOLS } else { &[] };
-        TOOLS.iter().chain(more)
+        let groups = self.0.context().groups().iter();
+        TOOLS.iter().chain(groups.flat_map(|group| definition::of_group(*group)))
     }
 
     /// Whether the client may call an operation.
     fn offers(&self, operation: Operation) -> bool {
         match operation.audience() {
             Audience::Agent => true,
-            Audience::Work => self.0.context().has_work_tools(),
+            Audience::Group(group) => self.0.context().groups().contains(&group),
             Audience::Person | Audience::Hook => self.0.is_person(),
         }
     }
@@ -452,7 +452,7 @@ impl Server {
         let tool = tracing::debug_span!("tool", name = %operation);
         let names = match operation.audience() {
             Audience::Person => Names::OfPerson,
-            Audience::Agent | Audience::Work | Audience::Hook => Names::OfAgent,
+            Audience::Agent | Audience::Group(_) | Audience::Hook => Names::OfAgent,
         };
         let arguments = Arguments::new(given, names);
         let session = self.0.session(&context.meta, arguments.named_project().as_ref());

@@ -8,10 +8,11 @@ use super::{
     arguments::{ArgumentError, Arguments},
     call::{Answer, Call},
     context::Context,
+    freshness,
     reply::Reply,
     rows::{entry_json, memory_row, session_row},
 };
-use cerebro_core::domain::{Memory, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Timestamp};
 use cerebro_core::text;
 use cerebro_service::{BrowseRequest, Pair, Pairs, Story};
 
@@ -59,7 +60,22 @@ pub(super) async fn browse(call: &mut Call) -> Answer {
         limit: arguments.clamped("limit", 100, 1..=PAGE_MAX)?,
     };
     let browsed = call.service.browse(request).await?;
-    let rows = browsed.memories.iter().map(memory_row).collect();
+    let ids: Vec<MemoryId> = browsed.memories.iter().map(|memory| memory.id).collect();
+    let mut marks = call.service.marks(&ids).await?;
+    freshness::mark(call, &ids, &mut marks).await?;
+    let now = Timestamp::now();
+    let row = |memory: &Memory| {
+        let mut row = memory_row(memory);
+        row["origin"] = json!(memory.taint.origin.as_str());
+        if memory.valid.is_over(now) {
+            row["expired"] = json!(true);
+        }
+        for mark in marks.get(&memory.id).into_iter().flatten() {
+            row[mark.name] = mark.json();
+        }
+        row
+    };
+    let rows = browsed.memories.iter().map(row).collect();
     Ok(Reply::saying(format!("{} of {}", browsed.memories.len(), text::counted(browsed.total, "memory")))
         .list("memories", rows)
         .fact("total", browsed.total))

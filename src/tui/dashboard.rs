@@ -218,7 +218,7 @@ fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
 fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
-    let facts = facts(state);
+    let facts = facts(state, usize::from(area.height));
     for (n, Fact { well, name, words, .. }) in facts.iter().enumerate() {
         let Some(row) = paint::row(area, n) else { break };
         let mark = match well {
@@ -233,7 +233,8 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn facts(state: &State) -> Vec<Fact> {
+/// The facts of the daemon, and all figures of health; where there are fewer rows than that, what is not well alone.
+fn facts(state: &State, rows: usize) -> Vec<Fact> {
     let stats = &state.dashboard.stats;
     let daemon = match &state.link {
         Link::Up { pid, version } => {
@@ -243,5 +244,10 @@ fn facts(state: &State) -> Vec<Fact> {
         Link::Connecting => Fact::new(None, "daemon", "connecting"),
         Link::Down(_) => Fact::new(Some(false), "daemon", "reconnecting"),
     };
+    let all: Vec<Fact> =
+        [daemon.clone()].into_iter().chain(view::facts(stats)).chain(view::vitals(stats)).collect();
+    if all.len() <= rows {
+        return all;
+    }
     [daemon].into_iter().chain(view::facts(stats)).chain(view::ills(stats)).collect()
 }

@@ -251,7 +251,22 @@ fn head(state: &State, detail: &Detail, area: Rect, buffer: &mut Buffer) -> Rect
         spans.push((fact, style));
     }
     lines.extend(fit::wrap(&spans, columns, &[], &[]));
-    let more = [("newer", &memory.superseded_by), ("topic", &memory.topic_key), ("tags", &memory.tags)];
+    let marks: Vec<(String, ratatui::style::Style)> = memory
+        .row
+        .marks
+        .iter()
+        .filter(|mark| !mark.starts_with("superseded_by"))
+        .flat_map(|mark| [(mark.clone(), theme.warning()), (" · ".to_owned(), theme.dim())])
+        .collect();
+    if let Some((_, marks)) = marks.split_last() {
+        lines.extend(fit::wrap(marks, columns, &[], &[]));
+    }
+    let more = [
+        ("newer", &memory.superseded_by),
+        ("valid", &memory.valid),
+        ("topic", &memory.topic_key),
+        ("tags", &memory.tags),
+    ];
     for (name, value) in more.into_iter().filter(|(_, value)| !value.is_empty()) {
         let spans = vec![
             Span::styled(format!("{name} "), theme.dim()),

@@ -646,9 +646,15 @@ fn row_line(state: &State, row: &Row, columns: usize) -> Line<'static> {
         mark,
         Span::styled(fit::pad(&date(row.at, state.now, &state.zone), 13), theme.dim()),
         Span::styled(fit::pad(&row.kind, kind), theme.kind(&row.kind)),
-        Span::raw(format!(" {}", fit::pad(&row.title, title))),
-        Span::styled(revision, theme.dim()),
     ];
+    // At most half of the title's room: what a memory is called comes first.
+    let marks = fit::cut(&row.marks.join(" · "), title / 2);
+    let marks = if marks.is_empty() { marks } else { format!("  {marks}") };
+    let shown = fit::cut(&row.title, title.saturating_sub(fit::width(&marks)));
+    let rest = title.saturating_sub(fit::width(&shown) + fit::width(&marks));
+    spans.push(Span::raw(format!(" {shown}")));
+    spans.push(Span::styled(marks, theme.warning()));
+    spans.push(Span::styled(format!("{}{revision}", " ".repeat(rest)), theme.dim()));
     if project > 0 {
         spans.push(Span::styled(format!(" {}", fit::pad(&row.project, project - 1)), theme.dim()));
     }

@@ -71,6 +71,36 @@ pub struct Row {
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
+    /// What to know of it before it is believed, such as `flag override` or `stale changed src/a.rs:f`.
+    pub marks: Vec<String>,
+}
+
+/// Marks by their names in answers, those that matter most first.
+const MARKS: [&str; 8] =
+    ["flag", "stale", "old", "expired", "archived", "superseded_by", "conflicts_with", "newer"];
+/// Origins that need no mention: somebody here chose to write the text.
+const CHOSEN: [&str; 3] = ["", "agent", "person"];
+
+/// The marks of a memory, in the words of an answer.
+fn marks(value: &Value) -> Vec<String> {
+    let told = |name: &&str| match &value[*name] {
+        Value::Bool(true) => Some((*name).to_owned()),
+        Value::String(_) => Some(format!("{name} {}", text(value, name))),
+        Value::Array(ids) => {
+            let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+            (!ids.is_empty()).then(|| clean_line(&format!("{name} {}", ids.join(" "))))
+        }
+        _ => None,
+    };
+    let mut marks: Vec<String> = MARKS.iter().filter_map(told).collect();
+    if value["archived_at"].is_string() && value["archived"] != true {
+        marks.push("archived".to_owned());
+    }
+    let origin = text(value, "origin");
+    if !CHOSEN.contains(&origin.as_str()) {
+        marks.push(format!("from {origin}"));
+    }
+    marks
 }
 
 impl Row {
@@ -88,6 +118,7 @@ impl Row {
             deleted: value["deleted_at"].is_string(),
             at: moment(value, "updated_at").or_else(|| moment(value, "date")),
             preview: text(value, "preview"),
+            marks: marks(value),
         }
     }
 }
@@ -113,6 +144,8 @@ pub struct Memory {
     pub tags: String,
     /// The memories that took its place.
     pub superseded_by: String,
+    /// From when until when it is so, where somebody said.
+    pub valid: String,
     pub session: String,
     pub created_at: Option<Timestamp>,
     pub duplicates: u64,
@@ -141,12 +174,24 @@ impl Memory {
             superseded_by: clean_line(
                 &items(value, "superseded_by").filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
             ),
+            valid: valid(&value["valid"]),
             session: text(value, "session_id"),
             created_at: moment(value, "created_at"),
             duplicates: number(value, "duplicate_count"),
             related: items(value, "related").map(relation).collect(),
             cut: value["next_offset"].is_u64(),
         }
+    }
+}
+
+/// A validity in words; empty where there is none.
+fn valid(value: &Value) -> String {
+    let day = |name: &str| text(value, name).chars().take("2026-11-24".len()).collect::<String>();
+    match (day("from").as_str(), day("until").as_str()) {
+        ("", "") => String::new(),
+        (from, "") => format!("from {from}"),
+        ("", until) => format!("until {until}"),
+        (from, until) => format!("{from} to {until}"),
     }
 }
 

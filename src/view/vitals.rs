@@ -54,6 +54,16 @@ pub fn vitals(answer: &Value) -> Vec<Fact> {
         facts.push(Fact::new(Some(found == 0), "stale", words).todo((found > 0).then_some(STALE)));
     }
     facts.push(use_of(&health["feedback"]));
+    let watched = &health["watched"];
+    if let Some(shown) = watched["shown"].as_u64().filter(|shown| *shown > 0) {
+        let number = |name: &str| count(watched[name].as_u64().unwrap_or(0));
+        let (used, corrected, ignored) = (number("used"), number("corrected"), number("ignored"));
+        let shown = count(shown);
+        let words = format!(
+            "{shown}: {used} used, {corrected} corrected, {ignored} passed over, since the daemon began"
+        );
+        facts.push(Fact::new(None, "shown", words));
+    }
     facts
 }
 
@@ -87,13 +97,17 @@ fn strength(figures: &Value) -> String {
 /// What became of memories that searches showed. It is counted and orders nothing.
 fn use_of(signs: &Value) -> Fact {
     let number = |name: &str| signs[name].as_u64().unwrap_or(0);
-    let words = format!(
+    let mut words = format!(
         "{} read, {} said again, {} corrected, {} passed over",
         count(number("read")),
         count(number("answer")),
         count(number("corrected")),
         count(number("asked_again"))
     );
+    let said = [("said_useful", "called useful"), ("said_useless", "useless"), ("said_wrong", "wrong")];
+    for (name, what) in said.into_iter().filter(|(name, _)| number(name) > 0) {
+        words = format!("{words}, {} {what}", count(number(name)));
+    }
     Fact::new(None, "use", words)
 }
 

@@ -1,12 +1,13 @@
 //! Putting memories aside, and consolidation: planned, carried out, killed in between, and taken back to the byte.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::support::{Home, Value, json, scaled};
+use crate::support::{Home, Value, json, kill, scaled};
 
+/// How often the daemon is killed; the bar is 50 (`CEREBRO_TEST_SCALE=8.34`).
 const ROUNDS: usize = 6;
 const TEXT: &str = "The upload worker retries a failed part three times and waits for ten seconds in between, and then \
                     it tells whoever asked that the part could not be stored and what the server said about it";
@@ -58,6 +59,13 @@ fn untidy() -> Home {
     std::fs::write(&file, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
     home.run(&["import", &file.to_string_lossy()]).success();
     home
+}
+
+/// How long the database's log of writes is.
+fn log_bytes(home: &Home) -> u64 {
+    let found = std::fs::read_dir(home.data().join("store")).into_iter().flatten().flatten();
+    let logs = found.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "log"));
+    logs.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
 }
 
 /// The ids that are archived, and that are live.
@@ -167,6 +175,7 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
     let home = untidy();
     let before = home.export_text();
     let mut rng = StdRng::seed_from_u64(16);
+    let mut outcomes = [0, 0];
     for round in 0..scaled(ROUNDS) {
         let planned = home.json(&["consolidate"]);
         let id = planned["cycle"]["id"].as_str().unwrap().to_owned();
@@ -178,15 +187,27 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
             .map(|step| step["id"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(wanted.len(), 7, "{planned}");
-        let wait = Duration::from_millis(rng.random_range(0..150));
+        let pids = home.daemons();
+        let before_it = log_bytes(&home);
+        let wait = Duration::from_micros(rng.random_range(0..3_000));
         std::thread::scope(|scope| {
             let applying = scope.spawn(|| home.run(&["consolidate", "--apply", &id]).code());
+            // The commit begins when the database's log grows: the moment to hit lies just around it. Half of the rounds do
+            // not wait for that, but for the command to be under way.
+            let until = Instant::now() + Duration::from_secs(10);
+            while round % 2 == 0 && log_bytes(&home) == before_it && Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            if round % 2 == 1 {
+                std::thread::sleep(Duration::from_millis(rng.random_range(0..150)));
+            }
             std::thread::sleep(wait);
-            home.kill_daemon();
+            pids.iter().for_each(|pid| kill(*pid));
             applying.join().unwrap();
         });
         let state = home.json(&["consolidate", "--log", &id])["cycle"]["state"].clone();
         let (aside, _) = archived(&home);
+        outcomes[usize::from(state == "applied")] += 1;
         match state.as_str() {
             Some("planned") => assert_eq!(home.export_text(), before, "round {round}"),
             Some("applied") => {
@@ -202,5 +223,6 @@ fn a_killed_daemon_leaves_a_plan_carried_out_whole_or_not_at_all() {
             other => panic!("round {round}: {other:?}"),
         }
     }
+    println!("{} kept as planned, {} carried out", outcomes[0], outcomes[1]);
     home.run(&["doctor"]).success();
 }

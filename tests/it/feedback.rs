@@ -127,3 +127,24 @@ fn a_server_whose_agent_does_not_name_its_session_is_known_by_the_process_they_s
     tell(&home, "codex", "Stop", "a-name-of-the-agent", answer);
     wait_for_signs(&home, json!({ "answer": 1 }));
 }
+
+#[test]
+fn an_agent_may_say_once_whether_a_memory_was_of_use() {
+    let home = Home::with_config("[feedback]\ntools = true\n");
+    let mut here = agent(&home, "here");
+    let [port, backups, log] = memories(&mut here);
+    let say = |agent: &mut Agent, id: &str, verdict: &str| {
+        agent.ok("mem_feedback", json!({ "id": id, "verdict": verdict }))["outcome"].clone()
+    };
+    assert_eq!(say(&mut here, &port, "useful"), "unchanged", "nothing was shown yet");
+    search(&mut here, "server");
+    for (id, verdict) in [(&port, "useful"), (&backups, "useless"), (&log, "wrong")] {
+        assert_eq!(say(&mut here, id, verdict), "noted");
+        assert_eq!(say(&mut here, id, "useful"), "unchanged", "the first word counts");
+    }
+    here.refused("mem_feedback", json!({ "id": port, "verdict": "great" }));
+    wait_for_signs(&home, json!({ "said_useful": 1, "said_useless": 1, "said_wrong": 1 }));
+    // It orders nothing, and a purge takes it along.
+    let mut other = agent(&home, "other");
+    assert_eq!(say(&mut other, &port, "useful"), "unchanged", "another session was shown nothing");
+}

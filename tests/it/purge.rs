@@ -81,3 +81,48 @@ fn a_trial_that_still_holds_the_text_is_named() {
     assert!(holders(home.data(), &["pangolinesque"]).is_empty());
     assert_eq!(home.json(&["compact"])["remains"]["trials"], json!([]));
 }
+
+#[test]
+fn neither_anchors_nor_tombstones_nor_plans_hold_what_was_destroyed() {
+    const WORDS: [&str; 5] = ["zorilla_engine", "quagga_start", "pangolinish", "numbatlike", "fossaresque"];
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let folder = home.folder("place");
+    std::fs::create_dir_all(folder.join("src")).unwrap();
+    std::fs::write(folder.join("src/zorilla_engine.rs"), "fn quagga_start() { 1 }\n").unwrap();
+    let mut agent = home.pump().project("demo").cwd(&folder).start();
+    let text = "The pangolinish worker calls quagga_start in src/zorilla_engine.rs three times and waits for ten seconds in \
+                between, and then it tells whoever asked that the numbatlike part could not be stored at all";
+    let kept =
+        agent.save("Fossaresque start", "It is told by the fossaresque one, before it is known better.");
+    agent.ok("mem_update", json!({ "id": kept, "content": text }));
+    assert!(!agent.get(&kept)["anchors"].is_null(), "it is tied to the code");
+    // What says the same, long past, is merged into it.
+    let at = "2024-01-05T10:00:00.000001Z";
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    let line = json!({
+        "kind": "memory", "id": "aaaaaaaaaaaa", "project": "demo", "scope": "project", "type": "manual",
+        "title": "Fossaresque start", "content": text.to_uppercase(), "agent": "test", "revision": 1,
+        "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
+    });
+    let file = home.work().join("old.jsonl");
+    std::fs::write(&file, format!("{header}\n{line}\n")).unwrap();
+    home.run(&["import", &file.to_string_lossy()]).success();
+    home.json(&["consolidate"]);
+    let applied = home.json(&["consolidate", "--apply"]);
+    assert_eq!((&applied["cycle"]["merge"], &applied["cycle"]["done"]), (&json!(1), &json!(2)), "{applied}");
+    for table in ["anchor", "tombstone", "cycle"] {
+        let rows = home.json(&["sql", &format!("SELECT VALUE id FROM {table}")]).to_string();
+        assert!(rows.contains(table), "{rows}");
+    }
+    for word in WORDS {
+        assert!(!holders(home.data(), &[word]).is_empty(), "{word} can be found while it is there");
+    }
+    for id in [kept.as_str(), "aaaaaaaaaaaa"] {
+        agent.ok("mem_delete", json!({ "id": id, "hard": true }));
+    }
+    home.json(&["compact"]);
+    home.run(&["daemon", "stop"]).success();
+    let found = holders(home.data(), &WORDS);
+    assert!(found.is_empty(), "{found:?}");
+    home.run(&["doctor"]).success();
+}

@@ -26,12 +26,33 @@ pub enum Effect {
 pub enum Audience {
     /// Everybody: one of the published tools.
     Agent,
-    /// Agents, where the settings publish the tools of the journal of work.
-    Work,
+    /// Agents, where the settings publish its group of tools.
+    Group(Group),
     /// A person, through a command or a screen.
     Person,
     /// A person's `cerebro hook`, which calls it for an agent.
     Hook,
+}
+
+/// Tools beside the 13, published where the settings say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Those of the journal of work: `[work] tools = true`.
+    Work,
+    /// Those of documents: `[documents] tools = true`.
+    Documents,
+    /// That by which agents say whether a memory was of use: `[feedback] tools = true`.
+    Feedback,
+}
+
+impl Group {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 3] = [Self::Work, Self::Documents, Self::Feedback];
+
+    /// Its tools, in the order in which they are listed.
+    pub fn tools(self) -> impl Iterator<Item = Operation> {
+        Operation::ALL.iter().copied().filter(move |one| one.audience() == Audience::Group(self))
+    }
 }
 
 /// How much the daemon makes of a call while it is under way.
@@ -67,8 +88,8 @@ impl Row {
         Self::new(Audience::Agent, effect)
     }
 
-    const fn work(effect: Effect) -> Self {
-        Self::new(Audience::Work, effect)
+    const fn of(group: Group, effect: Effect) -> Self {
+        Self::new(Audience::Group(group), effect)
     }
 
     const fn person(effect: Effect) -> Self {
@@ -152,10 +173,16 @@ operations! {
     SavePrompt "mem_save_prompt" = Row::tool(Adds).session("session_id");
     Stats "mem_stats" = Row::tool(Reads).command("stats").attention(Progress);
 
-    WorkBegin "work_begin" = Row::work(Adds);
-    WorkNote "work_note" = Row::work(Adds);
-    WorkLook "work_list" = Row::work(Reads);
-    WorkTake "work_resume" = Row::work(Settles);
+    WorkBegin "work_begin" = Row::of(Group::Work, Adds);
+    WorkNote "work_note" = Row::of(Group::Work, Adds);
+    WorkLook "work_list" = Row::of(Group::Work, Reads);
+    WorkTake "work_resume" = Row::of(Group::Work, Settles);
+
+    DocIngest "doc_ingest" = Row::of(Group::Documents, Settles).command("ingest");
+    DocList "doc_list" = Row::of(Group::Documents, Reads).command("documents list");
+    DocRemove "doc_remove" = Row::of(Group::Documents, Settles);
+
+    Feedback "mem_feedback" = Row::of(Group::Feedback, Settles);
 
     Status "op_status" = Row::person(Reads).command("daemon status").attention(Watching);
     Stop "op_stop" = Row::person(Runs).command("daemon stop");
@@ -272,9 +299,6 @@ impl Operation {
         count
     };
 
-    /// The tools of the journal of work, which the settings may publish beside those.
-    pub const WORK_TOOLS: [Self; 4] = [Self::WorkBegin, Self::WorkNote, Self::WorkLook, Self::WorkTake];
-
     /// Those that are published to agents, in the order of the contract.
     pub fn tools() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|operation| operation.is_tool())
@@ -346,8 +370,10 @@ mod tests {
         for &operation in Operation::ALL {
             let name = operation.name();
             let audience = match () {
+                () if name == "mem_feedback" => Audience::Group(Group::Feedback),
                 () if name.starts_with("mem_") => Audience::Agent,
-                () if name.starts_with("work_") => Audience::Work,
+                () if name.starts_with("work_") => Audience::Group(Group::Work),
+                () if name.starts_with("doc_") => Audience::Group(Group::Documents),
                 () if name.starts_with("op_hook_") => Audience::Hook,
                 () if name.starts_with("op_") => Audience::Person,
                 () => panic!("{name}"),

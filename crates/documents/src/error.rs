@@ -26,6 +26,9 @@ pub enum DocumentError {
     /// It was read, and says nothing.
     #[error("there is no text in it")]
     Empty,
+    /// It holds no image of that name.
+    #[error("there is no such image in it")]
+    NoImage,
 }
 
 impl DocumentError {

@@ -59,11 +59,6 @@ impl Format {
         })
     }
 
-    /// Whether only a process of its own reads it: its library works by what the file says of itself.
-    pub fn is_risky(self) -> bool {
-        matches!(self, Self::Html | Self::Docx | Self::Pptx | Self::Xlsx | Self::Epub | Self::Pdf)
-    }
-
     /// Its name, as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -14,6 +14,10 @@ pub const UNPACKED_BYTES_MAX: u64 = 128 << 20;
 pub const RATIO_MAX: u64 = 200;
 /// How many files an archive may hold.
 pub const ENTRIES_MAX: usize = 10_000;
+/// How many images of a document are kept; of more, the first ones.
+pub const IMAGES_MAX: usize = 200;
+/// How long the caption of an image is, in bytes; what is longer is cut.
+pub const CAPTION_BYTES_MAX: usize = 300;
 /// How deep elements may be nested.
 pub const DEPTH_MAX: usize = 256;
 /// How deep headings are followed.

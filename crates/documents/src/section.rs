@@ -1,6 +1,9 @@
 //! What a reader makes of a document: sections under their headings.
 
-use crate::limits::{CHUNKS_MAX, HEADING_BYTES_MAX, HEADINGS_MAX, TEXT_BYTES_MAX};
+use crate::{
+    Image, Place,
+    limits::{CHUNKS_MAX, HEADING_BYTES_MAX, HEADINGS_MAX, IMAGES_MAX, TEXT_BYTES_MAX},
+};
 
 /// A stretch of a document under one heading.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -20,6 +23,9 @@ pub struct Reading {
     pub title: Option<String>,
     /// Its sections, in order; none is blank.
     pub sections: Vec<Section>,
+    /// Its images, each once, in order.
+    #[serde(default)]
+    pub images: Vec<Image>,
     /// Whether a bound cut it short.
     pub cut: bool,
 }
@@ -30,9 +36,56 @@ pub(crate) struct Outline {
     headings: Vec<(usize, String)>,
     reading: Reading,
     bytes: usize,
+    /// The name of an image in the document whose bytes are wanted, and those.
+    wanted: Option<String>,
+    found: Option<Vec<u8>>,
 }
 
 impl Outline {
+    /// For the bytes of one image.
+    pub fn wanting(place: &str) -> Self {
+        Self { wanted: Some(place.to_owned()), ..Self::default() }
+    }
+
+    /// The bytes of the image that was wanted.
+    pub fn found(self) -> Option<Vec<u8>> {
+        self.found
+    }
+
+    /// An image of the document, by a name that finds it again.
+    pub fn image(&mut self, caption: &str, page: Option<u32>, name: &str, bytes: &[u8]) {
+        if self.wanted.as_deref() == Some(name) {
+            self.found = Some(bytes.to_owned());
+        }
+        self.add(Image::new(caption, page, Place::Within(name.to_owned())).seen(bytes));
+    }
+
+    /// An image in a file of its own. What is elsewhere is none of the document.
+    pub fn image_beside(&mut self, caption: &str, path: &str) {
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        if !path.is_empty() && !path.contains(':') && !path.starts_with(['/', '\\']) {
+            self.add(Some(Image::new(caption, None, Place::Beside(path.to_owned()))));
+        }
+    }
+
+    /// Whether an image of this name was taken: one that is shown again is unpacked once.
+    pub fn has_image(&self, name: &str) -> bool {
+        let is_it = |image: &Image| matches!(&image.place, Place::Within(place) if place == name);
+        self.reading.images.iter().any(is_it)
+    }
+
+    /// Whether no more images are taken.
+    pub fn has_all_images(&self) -> bool {
+        self.reading.images.len() >= IMAGES_MAX
+    }
+
+    fn add(&mut self, image: Option<Image>) {
+        let Some(image) = image.filter(|_| !self.has_all_images()) else { return };
+        if self.reading.images.iter().all(|one| one.place != image.place) {
+            self.reading.images.push(image);
+        }
+    }
+
     /// A heading of a level (from 1) begins a section.
     pub fn heading(&mut self, level: usize, text: &str) {
         let text = short(text);

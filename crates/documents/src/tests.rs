@@ -137,6 +137,103 @@ fn sheets_are_read_row_by_row_however_large_they_claim_to_be() {
     assert_eq!(read_chunks(Format::Xlsx, &xlsx), pairs(&expected));
 }
 
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and the rest of it";
+
+/// The images of a document: caption, page, place, format.
+fn images(format: Format, bytes: &[u8]) -> Vec<(String, Option<u32>, Place, String)> {
+    let images = read(format, bytes).unwrap().images;
+    images.into_iter().map(|image| (image.caption, image.page, image.place, image.mime)).collect()
+}
+
+fn within(caption: &str, page: Option<u32>, name: &str, mime: &str) -> (String, Option<u32>, Place, String) {
+    (caption.to_owned(), page, Place::Within(name.to_owned()), mime.to_owned())
+}
+
+#[test]
+fn images_of_archives_keep_caption_page_and_hash_and_give_their_bytes_on_demand() {
+    let links = br#"<Relationships><Relationship Id="rId4" Target="media/one.png"/><Relationship Id="rId5" Target="../media/two.jpg"/>
+        <Relationship Id="rId6" Target="media/none.png"/></Relationships>"#;
+    let word = br#"<w:document xmlns:w="w"><w:p><w:r><w:t>Text</w:t><w:drawing><wp:docPr descr="A  kestrel"/><a:blip r:embed="rId4"/>
+        <a:blip r:embed="rId6"/></w:drawing></w:r></w:p></w:document>"#;
+    let docx = archive(&[
+        ("word/document.xml", word),
+        ("word/_rels/document.xml.rels", links),
+        ("word/media/one.png", PNG),
+    ]);
+    assert_eq!(images(Format::Docx, &docx), [within("A kestrel", None, "word/media/one.png", "image/png")]);
+    assert_eq!(image(Format::Docx, &docx, "word/media/one.png").unwrap(), PNG);
+    assert_eq!(image(Format::Docx, &docx, "word/document.xml"), Err(DocumentError::NoImage));
+    let kept = &read(Format::Docx, &docx).unwrap().images[0];
+    assert_eq!((kept.bytes, kept.hash.len()), (PNG.len() as u64, 64));
+
+    let slide = br#"<p:sld><p:sp><a:p><a:t>One</a:t></a:p></p:sp><p:pic><p:cNvPr descr="Two herons"/><a:blip r:embed="rId5"/></p:pic></p:sld>"#;
+    let pptx = archive(&[
+        ("ppt/slides/slide3.xml", slide),
+        ("ppt/slides/_rels/slide3.xml.rels", links),
+        ("ppt/media/two.jpg", b"\xff\xd8\xff and so on"),
+    ]);
+    assert_eq!(
+        images(Format::Pptx, &pptx),
+        [within("Two herons", Some(3), "ppt/media/two.jpg", "image/jpeg")]
+    );
+
+    let epub = archive(&[
+        ("META-INF/container.xml", br#"<container><rootfile full-path="in/book.opf"/></container>"#),
+        (
+            "in/book.opf",
+            br#"<package><manifest><item id="a" href="text/a.xhtml"/></manifest><spine><itemref idref="a"/></spine></package>"#,
+        ),
+        ("in/text/a.xhtml", br#"<html><body><p>So.</p><img src="../i/a.gif" alt="An osprey"/></body></html>"#),
+        ("in/i/a.gif", b"GIF89a and so on"),
+    ]);
+    assert_eq!(images(Format::Epub, &epub), [within("An osprey", None, "in/i/a.gif", "image/gif")]);
+}
+
+#[test]
+fn images_of_texts_lie_beside_them_or_are_written_into_them() {
+    let beside =
+        |caption: &str, path: &str| (caption.to_owned(), None, Place::Beside(path.to_owned()), String::new());
+    let source = "See ![a *red* kite](img/kite.png \"t\") and ![](img/my%20own.png#top), not ![x](https://example.com/a.png) \
+                  or ![y](/etc/z.png).\n\n<img alt='a stork' src='img/stork.svg'>\n";
+    let expected = [
+        beside("a red kite", "img/kite.png"),
+        beside("", "img/my own.png"),
+        beside("a stork", "img/stork.svg"),
+    ];
+    assert_eq!(images(Format::Markdown, source.as_bytes()), expected);
+    let html = "<p>Text</p><IMG hidden src=\"a&amp;b.png\" alt=\"A &lt; B\"><img src=unquoted.png><img alt=\"none\">";
+    assert_eq!(images(Format::Html, html.as_bytes()), [beside("A < B", "a&b.png")]);
+
+    let written = "iVBORw0KGgogYW5kIHRoZSByZXN0IG9mIGl0";
+    let markdown =
+        format!("Text ![inline](data:image/png;base64,{written}) ![broken](data:image/png;base64,@@)");
+    let [(caption, _, Place::Within(name), mime)] = &images(Format::Markdown, markdown.as_bytes())[..] else {
+        panic!("{:?}", images(Format::Markdown, markdown.as_bytes()));
+    };
+    assert_eq!((caption.as_str(), mime.as_str()), ("inline", "image/png"));
+    assert_eq!(image(Format::Markdown, markdown.as_bytes(), name).unwrap(), PNG);
+
+    let notebook = format!(
+        r#"{{"cells": [{{"cell_type": "code", "source": "plot()", "outputs": [{{"data": {{"image/png": "{written}\n"}}}}]}},
+            {{"cell_type": "markdown", "source": "Seen.", "attachments": {{"k.png": {{"image/png": "{written}"}}}}}}]}}"#
+    );
+    let expected = [
+        within("", None, "cell 0 output 0", "image/png"),
+        within("k.png", None, "cell 1 attachment k.png", "image/png"),
+    ];
+    assert_eq!(images(Format::Notebook, notebook.as_bytes()), expected);
+    assert_eq!(image(Format::Notebook, notebook.as_bytes(), "cell 0 output 0").unwrap(), PNG);
+}
+
+#[test]
+fn of_too_many_images_the_first_are_kept() {
+    let source: String = (0..limits::IMAGES_MAX + 5).map(|n| format!("![{n}]({n}.png) ")).collect();
+    let found = images(Format::Markdown, source.as_bytes());
+    assert_eq!(found.len(), limits::IMAGES_MAX);
+    let long = format!("![{}](a.png)", "caption ".repeat(100));
+    assert!(images(Format::Markdown, long.as_bytes())[0].0.len() <= limits::CAPTION_BYTES_MAX);
+}
+
 #[test]
 fn bombs_depths_and_giants_are_named() {
     let zeros = vec![b' '; 64 << 20];

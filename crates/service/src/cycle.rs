@@ -1,7 +1,8 @@
 //! Consolidation: a plan that changes nothing, carrying it out, and taking that back.
 //!
 //! Carrying out is one transaction, and so is taking back: there is no half of either, whenever the process ends. What a
-//! plan says was decided on certain versions of memories; of others its steps are left out.
+//! plan says was decided on certain versions of memories; of others its steps are left out. Insights, which a model words, are
+//! in [`insight`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +12,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Service, ServiceError};
+use super::{Service, ServiceError, insight};
 use cerebro_core::domain::{CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
@@ -53,11 +54,14 @@ pub struct Consolidation {
     pub cycle: StoredCycle,
     /// The titles of the memories that are there.
     pub titles: BTreeMap<MemoryId, RedactedText>,
+    /// A chat model is asked for insights, which the plan gets as they come.
+    pub is_asking: bool,
 }
 
 impl Service {
     /// Looks at every memory and writes down what consolidation would change, in the place of a plan that waits.
-    /// Changes no memory.
+    /// Changes no memory. Where there is a chat model, it is asked for insights, which join the plan while it waits; not for
+    /// one that the clock carries out, because nobody would have seen them.
     ///
     /// # Errors
     /// A failing store.
@@ -65,7 +69,9 @@ impl Service {
         let steps = self.steps().await?;
         let by = if by_clock { "clock" } else { "person" };
         let planned = self.store().transact(&Plan { by, steps }).await?;
-        self.shown(planned).await
+        let is_seen = !by_clock || self.settings().consolidate != Consolidate::Apply;
+        let is_asking = is_seen && self.want_insights(&planned.id).await?;
+        Ok(Consolidation { is_asking, ..self.shown(planned).await? })
     }
 
     /// Carries a plan out: the one that waits, or that of the id.
@@ -216,7 +222,7 @@ impl Service {
     async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
         let memories = self.memories_of(ids_of(&cycle)).await?;
         let titles = memories.into_iter().map(|(id, memory)| (id, memory.title)).collect();
-        Ok(Consolidation { cycle, titles })
+        Ok(Consolidation { cycle, titles, is_asking: false })
     }
 }
 
@@ -255,7 +261,9 @@ impl Decision for Plan {
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<StoredCycle, ServiceError> {
-        let stored = |step: &Step| StoredStep { step: step.clone(), outcome: None, after: None, alone: None };
+        let before = write.store().latest_cycles(LATEST).await?;
+        let (insights, asked) = insight::inherited(write, &before).await?;
+        let steps = self.steps.iter().map(|step| StoredStep::planned(step.clone(), None));
         let cycle = StoredCycle {
             id: CycleId::random(),
             state: CycleState::Planned,
@@ -263,10 +271,11 @@ impl Decision for Plan {
             at: write.at(),
             applied_at: None,
             undone_at: None,
-            steps: self.steps.iter().map(stored).collect(),
+            steps: steps.chain(insights).collect(),
+            asked,
             version: 0,
         };
-        let waiting = write.store().latest_cycles(LATEST).await?.into_iter();
+        let waiting = before.into_iter();
         let mut replaced: Vec<CycleId> =
             waiting.filter(|cycle| cycle.state == CycleState::Planned).map(|cycle| cycle.id).collect();
         replaced.extend(write.store().old_cycles().await?);
@@ -299,8 +308,14 @@ impl Decision for Apply<'_> {
         };
         let mut united: BTreeMap<MemoryId, Vec<Memory>> = BTreeMap::new();
         for stored in &mut cycle.steps {
-            let step = &stored.step;
             stored.outcome = Some(StepOutcome::Skipped);
+            if stored.step.action == Action::Derive {
+                if insight::derive(write, stored).await? {
+                    (stored.outcome, stored.after) = (Some(StepOutcome::Done), Some(1));
+                }
+                continue;
+            }
+            let step = &stored.step;
             let stays =
                 step.into.is_none_or(|into| as_planned(&into).is_some() && !self.unfound.contains(&into));
             let Some(memory) = as_planned(&step.memory).filter(|_| stays) else { continue };
@@ -310,6 +325,8 @@ impl Decision for Apply<'_> {
                     stored.alone = Some(alone(memory));
                     write.unite_memory(&unite(memory, &others));
                 }
+                // Done above.
+                Action::Derive => continue,
                 Action::Merge | Action::Compact | Action::Archive => {
                     put_aside(write, memory);
                     if let (Action::Merge, Some(into)) = (step.action, step.into) {
@@ -371,6 +388,7 @@ impl Decision for Undo {
                 continue;
             };
             match stored.alone {
+                _ if step.action == Action::Derive => insight::take_back(write, memory),
                 Some(was) => {
                     let mut memory = memory.clone();
                     memory.tags.truncate(was.tags);

@@ -9,12 +9,12 @@ use super::{Service, ServiceError};
 use cerebro_core::domain::{Memory, MemoryId, SubjectId, Timestamp};
 use cerebro_core::text;
 use cerebro_search::lexical::Index;
-use cerebro_store::{Counted, Faulty, Span, Store, StoreError};
+use cerebro_store::{Counted, CycleState, Faulty, Span, Store, StoreError};
 
 /// The checks of this module, in the order in which they are told.
-pub const CHECKS: [&str; 12] = [
-    "rows", "events", "edges", "links", "revisions", "jobs", "vectors", "index", "history", "documents",
-    "transcripts", "journal",
+pub const CHECKS: [&str; 16] = [
+    "rows", "events", "edges", "links", "revisions", "anchors", "feedback", "tombstones", "jobs", "cycles",
+    "vectors", "index", "history", "documents", "transcripts", "journal",
 ];
 /// How many rows are read at once.
 const PAGE: usize = 500;
@@ -104,6 +104,8 @@ impl Service {
         checks.push(told("edges", self.edges(fix).await));
         checks.push(told("links", self.links().await));
         checks.push(told("jobs", self.queue(fix).await));
+        checks.push(told("cycles", self.cycles_checked().await));
+        checks.extend(self.beside_checked(fix).await);
         checks.push(told("journal", self.journal_checked().await));
         checks.push(told("transcripts", self.transcripts_checked().await));
         checks.push(told("history", self.history_checked(fix).await));
@@ -219,6 +221,62 @@ impl Service {
         }
         self.store().remove(&loose).await?;
         Ok(check.mended())
+    }
+
+    /// What is kept beside memories is about memories that are there: the code they speak of, whether they were of use, and
+    /// what is known of texts that no longer hold.
+    async fn beside_checked(&self, fix: bool) -> Vec<Check> {
+        const NAMES: [(&str, &str); 3] = [
+            ("anchors", "of memories that are not there"),
+            ("feedback", "of memories that are not there"),
+            ("tombstones", "without a key"),
+        ];
+        let found = match self.store().loose_beside().await {
+            Ok(found) => found,
+            Err(error) => {
+                let words = format!("could not be looked at: {error}");
+                return NAMES.map(|(name, _)| Check::unknown(name, words.clone())).into();
+            }
+        };
+        let mut checks = Vec::new();
+        for ((name, what), loose) in NAMES.into_iter().zip(&found) {
+            if loose.is_empty() {
+                checks.push(Check::sound(name, "all are of memories that are there"));
+                continue;
+            }
+            let check = Check::fault(name, many(loose, "row", what));
+            let is_mended = fix && self.store().remove(loose).await.is_ok();
+            checks.push(if is_mended { check.mended() } else { check });
+        }
+        checks
+    }
+
+    /// Consolidations can be read, one at most waits, and those that were carried out say when and hold no text.
+    async fn cycles_checked(&self) -> Found {
+        let (mut after, mut all, mut waiting) = (None::<String>, 0_usize, 0_usize);
+        loop {
+            let page = self.store().page_of_cycles(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            all += page.len();
+            for (_, cycle) in &page {
+                let is_planned = cycle.state == CycleState::Planned;
+                waiting += usize::from(is_planned);
+                let has_text = cycle
+                    .steps
+                    .iter()
+                    .filter_map(|step| step.insight.as_ref())
+                    .any(|one| !one.text.is_empty());
+                if !is_planned && (cycle.applied_at.is_none() || has_text) {
+                    let words = format!("`{}` was carried out, and its row does not say so whole", cycle.id);
+                    return Ok(Check::fault("cycles", words));
+                }
+            }
+        }
+        if waiting > 1 {
+            return Ok(Check::fault("cycles", format!("{waiting} plans wait; one may")));
+        }
+        Ok(Check::sound("cycles", format!("{} can be read", text::counted(all, "consolidation"))))
     }
 
     /// Every session that a row names is there.

@@ -4,7 +4,7 @@
 //! What was shown is kept in memory alone: with the daemon's end it is forgotten, and nothing is concluded from it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
 };
 
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::{Caller, Service, ServiceError, lock};
 use cerebro_core::domain::{Memory, MemoryId, Project, SessionId};
-use cerebro_core::feedback::{Sign, Watch};
+use cerebro_core::feedback::{Sign, Signal, Source, Watch};
 use cerebro_core::redact::redact_text;
 use cerebro_store::FeedbackCounts;
 
@@ -21,21 +21,70 @@ const SESSIONS_MAX: usize = 256;
 /// Most notes that wait for the store at once; what comes beyond them is not noted.
 const WAITING_MAX: usize = 32;
 
+/// Most projects whose counts are kept.
+const PROJECTS_MAX: usize = 256;
+
+/// How many memories were shown in sessions since the daemon began, and of how many a sign came: of each at most once for a
+/// session and signal. It is what the signs are a part of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// Shown to agents.
+    pub shown: u64,
+    /// Of use.
+    pub used: u64,
+    /// Corrected, or called wrong.
+    pub corrected: u64,
+    /// Passed over, or called useless.
+    pub ignored: u64,
+}
+
+impl Watched {
+    fn take(&mut self, signs: &[Sign]) {
+        for sign in signs.iter().filter(|sign| sign.is_first) {
+            match sign.source.signal() {
+                Signal::Used => self.used += 1,
+                Signal::Corrected => self.corrected += 1,
+                Signal::Ignored => self.ignored += 1,
+            }
+        }
+    }
+
+    fn and(self, other: &Self) -> Self {
+        Self {
+            shown: self.shown + other.shown,
+            used: self.used + other.used,
+            corrected: self.corrected + other.corrected,
+            ignored: self.ignored + other.ignored,
+        }
+    }
+}
+
 /// The sessions that are watched.
 pub(super) struct FeedbackBook {
     watches: Mutex<Watches>,
+    /// By the project of the session.
+    counts: Mutex<BTreeMap<Project, Watched>>,
     waiting: Arc<Semaphore>,
 }
 
 #[derive(Default)]
 struct Watches {
-    by_session: HashMap<SessionId, (u64, Watch)>,
+    by_session: HashMap<SessionId, Watching>,
     turns: u64,
+}
+
+#[derive(Default)]
+struct Watching {
+    /// When it did something last.
+    turn: u64,
+    project: Option<Project>,
+    watch: Watch,
 }
 
 impl Default for FeedbackBook {
     fn default() -> Self {
-        Self { watches: Mutex::default(), waiting: Arc::new(Semaphore::new(WAITING_MAX)) }
+        let waiting = Arc::new(Semaphore::new(WAITING_MAX));
+        Self { watches: Mutex::default(), counts: Mutex::default(), waiting }
     }
 }
 
@@ -43,23 +92,37 @@ impl FeedbackBook {
     /// Looks at the watch of a session; a session that was shown nothing has none, and gives nothing.
     fn with<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> Option<T> {
         let mut watches = lock(&self.watches);
-        watches.by_session.get_mut(session).map(|(_, watch)| look(watch))
+        watches.by_session.get_mut(session).map(|watching| look(&mut watching.watch))
+    }
+
+    /// The project in which a session was shown something last.
+    fn project_of(&self, session: &SessionId) -> Option<Project> {
+        lock(&self.watches).by_session.get(session)?.project.clone()
+    }
+
+    /// Changes the counts of a project; of too many, all are counted anew.
+    fn count(&self, project: &Project, count: impl FnOnce(&mut Watched)) {
+        let mut counts = lock(&self.counts);
+        if counts.len() >= PROJECTS_MAX && !counts.contains_key(project) {
+            counts.clear();
+        }
+        count(counts.entry(project.clone()).or_default());
     }
 
     /// Begins to watch a session, or goes on.
-    fn watched<T>(&self, session: &SessionId, look: impl FnOnce(&mut Watch) -> T) -> T {
+    fn watched<T>(&self, session: &SessionId, project: &Project, look: impl FnOnce(&mut Watch) -> T) -> T {
         let mut watches = lock(&self.watches);
         watches.turns += 1;
         let turn = watches.turns;
         if watches.by_session.len() >= SESSIONS_MAX && !watches.by_session.contains_key(session) {
-            let oldest = watches.by_session.iter().min_by_key(|(_, (turn, _))| *turn);
+            let oldest = watches.by_session.iter().min_by_key(|(_, watching)| watching.turn);
             if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
                 watches.by_session.remove(&oldest);
             }
         }
-        let (last, watch) = watches.by_session.entry(session.clone()).or_default();
-        *last = turn;
-        look(watch)
+        let watching = watches.by_session.entry(session.clone()).or_default();
+        (watching.turn, watching.project) = (turn, Some(project.clone()));
+        look(&mut watching.watch)
     }
 }
 
@@ -70,7 +133,11 @@ impl Service {
             return;
         }
         let (question, now) = (redact_text(question).kept, self.now());
-        let signs = self.0.feedback.watched(session, |watch| watch.searched(now, &question, hits));
+        let (new, signs) = self.0.feedback.watched(session, &caller.project, |watch| {
+            let new = hits.iter().filter(|id| !watch.has_shown(id)).count();
+            (new, watch.searched(now, &question, hits))
+        });
+        self.0.feedback.count(&caller.project, |counts| counts.shown += new as u64);
         self.keep_signs(session, signs);
     }
 
@@ -97,6 +164,16 @@ impl Service {
         }
     }
 
+    /// Notes what an agent says of a memory that was shown in its session; nothing for a person. Says whether that is news.
+    pub fn note_said(&self, caller: &Caller, session: &SessionId, id: &MemoryId, source: Source) -> bool {
+        if caller.person {
+            return false;
+        }
+        let sign = self.0.feedback.with(session, |watch| watch.said(id, source)).flatten();
+        self.keep_signs(session, sign.into_iter().collect());
+        sign.is_some()
+    }
+
     /// Holds the last message of a session, or its summary, against what was shown in it. Says whether anything was.
     pub fn note_answer(&self, session: &SessionId, message: &str) -> bool {
         let shown = self.0.feedback.with(session, |watch| watch.shown());
@@ -120,6 +197,13 @@ impl Service {
         Ok(self.store().count_signs(project).await?)
     }
 
+    /// What was shown since the daemon began, in sessions of a project or of all, and what became of it.
+    pub(super) fn watched(&self, project: Option<&Project>) -> Watched {
+        let counts = lock(&self.0.feedback.counts);
+        let of = counts.iter().filter(|(of, _)| project.is_none_or(|project| *of == project));
+        of.fold(Watched::default(), |all, (_, one)| all.and(one))
+    }
+
     /// Notes signs beside the answer to a call, which does not wait for them.
     fn keep_signs(&self, session: &SessionId, signs: Vec<Sign>) {
         if !signs.is_empty() {
@@ -130,6 +214,9 @@ impl Service {
 
     async fn put_signs(&self, session: &SessionId, signs: &[Sign]) -> Result<(), ServiceError> {
         if !signs.is_empty() {
+            if let Some(project) = self.0.feedback.project_of(session) {
+                self.0.feedback.count(&project, |counts| counts.take(signs));
+            }
             self.store().put_signs(session, signs).await?;
         }
         Ok(())

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Pairs, Service, ServiceError, lock};
+use super::{Pairs, Service, ServiceError, feedback::Watched, lock};
 use cerebro_anchors::Anchor;
-use cerebro_core::domain::{MemoryId, Project, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Project, Timestamp};
 use cerebro_core::truth::Vitals;
 use cerebro_store::{FeedbackCounts, HealthCounts};
 
@@ -33,14 +33,16 @@ pub struct Health {
     pub vitals: Vitals,
     /// Memories that are not live, purged ones too.
     pub deleted: u64,
-    /// What there is beside memories, in all projects.
+    /// What there is beside memories.
     pub beside: HealthCounts,
-    /// Pairs that mean nearly the same, in all projects, up to [`PAIRS_COUNTED_MAX`].
+    /// Pairs that mean nearly the same, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
     pub twins: usize,
-    /// Pairs that a model found to be at odds, in all projects, up to [`PAIRS_COUNTED_MAX`].
+    /// Pairs that a model found to be at odds, among the [`PAIRS_COUNTED_MAX`] strongest of the store.
     pub claims: usize,
     /// Signs that memories which searches showed were of use, or were not.
     pub feedback: FeedbackCounts,
+    /// What was shown since the daemon began, and what became of it.
+    pub watched: Watched,
 }
 
 impl Health {
@@ -115,13 +117,20 @@ impl Service {
             at: now,
             vitals,
             deleted,
-            beside: store.health_counts().await?,
-            twins: self.pairs(Pairs::Twins, PAIRS_COUNTED_MAX).await?.len(),
-            claims: self.pairs(Pairs::Claims, PAIRS_COUNTED_MAX).await?.len(),
+            beside: store.health_counts(project).await?,
+            twins: self.count_pairs(Pairs::Twins, project).await?,
+            claims: self.count_pairs(Pairs::Claims, project).await?,
             feedback: self.feedback(project).await?,
+            watched: self.watched(project),
         });
         self.0.health.keep(project, begun.elapsed(), &health);
         Ok(health)
+    }
+
+    async fn count_pairs(&self, which: Pairs, project: Option<&Project>) -> Result<usize, ServiceError> {
+        let pairs = self.pairs(which, PAIRS_COUNTED_MAX).await?;
+        let is_of = |memory: &Memory| project.is_none_or(|project| memory.project == *project);
+        Ok(pairs.iter().filter(|pair| is_of(&pair.from) || is_of(&pair.to)).count())
     }
 
     /// The code that a project's memories are tied to, of a bounded number of them.

@@ -28,6 +28,7 @@ mod guard;
 mod health;
 mod history;
 mod indexing;
+mod insight;
 mod intake;
 mod jobs;
 mod marks;
@@ -76,6 +77,7 @@ pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Ingested};
 pub use entity::EntityGraph;
 pub use error::{Quotation, ServiceError};
 pub use evidence::{Evidence, EvidenceFound, EvidenceHint, EvidenceRequest};
+pub use feedback::Watched;
 pub use fields::{agent as agent_name, is_directory};
 pub use get::{Earlier, Observation, ObservationRequest};
 pub use graph::{DEPTH_MAX as GRAPH_DEPTH_MAX, Graph, GraphNode, NODES_MAX as GRAPH_NODES_MAX};
@@ -113,6 +115,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use cerebro_core::domain::{Origin, Project, SessionId, Timestamp, limits};
+use cerebro_core::operation::Group;
 use cerebro_core::redact::RedactedText;
 use cerebro_core::sync::lock;
 use cerebro_search::lexical::{Index, LexicalError};
@@ -141,8 +144,8 @@ pub struct Settings {
     pub consolidate: Consolidate,
     /// How long the journal of work is kept; none where it is off.
     pub journal: Option<work::Retention>,
-    /// Whether agents get the tools of the journal.
-    pub work_tools: bool,
+    /// The groups of tools that agents get beside the 13.
+    pub groups: Vec<Group>,
     /// The server that has the database; none where it is embedded.
     pub remote: Option<Remote>,
 }
@@ -156,7 +159,7 @@ impl Default for Settings {
             backup: backup::Plan::default(),
             consolidate: Consolidate::default(),
             journal: Some(work::Retention::default()),
-            work_tools: false,
+            groups: Vec::new(),
             remote: None,
         }
     }

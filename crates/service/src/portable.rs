@@ -6,7 +6,7 @@
 mod line;
 
 use super::{
-    Door, Service, ServiceError, distil, guard, history,
+    Door, Service, ServiceError, distil, documents, guard, history,
     succession::may_supersede,
     work::{Actor, export as journal},
 };
@@ -48,7 +48,7 @@ pub struct Imported {
 }
 
 /// The parts of an export, in the order in which an import needs them.
-const PARTS: [Table; 15] = [
+const PARTS: [Table; 17] = [
     Table::Session,
     Table::Memory,
     Table::Revision,
@@ -64,6 +64,8 @@ const PARTS: [Table; 15] = [
     Table::WorkEvent,
     Table::Artifact,
     Table::WorkedIn,
+    Table::Document,
+    Table::Chunk,
 ];
 
 /// Most rows of one page of a part.
@@ -155,6 +157,12 @@ impl Service {
                 let told = store.with_texts(page.into_iter().map(|(_, exchange)| exchange).collect()).await?;
                 let line = |told: &ToldExchange| Line::Exchange(told.into());
                 told.iter().map(|told| (told.exchange.id.key().to_owned(), line(told))).collect()
+            }
+            Table::Document => {
+                lines(&store.page_of_documents(after, PAGE_MAX).await?, |row| Line::Document(row.into()))
+            }
+            Table::Chunk => {
+                lines(&store.page_of_chunks(after, PAGE_MAX).await?, |row| Line::Chunk(row.into()))
             }
             Table::Work => lines(&store.page_of_works(after, PAGE_MAX).await?, |row| Line::Work(row.into())),
             Table::WorkEvent => {
@@ -301,6 +309,8 @@ async fn take_line(
         Line::Work(line) => journal::work(write, intake, line).await?.map(Taken::new),
         Line::WorkEvent(line) => journal::event(write, line).await?.map(Taken::new),
         Line::Artifact(line) => journal::artifact(write, line).await?.map(Taken::new),
+        Line::Document(line) => documents::document(write, line).await?.map(Taken::new),
+        Line::Chunk(line) => documents::chunk(write, line).await?.map(Taken::new),
     };
     // Why a line is not taken may quote it.
     Ok(taken.unwrap_or_else(|why| Taken::Skipped(redact_secrets(&why))))

@@ -3,7 +3,7 @@
 use super::{
     Caller, Door, Service, ServiceError, cycle,
     fields::{Fields, checked_validity},
-    guard,
+    guard, insight,
     session::carry_summary,
     succession::supersede,
 };
@@ -334,7 +334,7 @@ impl Decision for EditMemory<'_> {
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
-            Edit::Purge => purge(write, session, memory),
+            Edit::Purge => purge(write, session, memory).await?,
             Edit::Restore => restore(write, session, memory).await?,
             Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
             Edit::Archive(archived) => archive(write, session, memory, *archived)?,
@@ -416,13 +416,28 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
     (memory, true)
 }
 
-fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Memory, bool) {
-    if memory.purged {
-        return (memory, false);
+/// Destroys a memory, and the insights that rest on it: they say what it said.
+async fn purge(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    before: Memory,
+) -> Result<(Memory, bool), ServiceError> {
+    if before.purged {
+        return Ok((before, false));
     }
-    let before = memory.clone();
+    for insight in insight::resting_on(write, &before.id).await? {
+        write.purge_memory(&insight, &emptied(&insight, write.at()), session);
+    }
+    let memory = emptied(&before, write.at());
+    write.purge_memory(&before, &memory, session);
+    Ok((memory, true))
+}
+
+/// What a purge leaves of a memory.
+pub(super) fn emptied(before: &Memory, at: Timestamp) -> Memory {
+    let mut memory = before.clone();
     memory.purged = true;
-    memory.deleted_at = memory.deleted_at.or_else(|| Some(write.at()));
+    memory.deleted_at = memory.deleted_at.or(Some(at));
     memory.title = RedactedText::default();
     memory.content = RedactedText::default();
     memory.tags.clear();
@@ -431,8 +446,7 @@ fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Mem
     memory.valid = Validity::default();
     memory.pinned = false;
     memory.archived_at = None;
-    write.purge_memory(&before, &memory, session);
-    (memory, true)
+    memory
 }
 
 async fn restore(

@@ -78,11 +78,11 @@ impl Store {
         Ok(counts.unwrap_or_default())
     }
 
-    /// Counts what health tells beside memories, in all projects. It walks the names.
+    /// Counts what health tells beside memories, of a project or of all. It walks the names.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn health_counts(&self) -> Result<HealthCounts, StoreError> {
+    pub async fn health_counts(&self, project: Option<&Project>) -> Result<HealthCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
         struct Row {
@@ -92,7 +92,8 @@ impl Store {
             documents: i64,
             consolidated_at: Option<surrealdb::types::Datetime>,
         }
-        let mut results = self.engine()?.run(statement::HEALTH_COUNTS, Variables::new()).await?;
+        let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
+        let mut results = self.engine()?.run(statement::HEALTH_COUNTS, vars.0).await?;
         let row: Option<Row> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "health", reason: error.to_string() })?;

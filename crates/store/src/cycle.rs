@@ -1,19 +1,21 @@
-//! Consolidations: what was planned, what was done, and what undoing it needs. The rows hold no text of a memory.
+//! Consolidations: what was planned, what was done, and what undoing it needs. The rows hold no text of a memory, and that of
+//! an insight only until it is one.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    read::{Vars, one, take},
+    read::{Page, Vars, one, take},
     row::{
-        Guarded, datetime, key, malformed, memory_id, memory_record, parse, signed, small, timestamp,
-        unsigned,
+        Guarded, datetime, held, key, malformed, memory_id, memory_record, parse, project, signed, small,
+        timestamp, unsigned,
     },
     statement,
 };
-use cerebro_core::domain::{CycleId, EventKind, Timestamp};
-use cerebro_core::truth::{Action, Step};
+use cerebro_core::domain::{CycleId, EventKind, MemoryId, Timestamp};
+use cerebro_core::pace::Spent;
+use cerebro_core::truth::{Action, Insight, Step};
 
 const CYCLE: &str = "cycle";
 /// How many consolidations are kept; older ones cannot be undone any more.
@@ -98,7 +100,31 @@ pub struct StoredStep {
     pub after: Option<u64>,
     /// What a memory was that took others in.
     pub alone: Option<Alone>,
+    /// What is added, without its text once it was; of [`Action::Derive`] alone.
+    pub insight: Option<Insight>,
 }
+
+impl StoredStep {
+    /// A step of which nothing is done.
+    pub fn planned(step: Step, insight: Option<Insight>) -> Self {
+        Self { step, outcome: None, after: None, alone: None, insight }
+    }
+}
+
+/// What a model was asked for a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The groups of memories that it was asked about, by their fingerprints, in this plan and those before: the latest
+    /// [`ASKED_KEPT`].
+    pub topics: Vec<String>,
+    /// What that cost for this plan.
+    pub spent: Spent,
+    /// How many insights did not pass the check.
+    pub dropped: u64,
+}
+
+/// How many groups of memories are known to have been asked about.
+pub const ASKED_KEPT: usize = 1_000;
 
 /// A consolidation.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +143,8 @@ pub struct StoredCycle {
     pub undone_at: Option<Timestamp>,
     /// What it changes, in order.
     pub steps: Vec<StoredStep>,
+    /// What a model was asked for it.
+    pub asked: Asked,
     /// How often the row was written; 0 before the first time.
     pub version: u64,
 }
@@ -141,6 +169,10 @@ struct StepRow {
     tags: Option<i64>,
     repeated: Option<i64>,
     seen_at: Option<Datetime>,
+    project: Option<String>,
+    title: Option<String>,
+    text: Option<String>,
+    sources: Option<Vec<RecordId>>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -157,10 +189,19 @@ struct Row {
     size: i64,
     done: i64,
     steps: Vec<StepRow>,
+    asked: Option<Vec<String>>,
+    requests: Option<i64>,
+    tokens: Option<i64>,
+    dropped: Option<i64>,
 }
 
 fn counted(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count that rows of before the schema had it lack.
+fn counted_of(count: Option<i64>) -> u64 {
+    count.map_or(0, unsigned)
 }
 
 fn cycle_record(id: &CycleId) -> RecordId {
@@ -174,7 +215,8 @@ fn cycle_id(id: RecordId) -> Result<CycleId, StoreError> {
 
 impl From<&StoredStep> for StepRow {
     fn from(stored: &StoredStep) -> Self {
-        let StoredStep { step, outcome, after, alone } = stored;
+        let StoredStep { step, outcome, after, alone, insight } = stored;
+        let waits = insight.as_ref().filter(|insight| !insight.text.is_empty());
         Self {
             action: step.action.as_str().to_owned(),
             memory: memory_record(&step.memory),
@@ -186,6 +228,10 @@ impl From<&StoredStep> for StepRow {
             tags: alone.map(|alone| counted(alone.tags)),
             repeated: alone.map(|alone| i64::from(alone.duplicate_count)),
             seen_at: alone.map(|alone| datetime(alone.last_seen_at)),
+            project: insight.as_ref().map(|insight| insight.project.as_str().to_owned()),
+            title: waits.map(|insight| insight.title.to_string()),
+            text: waits.map(|insight| insight.text.to_string()),
+            sources: insight.as_ref().map(|insight| insight.sources.iter().map(memory_record).collect()),
         }
     }
 }
@@ -202,6 +248,15 @@ impl TryFrom<StepRow> for StoredStep {
             }),
             _ => None,
         };
+        let insight = match (row.project, row.sources) {
+            (Some(of), Some(sources)) => Some(Insight {
+                project: project(CYCLE, &of)?,
+                title: held(row.title.unwrap_or_default()),
+                text: held(row.text.unwrap_or_default()),
+                sources: sources.into_iter().map(|id| memory_id(CYCLE, id)).collect::<Result<_, _>>()?,
+            }),
+            _ => None,
+        };
         Ok(Self {
             step: Step {
                 action: Action::parse(&row.action).ok_or_else(|| malformed(CYCLE, "action", &row.action))?,
@@ -213,6 +268,7 @@ impl TryFrom<StepRow> for StoredStep {
             outcome: row.outcome.as_deref().and_then(StepOutcome::parse),
             after: row.after.map(unsigned),
             alone,
+            insight,
         })
     }
 }
@@ -231,6 +287,10 @@ impl Row {
             size: counted(cycle.steps.len()),
             done: counted(cycle.count(StepOutcome::Done)),
             steps: cycle.steps.iter().map(StepRow::from).collect(),
+            asked: Some(cycle.asked.topics.clone()),
+            requests: Some(signed(cycle.asked.spent.requests)),
+            tokens: Some(signed(cycle.asked.spent.tokens)),
+            dropped: Some(signed(cycle.asked.dropped)),
         }
     }
 }
@@ -248,6 +308,11 @@ impl TryFrom<Row> for StoredCycle {
             applied_at: row.applied_at.map(timestamp),
             undone_at: row.undone_at.map(timestamp),
             steps: row.steps.into_iter().map(StoredStep::try_from).collect::<Result<_, _>>()?,
+            asked: Asked {
+                topics: row.asked.unwrap_or_default(),
+                spent: Spent { tokens: counted_of(row.tokens), requests: counted_of(row.requests) },
+                dropped: counted_of(row.dropped),
+            },
             version: unsigned(row.version),
         })
     }
@@ -307,5 +372,22 @@ impl Store {
         let vars = Vars::new().count("keep", KEPT).limit(OLD_MAX);
         let mut results = self.engine()?.run(statement::CYCLE_OLD, vars.0).await?;
         take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
+    }
+
+    /// The memories that carried-out plans derived from one.
+    pub async fn derived_of(&self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
+        let vars = Vars::new().with("memory", memory_record(memory));
+        let mut results = self.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;
+        let derived: Vec<RecordId> = take(CYCLE, &mut results, 0)?;
+        derived.into_iter().map(|id| memory_id(CYCLE, id)).collect()
+    }
+
+    /// A page of all consolidations in order of id.
+    pub async fn page_of_cycles(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<StoredCycle>, StoreError> {
+        self.page_of::<Row, _>(CYCLE, after, limit).await
     }
 }

@@ -12,7 +12,7 @@ use super::{
     },
     statement::{self, Statement},
 };
-use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, EventKind, Project};
+use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, EventKind, Project};
 
 const TABLE: &str = "document";
 const CHUNKS: &str = "chunk";
@@ -28,8 +28,7 @@ pub(super) struct DocumentChanges {
 
 impl Part for DocumentChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        let at = datetime(commit.at);
-        commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, |document| put(document, at));
+        commit.add(statement::COMMIT_DOCUMENTS, "documents", &self.put, put);
         commit.add(statement::COMMIT_CHUNKS, "chunks", &self.chunks, put_chunk);
         commit.add(statement::COMMIT_GONE_CHUNKS, "gone_chunks", &self.gone_chunks, chunk_record);
         commit.add(statement::COMMIT_GONE_DOCUMENTS, "gone_documents", &self.gone, |id| GoneDocument {
@@ -58,9 +57,50 @@ struct DocumentRow {
     hash: String,
     bytes: i64,
     chunks: Vec<String>,
+    images: Option<Vec<ImageRow>>,
     cut: bool,
     removed: bool,
     at: Datetime,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ImageRow {
+    caption: String,
+    page: Option<i64>,
+    place: String,
+    beside: bool,
+    mime: String,
+    hash: String,
+    bytes: i64,
+}
+
+impl From<&DocumentImage> for ImageRow {
+    fn from(image: &DocumentImage) -> Self {
+        Self {
+            caption: image.caption.to_string(),
+            page: image.page.map(i64::from),
+            place: image.place.to_string(),
+            beside: image.beside,
+            mime: image.mime.clone(),
+            hash: image.hash.clone(),
+            bytes: signed(image.bytes),
+        }
+    }
+}
+
+impl From<ImageRow> for DocumentImage {
+    fn from(row: ImageRow) -> Self {
+        Self {
+            caption: held(row.caption),
+            page: row.page.map(small),
+            place: held(row.place),
+            beside: row.beside,
+            mime: row.mime,
+            hash: row.hash,
+            bytes: unsigned(row.bytes),
+        }
+    }
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -84,7 +124,7 @@ fn chunk_record(id: &ChunkId) -> RecordId {
     RecordId::new(CHUNKS, id.key())
 }
 
-fn put(document: &Document, at: Datetime) -> Put<DocumentRow> {
+fn put(document: &Document) -> Put<DocumentRow> {
     let row = DocumentRow {
         id: None,
         project: document.project.as_str().to_owned(),
@@ -94,9 +134,10 @@ fn put(document: &Document, at: Datetime) -> Put<DocumentRow> {
         hash: document.hash.clone(),
         bytes: signed(document.bytes),
         chunks: document.chunks.iter().map(|id| id.key().to_owned()).collect(),
+        images: Some(document.images.iter().map(ImageRow::from).collect()),
         cut: document.cut,
         removed: document.removed,
-        at,
+        at: datetime(document.at),
     };
     Put { id: record(&document.id), row }
 }
@@ -136,6 +177,7 @@ impl TryFrom<DocumentRow> for Document {
             hash: row.hash,
             bytes: unsigned(row.bytes),
             chunks: row.chunks.iter().map(|key| chunk_id(key)).collect::<Result<_, _>>()?,
+            images: row.images.unwrap_or_default().into_iter().map(DocumentImage::from).collect(),
             cut: row.cut,
             removed: row.removed,
             at: timestamp(row.at),
@@ -174,15 +216,16 @@ impl Write<'_> {
     /// A document was read: it is put as it is now, with the chunks that are new, and without those that it no longer
     /// has.
     pub fn ingest_document(&mut self, document: &Document, new: Vec<DocumentChunk>, gone: Vec<ChunkId>) {
+        let at = self.at();
         let documents = &mut self.tell(happened(EventKind::DocumentIngested, document)).documents;
-        documents.put.push(document.clone());
+        documents.put.push(Document { at, ..document.clone() });
         documents.chunks.extend(new);
         documents.gone_chunks.extend(gone);
     }
 
     /// The file of a document is gone: it keeps its text and is not found.
     pub fn remove_document(&mut self, document: &Document) {
-        let removed = Document { removed: true, ..document.clone() };
+        let removed = Document { removed: true, at: self.at(), ..document.clone() };
         self.tell(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
     }
 
@@ -193,7 +236,44 @@ impl Write<'_> {
 
     /// A document belongs to another project, since its own was merged into that.
     pub fn merge_document(&mut self, document: &Document) {
-        self.tell(happened(EventKind::ProjectMerged, document)).documents.put.push(document.clone());
+        let document = Document { at: self.at(), ..document.clone() };
+        self.tell(happened(EventKind::ProjectMerged, &document)).documents.put.push(document);
+    }
+
+    /// A document comes from an export; its chunks follow.
+    pub fn import_document(&mut self, document: &Document) {
+        let told = self.tell(happened(EventKind::DocumentIngested, document));
+        told.documents.put.push(document.clone());
+    }
+
+    /// A chunk of a document comes from an export. The log tells of each document once.
+    pub fn import_chunk(&mut self, document: &Document, chunk: DocumentChunk) {
+        let here = &self.tables().documents;
+        let is_told = here.put.iter().any(|put| put.id == document.id)
+            || here.chunks.iter().any(|other| other.document == document.id);
+        let tables =
+            if is_told { self.beside() } else { self.tell(happened(EventKind::DocumentIngested, document)) };
+        tables.documents.chunks.push(chunk);
+    }
+
+    /// A document as it will be when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn document(&self, id: &DocumentId) -> Result<Option<Document>, StoreError> {
+        match self.tables().documents.put.iter().rev().find(|put| put.id == *id) {
+            Some(put) => Ok(Some(put.clone())),
+            None => Ok(one(self.store().documents_by_id(&[*id]).await?)),
+        }
+    }
+
+    /// Whether a chunk will be there when this is committed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn has_chunk(&self, id: &ChunkId) -> Result<bool, StoreError> {
+        let is_put = self.tables().documents.chunks.iter().any(|put| put.id == *id);
+        Ok(is_put || !self.store().chunks_by_id(&[*id]).await?.is_empty())
     }
 }
 

@@ -141,6 +141,14 @@ impl Store {
         Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
     }
 
+    /// Anchors and signs of memories that are not there or were destroyed, and tombstones whose key is none.
+    pub async fn loose_beside(&self) -> Result<[Faulty; 3], StoreError> {
+        let statement = statement::DOCTOR_BESIDE;
+        let mut results = self.ask(statement, bounded()).await?;
+        let mut of = |index| rows(statement, &mut results, index).map(Faulty);
+        Ok([of(0)?, of(1)?, of(2)?])
+    }
+
     /// Memories, prompts and sessions that name a session which is not there.
     pub async fn loose_links(&self) -> Result<Faulty, StoreError> {
         let statement = statement::DOCTOR_LINKS;

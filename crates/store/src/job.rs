@@ -31,11 +31,13 @@ pub enum JobKind {
     InferRelations,
     /// What a language model says is worth keeping of a past session.
     Distil,
+    /// What a language model says that memories say together, for a plan of consolidation.
+    Derive,
 }
 
 impl JobKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Embed, Self::InferRelations, Self::Distil];
+    pub const ALL: [Self; 4] = [Self::Embed, Self::InferRelations, Self::Distil, Self::Derive];
 
     /// The stored name, which is also the beginning of the job's id. Stored names never change.
     pub fn as_str(self) -> &'static str {
@@ -43,6 +45,7 @@ impl JobKind {
             Self::Embed => "embed",
             Self::InferRelations => "claim",
             Self::Distil => "distil",
+            Self::Derive => "derive",
         }
     }
 

@@ -55,7 +55,7 @@ pub use cerebro_engine::{
     secret,
 };
 pub use counts::{Counts, HealthCounts, ProjectCount};
-pub use cycle::{Alone, CycleState, StepOutcome, StoredCycle, StoredStep};
+pub use cycle::{ASKED_KEPT, Alone, Asked, CycleState, StepOutcome, StoredCycle, StoredStep};
 pub use distil::DistilCounts;
 pub use dump::RowCounts;
 pub use edge::Edge;

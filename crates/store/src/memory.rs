@@ -181,6 +181,8 @@ pub(super) struct MemoryChanges {
     pub put: Vec<Memory>,
     /// Whose revisions, entities and relations go for good.
     pub purged: Vec<MemoryId>,
+    /// Whose rows go, too.
+    pub taken_back: Vec<MemoryId>,
 }
 
 impl MemoryChanges {
@@ -202,6 +204,7 @@ impl Part for MemoryChanges {
             row: MemoryRow::next(memory),
         });
         commit.add(statement::COMMIT_PURGED, "purged", &self.purged, memory_record);
+        commit.add(statement::COMMIT_TAKEN_BACK, "taken_back", &self.taken_back, memory_record);
     }
 }
 
@@ -282,6 +285,16 @@ impl Write<'_> {
         let tables = self.put_memory(EventKind::MemoryPurged, memory, Some(session));
         tables.bury(&store.mason, before, None, (Why::Purged, at));
         tables.memories.purged.push(memory.id);
+        tables.forget_vectors(memory.id);
+    }
+
+    /// A plan added it, and that is taken back: its row goes, as if it had never been. `memory` is what a purge would leave.
+    pub fn take_back_memory(&mut self, before: &Memory, memory: &Memory) {
+        let (at, store) = (self.at(), self.store());
+        let tables = self.put_memory(EventKind::MemoryPurged, memory, None);
+        tables.bury(&store.mason, before, None, (Why::Purged, at));
+        tables.memories.purged.push(memory.id);
+        tables.memories.taken_back.push(memory.id);
         tables.forget_vectors(memory.id);
     }
 

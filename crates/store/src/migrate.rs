@@ -33,6 +33,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, name: "feedback", text: include_str!("../../../schema/0014_feedback.surql") },
     Migration { version: 15, name: "worked_in", text: include_str!("../../../schema/0015_worked_in.surql") },
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
+    Migration { version: 20, name: "insight", text: include_str!("../../../schema/0020_insight.surql") },
+    Migration { version: 21, name: "image", text: include_str!("../../../schema/0021_image.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -45,6 +45,10 @@ pub enum Table {
     Artifact,
     /// Edges from a memory to the pieces of work that it was found out in.
     WorkedIn,
+    /// Documents.
+    Document,
+    /// Their chunks.
+    Chunk,
 }
 
 impl Table {
@@ -66,6 +70,8 @@ impl Table {
             Self::WorkEvent => "work_event",
             Self::Artifact => "artifact",
             Self::WorkedIn => "WORKED_IN",
+            Self::Document => "document",
+            Self::Chunk => "chunk",
         }
     }
 }

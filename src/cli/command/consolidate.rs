@@ -15,6 +15,8 @@ use cerebro_core::text;
 /// A plan changes nothing. It names memories that say nothing which another one does not say, what happened in sessions
 /// long past whose summary stays, and what happened and has grown weak. All of them go into the archive, from where
 /// `cerebro unarchive ID` or `cerebro consolidate --undo` brings them back. Nothing is deleted and no text is changed.
+/// Where `[relations]` of config.toml names a chat model, it is asked what several memories say together; what passes the
+/// check joins the plan as a step `derive`, with the memories that it rests on.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").args(["plan", "apply", "undo", "log"]))]
 pub struct ConsolidateArgs {
@@ -49,6 +51,7 @@ const LOG: &[(&str, Layout)] = &[
     ("merge", Layout::Count),
     ("compact", Layout::Count),
     ("archive", Layout::Count),
+    ("derive", Layout::Count),
     ("done", Layout::Count),
     ("left", Layout::Count),
 ];
@@ -69,16 +72,36 @@ pub async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Outc
         return Ok(Outcome::Done);
     }
     if is_list {
-        let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "done", "left"];
+        let fields = ["id", "at", "by", "state", "merge", "compact", "archive", "derive", "done", "left"];
         context.output.table(&Table::of(LOG, &fields, &answer["cycles"]), "nothing was planned yet")?;
         return Ok(Outcome::Done);
     }
     let fields = ["action", "id", "title", "into", "outcome", "why"];
     context.output.table(&Table::of(STEPS, &fields, &answer["steps"]), "nothing to merge or to put aside")?;
-    if let Some(words) = in_short(&answer) {
+    for step in answer["steps"].as_array().into_iter().flatten().filter(|step| step["text"].is_string()) {
+        let sources: Vec<String> = step["sources"].as_array().into_iter().flatten().map(shown).collect();
+        let (id, text) = (shown(&step["id"]), shown(&step["text"]));
+        context.output.text(&format!("\n{id}  {text}\n{:14}from {}", "", sources.join(", ")))?;
+    }
+    for words in [in_short(&answer), asked(&answer)].into_iter().flatten() {
         context.output.note(&words);
     }
     Ok(Outcome::Done)
+}
+
+/// What a chat model is asked, or was.
+fn asked(answer: &Value) -> Option<String> {
+    let cycle = &answer["cycle"];
+    if answer["asking"] == true {
+        let id = shown(&cycle["id"]);
+        return Some(format!(
+            "a chat model is asked for insights; `cerebro consolidate --log {id}` shows what joins the plan"
+        ));
+    }
+    let requests = cycle["requests"].as_u64().filter(|requests| *requests > 0)?;
+    let (tokens, dropped) = (shown(&cycle["tokens"]), shown(&cycle["dropped"]));
+    let requests = text::counted(requests, "request");
+    Some(format!("insights: {requests} to the chat model, {tokens} tokens, {dropped} dropped by the check"))
 }
 
 /// What became of a consolidation, and what comes next.

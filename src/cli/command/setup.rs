@@ -17,7 +17,6 @@ use crate::setup::{
     self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, plugin,
     short, text_of, tools_of,
 };
-use cerebro_core::operation::Operation;
 
 const PARTS: [Part; 5] = [Part::Server, Part::Permissions, Part::Hooks, Part::Journal, Part::Instructions];
 
@@ -467,10 +466,8 @@ async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
         return Ok(Err(hint));
     };
     Ok(match tools_of(&command).await {
-        // Those of the journal may come beside them.
-        Ok(tools) if [TOOLS.len(), TOOLS.len() + Operation::WORK_TOOLS.len()].contains(&tools.len()) => {
-            Ok(tools.len())
-        }
+        // Those of groups may come beside them.
+        Ok(tools) if TOOLS.iter().all(|tool| tools.iter().any(|name| *name == tool.name)) => Ok(tools.len()),
         Ok(tools) => Err(format!("it lists {} tools, {} were expected", tools.len(), TOOLS.len())),
         Err(problem) => Err(format!("{problem} (`{}`)", command.join(" "))),
     })

@@ -286,7 +286,8 @@ impl Home {
     }
 }
 
-fn kill(pid: u32) {
+/// `kill -9`; one that is gone is fine.
+pub fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);
     }

@@ -27,7 +27,7 @@ pub use agent::{Agent, Pump};
 pub use browser::Browser;
 pub use disk::Disk;
 pub use fickle::{Fickle, Mood};
-pub use home::{Finished, Home, finish};
+pub use home::{Finished, Home, finish, kill};
 pub use model::{library, model_files, model_home, shelf};
 pub use network::{Watch, internet_sockets};
 pub use provider::{Provider, Scene};

@@ -57,13 +57,17 @@ pub enum Reason {
     NoEvidence,
     /// It cites an exchange that was not shown.
     UnknownExchange,
+    /// It cites a memory that was not shown.
+    UnknownSource,
+    /// It cites too few memories.
+    FewSources,
     /// A quote does not occur where it is said to.
     QuoteNotFound,
     /// It tells of the user's will, and no quote is the user's.
     NotTheUser,
     /// It says that something works, and no quote is of a command that succeeded.
     NoSuccess,
-    /// A command, path or address in it stands in no exchange that it cites.
+    /// A command, path or address in it stands in no exchange that it cites; of an insight, a number or a name in no memory.
     Unfounded,
     /// It reads like an instruction.
     Instruction,
@@ -81,6 +85,8 @@ impl Reason {
             Self::Repeated => "repeated",
             Self::NoEvidence => "no_evidence",
             Self::UnknownExchange => "unknown_exchange",
+            Self::UnknownSource => "unknown_source",
+            Self::FewSources => "few_sources",
             Self::QuoteNotFound => "quote_not_found",
             Self::NotTheUser => "not_the_user",
             Self::NoSuccess => "no_success",
@@ -190,7 +196,7 @@ fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
 }
 
 /// A text that a model wrote: one line, of which nothing had to be redacted.
-fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, Reason> {
+pub(crate) fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, Reason> {
     let words = clean(words)?.one_line();
     match words.chars().count() {
         0 => Err(Reason::Malformed),
@@ -199,7 +205,8 @@ fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, Reason> {
     }
 }
 
-fn clean(words: &str) -> Result<RedactedText, Reason> {
+/// A text of which nothing had to be redacted.
+pub(crate) fn clean(words: &str) -> Result<RedactedText, Reason> {
     let cleaned = redact_text(words);
     if cleaned.count == 0 { Ok(cleaned.kept) } else { Err(Reason::Secret) }
 }
@@ -263,7 +270,8 @@ fn taint(title: &str, claim: &str) -> Vec<crate::domain::Flag> {
     taint::of(title, claim, Origin::Transcript).flags
 }
 
-fn gives_orders(title: &str, claim: &str) -> bool {
+/// Whether a text gives orders to whoever reads it.
+pub(crate) fn gives_orders(title: &str, claim: &str) -> bool {
     let words: Vec<String> = format!("{title} {claim}")
         .to_lowercase()
         .split(|c: char| !(c.is_alphanumeric() || c == '\''))

@@ -11,6 +11,7 @@ mod tests;
 
 pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, question, schema};
 pub use check::{Claim, Distilled, Reason, read, stands};
+pub(crate) use check::{clean, gives_orders, own_words};
 
 /// Most claims that are kept of one answer; it must fit into what a model may write.
 pub const CLAIMS_MAX: usize = 8;

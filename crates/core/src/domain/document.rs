@@ -22,12 +22,33 @@ pub struct Document {
     pub bytes: u64,
     /// Its chunks, in order.
     pub chunks: Vec<ChunkId>,
+    /// Its images, in order.
+    pub images: Vec<DocumentImage>,
     /// Whether a bound cut it short.
     pub cut: bool,
     /// Whether the file is gone: the text is kept, and no search finds it.
     pub removed: bool,
     /// When what it says last changed.
     pub at: Timestamp,
+}
+
+/// An image of a document. Its bytes stay in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentImage {
+    /// What the document says that it shows; empty where it says nothing.
+    pub caption: RedactedText,
+    /// The page or slide that it is on, from 1.
+    pub page: Option<u32>,
+    /// Its name in the document, or its path from the folder of that.
+    pub place: RedactedText,
+    /// Whether it is a file of its own.
+    pub beside: bool,
+    /// Its format, such as `image/png`.
+    pub mime: String,
+    /// SHA-256 of its bytes, in hex.
+    pub hash: String,
+    /// How many bytes it has.
+    pub bytes: u64,
 }
 
 /// A stretch of a document. It never changes: what says something else is another chunk.

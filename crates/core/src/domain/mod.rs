@@ -15,7 +15,7 @@ mod session;
 mod taint;
 
 pub use candidate::{Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, SessionOutcome};
-pub use document::{Document, DocumentChunk};
+pub use document::{Document, DocumentChunk, DocumentImage};
 pub use event::{Event, EventKind};
 pub use history::{
     Ancestor, AncestorKind, Exchange, HistoryTombstone, PastCommand, PastSession, Source, SourceState,

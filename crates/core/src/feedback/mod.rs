@@ -1,6 +1,6 @@
 //! Whether what a search showed an agent was of use to it: pure decisions over what the agent did next.
 //!
-//! Nobody is asked to say so. A [`Watch`] over one session notes what was shown in it, and what follows tells. Each sign
+//! Nobody has to say so, though an agent may. A [`Watch`] over one session notes what was shown in it, and what follows tells. Each sign
 //! counts once for a memory and session. It orders nothing: the figures are there to be looked at.
 
 mod quoted;
@@ -37,6 +37,12 @@ pub enum Source {
     Corrected,
     /// The question was asked again in other words, and none of its hits was read before.
     AskedAgain,
+    /// The agent said that it was of use.
+    SaidUseful,
+    /// The agent said that it was of no use.
+    SaidUseless,
+    /// The agent said that it is wrong.
+    SaidWrong,
 }
 
 /// What a source tells.
@@ -52,7 +58,15 @@ pub enum Signal {
 
 impl Source {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Answer, Self::Corrected, Self::AskedAgain];
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Answer,
+        Self::Corrected,
+        Self::AskedAgain,
+        Self::SaidUseful,
+        Self::SaidUseless,
+        Self::SaidWrong,
+    ];
 
     /// The stored and published name.
     pub fn as_str(self) -> &'static str {
@@ -61,6 +75,9 @@ impl Source {
             Self::Answer => "answer",
             Self::Corrected => "corrected",
             Self::AskedAgain => "asked_again",
+            Self::SaidUseful => "said_useful",
+            Self::SaidUseless => "said_useless",
+            Self::SaidWrong => "said_wrong",
         }
     }
 
@@ -72,9 +89,9 @@ impl Source {
     /// What it tells.
     pub fn signal(self) -> Signal {
         match self {
-            Self::Read | Self::Answer => Signal::Used,
-            Self::Corrected => Signal::Corrected,
-            Self::AskedAgain => Signal::Ignored,
+            Self::Read | Self::Answer | Self::SaidUseful => Signal::Used,
+            Self::Corrected | Self::SaidWrong => Signal::Corrected,
+            Self::AskedAgain | Self::SaidUseless => Signal::Ignored,
         }
     }
 }
@@ -88,6 +105,8 @@ pub struct Sign {
     pub source: Source,
     /// The best place at which it was shown, from 1.
     pub rank: usize,
+    /// Whether it is the first of its signal for this memory: another source may have told the same.
+    pub is_first: bool,
 }
 
 /// What was asked, and what was shown for it.
@@ -163,6 +182,21 @@ impl Watch {
         self.tell(id, Source::Corrected)
     }
 
+    /// Notes what the agent said of a memory; the first word counts.
+    pub fn said(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
+        const SAID: [Source; 3] = [Source::SaidUseful, Source::SaidUseless, Source::SaidWrong];
+        let shown = self.shown.get(id)?;
+        if SAID.iter().any(|said| shown.told.contains(said)) {
+            return None;
+        }
+        self.tell(id, source)
+    }
+
+    /// Whether a memory was shown and is not forgotten.
+    pub fn has_shown(&self, id: &MemoryId) -> bool {
+        self.shown.contains_key(id)
+    }
+
     /// The memories whose texts a last message is held against.
     pub fn shown(&self) -> Vec<MemoryId> {
         self.shown.keys().copied().collect()
@@ -179,7 +213,8 @@ impl Watch {
     /// A sign of a memory that was shown, the first time that this source tells it.
     fn tell(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
         let shown = self.shown.get_mut(id)?;
-        shown.told.insert(source).then_some(Sign { memory: *id, source, rank: shown.rank })
+        let is_first = shown.told.iter().all(|told| told.signal() != source.signal());
+        shown.told.insert(source).then_some(Sign { memory: *id, source, rank: shown.rank, is_first })
     }
 
     fn forget(&mut self) {

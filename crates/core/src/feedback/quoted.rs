@@ -10,13 +10,13 @@ use crate::{domain::MemoryId, text};
 /// Share of a memory's own words that a message must hold.
 const SHARE_MIN: f64 = 0.3;
 /// And how many of them, so that a short memory is not told by a common word.
-const WORDS_MIN: usize = 3;
+const WORDS_MIN: usize = 4;
 /// Words of a run that is a quotation whatever its words are, if so many of them tell something: shorter ones are turns of
 /// speech.
-const RUN_WORDS: usize = 8;
+const RUN_WORDS: usize = 10;
 const RUN_TELLING_MIN: usize = 2;
 /// Words of a run that is a quotation because one of them is the memory's own.
-const OWN_RUN_WORDS: usize = 6;
+const OWN_RUN_WORDS: usize = 7;
 /// A word tells something from this length on, in characters; shorter ones are mostly articles and the like.
 const TELLING_CHARS: usize = 5;
 /// Most bytes of each text that are looked at.

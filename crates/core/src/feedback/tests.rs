@@ -20,7 +20,7 @@ fn what_is_read_after_it_was_shown_counts_once_and_what_was_not_shown_never() {
     let shown = ids(3);
     assert_eq!(watch.read(&shown[0]), None, "nothing was shown yet");
     assert_eq!(watch.searched(at(0), "where does it listen", &shown), []);
-    let sign = Sign { memory: shown[1], source: Source::Read, rank: 2 };
+    let sign = Sign { memory: shown[1], source: Source::Read, rank: 2, is_first: true };
     assert_eq!(watch.read(&shown[1]), Some(sign));
     assert_eq!(watch.read(&shown[1]), None, "a replay");
     assert_eq!(watch.read(&MemoryId::random()), None, "not shown");

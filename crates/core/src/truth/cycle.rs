@@ -1,6 +1,6 @@
 //! What consolidation would change: memories that say nothing which another one does not say, what happened in sessions
 //! long past that a summary tells, and what happened and has grown weak. It only ever puts memories aside, into the
-//! archive; what stays keeps its text.
+//! archive; what stays keeps its text. What it would add is in [`insight`](super::insight).
 //!
 //! A [`Survey`] looks at every memory once and keeps little of each. It names pairs to compare ([`Survey::pairs`]),
 //! [`merge`] decides on one of them by its texts, and [`Survey::plan`] makes the steps.
@@ -40,6 +40,8 @@ pub enum Action {
     Compact,
     /// It is archived: it happened long ago.
     Archive,
+    /// It is a new one: what several others say together ([`Insight`](super::Insight)).
+    Derive,
 }
 
 impl Action {
@@ -50,12 +52,14 @@ impl Action {
             Self::Unite => "unite",
             Self::Compact => "compact",
             Self::Archive => "archive",
+            Self::Derive => "derive",
         }
     }
 
     /// Reads a stored name.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Merge, Self::Unite, Self::Compact, Self::Archive].into_iter().find(|one| one.as_str() == name)
+        let all = [Self::Merge, Self::Unite, Self::Compact, Self::Archive, Self::Derive];
+        all.into_iter().find(|one| one.as_str() == name)
     }
 }
 
@@ -64,9 +68,9 @@ impl Action {
 pub struct Step {
     /// What becomes of it.
     pub action: Action,
-    /// The memory.
+    /// The memory; of an insight the id that it gets.
     pub memory: MemoryId,
-    /// The version of its row that the plan was made on: of another one, the step is left out.
+    /// The version of its row that the plan was made on: of another one, the step is left out. 0 for one that is new.
     pub version: u64,
     /// What stays for it, if anything.
     pub into: Option<MemoryId>,

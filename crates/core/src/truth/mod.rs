@@ -4,6 +4,7 @@
 mod believed;
 mod containment;
 mod cycle;
+pub mod insight;
 mod nature;
 mod newer;
 mod sameness;
@@ -13,6 +14,7 @@ mod vitals;
 pub use believed::{Stretch, believed, gaps};
 pub use containment::says_all;
 pub use cycle::{Action, CHANGES_MAX, Merge, Step, Survey, WEAK_BELOW, merge, united};
+pub use insight::{Insight, Topic, Topics};
 pub use nature::{is_due, is_exempt, is_open, nature, nature_of_type, strength};
 pub use newer::{Listed, newer};
 pub use sameness::{forms, normal};

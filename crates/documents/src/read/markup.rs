@@ -1,17 +1,16 @@
 //! Markdown and HTML.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use crate::{DocumentError, Reading, limits::DEPTH_MAX, section::Outline};
+use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
 /// How wide lines of HTML are: none is broken.
 const WIDTH: usize = 10_000;
 
 /// The sections of Markdown under its headings. Their text is the source as it stands.
-pub(super) fn markdown(source: &str) -> Reading {
-    let mut outline = Outline::default();
-    add_markdown(&mut outline, source, 0, None);
-    outline.finish()
+pub(super) fn markdown(source: &str, outline: &mut Outline) {
+    add_markdown(outline, source, 0, None);
 }
 
 /// Adds Markdown whose headings stand `below` others.
@@ -19,6 +18,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut begin = 0;
     let mut heading: Option<String> = None;
+    let mut image: Option<(String, String)> = None;
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { .. }) => {
@@ -30,10 +30,19 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
                 begin = range.end;
             }
             Event::Text(text) | Event::Code(text) => {
-                if let Some(heading) = &mut heading {
-                    heading.push_str(&text);
+                for words in image.iter_mut().map(|(_, caption)| caption).chain(&mut heading) {
+                    words.push_str(&text);
                 }
             }
+            Event::Start(Tag::Image { dest_url, .. }) => {
+                image = Some((dest_url.into_string(), String::new()));
+            }
+            Event::End(TagEnd::Image) => {
+                if let Some((target, caption)) = image.take() {
+                    add_image(outline, &target, &caption);
+                }
+            }
+            Event::Html(html) | Event::InlineHtml(html) => add_images_of_html(outline, &html),
             // What stands above a text for programs.
             Event::End(TagEnd::MetadataBlock(MetadataBlockKind::YamlStyle)) => begin = range.end,
             _ => {}
@@ -46,10 +55,94 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
 }
 
 /// The sections of HTML, by way of the Markdown that it is written as.
-pub(super) fn html(source: &str) -> Result<Reading, DocumentError> {
-    let mut outline = Outline::default();
-    add_html(&mut outline, source, None)?;
-    Ok(outline.finish())
+pub(super) fn html(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
+    add_html(outline, source, None)?;
+    add_images_of_html(outline, source);
+    Ok(())
+}
+
+/// An image that a text names: one beside the document, or one that is written into the name itself.
+fn add_image(outline: &mut Outline, target: &str, caption: &str) {
+    let Some(written) = target.strip_prefix("data:") else {
+        outline.image_beside(caption, &unescaped(target));
+        return;
+    };
+    let bytes = written.split_once(";base64,").and_then(|(_, data)| unpacked(data));
+    if let Some(bytes) = bytes.filter(|_| !outline.has_all_images()) {
+        let name = format!("inline {}", crate::image::digest(&bytes));
+        outline.image(caption, None, &name, &bytes);
+    }
+}
+
+/// The bytes that were written as Base64, blanks aside.
+pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
+    let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    STANDARD.decode(data).ok()
+}
+
+/// A path as it is on the disk: `%20` is a blank.
+fn unescaped(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code = tail.get(..2).and_then(|code| str::from_utf8(code).ok());
+        let byte = code.filter(|_| *first == b'%').and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+fn add_images_of_html(outline: &mut Outline, source: &str) {
+    for (target, caption) in images(source) {
+        if outline.has_all_images() {
+            return;
+        }
+        add_image(outline, &target, &caption);
+    }
+}
+
+/// The images that HTML names, with what it says that they show.
+pub(super) fn images(source: &str) -> Vec<(String, String)> {
+    let folded = source.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for (at, _) in folded.match_indices("<img") {
+        let attributes = attributes(&source[at + "<img".len()..]);
+        let of = |name: &str| {
+            let value =
+                attributes.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| *value)?;
+            Some(quick_xml::escape::unescape(value).map_or_else(|_| value.to_owned(), Into::into))
+        };
+        if let Some(target) = of("src") {
+            found.push((target, of("alt").unwrap_or_default()));
+        }
+    }
+    found
+}
+
+/// The attributes of a tag whose name was read, as far as they are written in quotes.
+fn attributes(tag: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = tag;
+    loop {
+        rest = rest.trim_start();
+        let name = &rest[..rest.find(['=', '>', '<', ' ', '\n']).unwrap_or(rest.len())];
+        let after = rest[name.len()..].trim_start();
+        let Some(value) = after.strip_prefix('=').map(str::trim_start) else {
+            // An attribute without a value, or the end.
+            if name.is_empty() || after.starts_with(['>', '<']) || after.is_empty() {
+                return found;
+            }
+            rest = after;
+            continue;
+        };
+        let Some(quote) = value.chars().next().filter(|quote| ['"', '\''].contains(quote)) else {
+            return found;
+        };
+        let Some(end) = value[1..].find(quote) else { return found };
+        found.push((name, &value[1..=end]));
+        rest = &value[end + 2..];
+    }
 }
 
 /// Adds HTML.

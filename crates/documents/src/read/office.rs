@@ -6,7 +6,7 @@ use quick_xml::{
 };
 
 use super::{archive::Archive, markup, text};
-use crate::{DocumentError, Reading, limits::DEPTH_MAX, section::Outline};
+use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
 /// What a reader of XML is told.
 enum Told<'a> {
@@ -73,46 +73,135 @@ fn needed(archive: &mut Archive<'_>, name: &str) -> Result<String, DocumentError
 }
 
 /// Paragraphs of Word under its styles of headings; a row of a table is a line.
-pub(super) fn docx(bytes: &[u8]) -> Result<Reading, DocumentError> {
-    let xml = needed(&mut Archive::open(bytes)?, "word/document.xml")?;
-    let mut outline = Outline::default();
+pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
+    let mut archive = Archive::open(bytes)?;
+    let xml = needed(&mut archive, "word/document.xml")?;
+    let mut pictures = Pictures::default();
     let (mut gathered, mut paragraph, mut level) = (String::new(), String::new(), None);
     let (mut in_text, mut cells) = (false, 0_usize);
-    walk(&xml, |told| match told {
-        Told::Begin("t", _) => in_text = true,
-        Told::End("t") => in_text = false,
-        Told::Text(text) if in_text => paragraph.push_str(text),
-        Told::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
-        Told::Begin("pStyle", tag) => level = attribute(tag, "val").and_then(|style| heading_level(&style)),
-        Told::Begin("tc", _) => cells += 1,
-        Told::End("tc") => {
-            cells = cells.saturating_sub(1);
-            gathered.push_str(" | ");
-        }
-        Told::End("tr") => gathered.push('\n'),
-        // What stands beside the text: a picture says what it shows.
-        Told::Begin("docPr", tag) => {
-            if let Some(caption) = attribute(tag, "descr").filter(|caption| !caption.is_empty()) {
-                paragraph.extend(["[image: ", &caption, "]"]);
+    walk(&xml, |told| {
+        pictures.look(&told);
+        match told {
+            Told::Begin("t", _) => in_text = true,
+            Told::End("t") => in_text = false,
+            Told::Text(text) if in_text => paragraph.push_str(text),
+            Told::Begin("tab" | "br" | "cr", _) => paragraph.push(' '),
+            Told::Begin("pStyle", tag) => {
+                level = attribute(tag, "val").and_then(|style| heading_level(&style));
             }
-        }
-        Told::End("p") => {
-            let text = std::mem::take(&mut paragraph);
-            match level.take() {
-                Some(level) => {
-                    outline.text(&std::mem::take(&mut gathered), None);
-                    outline.heading(level, &text);
-                }
-                None => {
-                    gathered.push_str(&text);
-                    gathered.push_str(if cells > 0 { " " } else { "\n\n" });
+            Told::Begin("tc", _) => cells += 1,
+            Told::End("tc") => {
+                cells = cells.saturating_sub(1);
+                gathered.push_str(" | ");
+            }
+            Told::End("tr") => gathered.push('\n'),
+            // What stands beside the text: a picture says what it shows.
+            Told::Begin("docPr", tag) => {
+                if let Some(caption) = attribute(tag, "descr").filter(|caption| !caption.is_empty()) {
+                    paragraph.extend(["[image: ", &caption, "]"]);
                 }
             }
+            Told::End("p") => {
+                let text = std::mem::take(&mut paragraph);
+                match level.take() {
+                    Some(level) => {
+                        outline.text(&std::mem::take(&mut gathered), None);
+                        outline.heading(level, &text);
+                    }
+                    None => {
+                        gathered.push_str(&text);
+                        gathered.push_str(if cells > 0 { " " } else { "\n\n" });
+                    }
+                }
+            }
+            _ => {}
         }
-        _ => {}
     })?;
     outline.text(&gathered, None);
-    Ok(outline.finish())
+    pictures.add_to(outline, &mut archive, "word/document.xml", None)
+}
+
+/// The pictures that a part of an archive shows, as it names them.
+#[derive(Default)]
+struct Pictures {
+    /// What is said of the one that comes next.
+    caption: String,
+    /// The names under which the part refers to them, with what it says that they show.
+    found: Vec<(String, String)>,
+}
+
+impl Pictures {
+    fn look(&mut self, told: &Told<'_>) {
+        let Told::Begin(name, tag) = told else { return };
+        match *name {
+            "docPr" | "cNvPr" => self.caption = attribute(tag, "descr").unwrap_or_default(),
+            "blip" => {
+                if let Some(name) = attribute(tag, "embed") {
+                    self.found.push((name, std::mem::take(&mut self.caption)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks up where they lie, and adds those that are there.
+    fn add_to(
+        self,
+        outline: &mut Outline,
+        archive: &mut Archive<'_>,
+        of: &str,
+        page: Option<u32>,
+    ) -> Result<(), DocumentError> {
+        if self.found.is_empty() || outline.has_all_images() {
+            return Ok(());
+        }
+        let (folder, file) = of.rsplit_once('/').unwrap_or_default();
+        let Some(xml) = part(archive, &format!("{folder}/_rels/{file}.rels"))? else { return Ok(()) };
+        let mut targets = std::collections::HashMap::new();
+        walk(&xml, |told| {
+            if let Told::Begin("Relationship", tag) = told
+                && let (Some(id), Some(target)) = (attribute(tag, "Id"), attribute(tag, "Target"))
+            {
+                targets.insert(id, target);
+            }
+        })?;
+        for (name, caption) in self.found {
+            if let Some(target) = targets.get(&name) {
+                add_picture(outline, archive, &resolved(folder, target), &caption, page);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a picture of an archive. One that is too large for what is left of its bounds is left out.
+fn add_picture(
+    outline: &mut Outline,
+    archive: &mut Archive<'_>,
+    place: &str,
+    caption: &str,
+    page: Option<u32>,
+) {
+    if !outline.has_all_images()
+        && !outline.has_image(place)
+        && let Ok(Some(bytes)) = archive.bytes(place)
+    {
+        outline.image(caption, page, place, &bytes);
+    }
+}
+
+/// A place in an archive, from a folder of it.
+fn resolved(folder: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = if target.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("/")
 }
 
 /// The level of a style: `Heading2`, `heading 2`, `Title`.
@@ -126,40 +215,50 @@ fn heading_level(style: &str) -> Option<usize> {
 }
 
 /// Slides in the order of their numbers, each under its title.
-pub(super) fn pptx(bytes: &[u8]) -> Result<Reading, DocumentError> {
+pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let mut archive = Archive::open(bytes)?;
     let number = |name: &str| -> Option<u32> {
         name.strip_prefix("ppt/slides/slide")?.strip_suffix(".xml")?.parse().ok()
     };
     let mut slides: Vec<u32> = archive.names().iter().filter_map(|name| number(name)).collect();
     slides.sort_unstable();
-    let mut outline = Outline::default();
+    // After the text of all slides, which must not lack the room that pictures take.
+    let mut shown = Vec::new();
     for slide in slides {
-        let xml = needed(&mut archive, &format!("ppt/slides/slide{slide}.xml"))?;
+        let name = format!("ppt/slides/slide{slide}.xml");
+        let xml = needed(&mut archive, &name)?;
+        let mut pictures = Pictures::default();
         let (mut title, mut body) = (String::new(), String::new());
         let (mut in_text, mut in_title) = (false, false);
-        walk(&xml, |told| match told {
-            Told::Begin("sp", _) => in_title = false,
-            Told::Begin("ph", tag) => {
-                in_title =
-                    attribute(tag, "type").is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
+        walk(&xml, |told| {
+            pictures.look(&told);
+            match told {
+                Told::Begin("sp", _) => in_title = false,
+                Told::Begin("ph", tag) => {
+                    in_title = attribute(tag, "type")
+                        .is_some_and(|kind| matches!(kind.as_str(), "title" | "ctrTitle"));
+                }
+                Told::Begin("t", _) => in_text = true,
+                Told::End("t") => in_text = false,
+                Told::Text(text) if in_text => (if in_title { &mut title } else { &mut body }).push_str(text),
+                Told::End("p") => (if in_title { &mut title } else { &mut body }).push('\n'),
+                _ => {}
             }
-            Told::Begin("t", _) => in_text = true,
-            Told::End("t") => in_text = false,
-            Told::Text(text) if in_text => (if in_title { &mut title } else { &mut body }).push_str(text),
-            Told::End("p") => (if in_title { &mut title } else { &mut body }).push('\n'),
-            _ => {}
         })?;
         outline.title(&title);
         outline.heading(2, if title.trim().is_empty() { "Slide" } else { &title });
         let text = if body.trim().is_empty() { &title } else { &body };
         outline.text(text, Some(slide));
+        shown.push((pictures, name, slide));
     }
-    Ok(outline.finish())
+    for (pictures, name, slide) in shown {
+        pictures.add_to(outline, &mut archive, &name, Some(slide))?;
+    }
+    Ok(())
 }
 
 /// The chapters of a book in the order of its spine.
-pub(super) fn epub(bytes: &[u8]) -> Result<Reading, DocumentError> {
+pub(super) fn epub(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let mut archive = Archive::open(bytes)?;
     let mut root = None;
     walk(&needed(&mut archive, "META-INF/container.xml")?, |told| {
@@ -183,14 +282,21 @@ pub(super) fn epub(bytes: &[u8]) -> Result<Reading, DocumentError> {
         _ => {}
     })?;
     let folder = root.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-    let mut outline = Outline::default();
     outline.title(&title);
+    let mut shown = Vec::new();
     for place in spine.iter().filter_map(|id| items.get(id)) {
-        let Some(chapter) = part(&mut archive, &format!("{folder}{place}"))? else { continue };
-        markup::add_html(&mut outline, &chapter, None)?;
+        let name = format!("{folder}{place}");
+        let Some(chapter) = part(&mut archive, &name)? else { continue };
+        markup::add_html(outline, &chapter, None)?;
+        let (folder, _) = name.rsplit_once('/').unwrap_or_default();
+        let images = markup::images(&chapter).into_iter();
+        shown.extend(images.map(|(target, caption)| (resolved(folder, &target), caption)));
         if outline.is_full() {
             break;
         }
     }
-    Ok(outline.finish())
+    for (place, caption) in shown {
+        add_picture(outline, &mut archive, &place, &caption, None);
+    }
+    Ok(())
 }

@@ -5,17 +5,16 @@ use std::io::Cursor;
 use calamine::{Data, DataRef, Reader, Xlsx};
 
 use super::{archive::Archive, table};
-use crate::{DocumentError, Reading, section::Outline};
+use crate::{DocumentError, section::Outline};
 
 /// How many columns of a row are read.
 const COLUMNS_MAX: u32 = 256;
 
 /// The rows of each sheet, under the names in its first one. Cell by cell: the library's own table has a place for every
 /// cell that a file claims to have.
-pub(super) fn xlsx(bytes: &[u8]) -> Result<Reading, DocumentError> {
+pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     Archive::open(bytes)?.prove()?;
     let mut book = Xlsx::new(Cursor::new(bytes)).map_err(DocumentError::malformed)?;
-    let mut outline = Outline::default();
     for (number, name) in (1..).zip(book.sheet_names()) {
         outline.heading(2, &name);
         // A sheet that is only a chart has no cells.
@@ -30,7 +29,7 @@ pub(super) fn xlsx(bytes: &[u8]) -> Result<Reading, DocumentError> {
             break;
         }
     }
-    Ok(outline.finish())
+    Ok(())
 }
 
 /// What a cell shows.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::markup;
-use crate::{DocumentError, Reading, section::Outline};
+use super::markup::{self, unpacked};
+use crate::{DocumentError, section::Outline};
 
 /// A row as a line that can be read alone: each value after the name of its column.
 pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -> String {
@@ -26,7 +26,7 @@ pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -
 }
 
 /// The rows of CSV under the names in its first line.
-pub(super) fn csv(source: &str) -> Result<Reading, DocumentError> {
+pub(super) fn csv(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     let first = source.lines().next().unwrap_or_default();
     let count = |separator: char| first.matches(separator).count();
     let separator = [b',', b';', b'\t'].into_iter().max_by_key(|separator| count(char::from(*separator)));
@@ -44,17 +44,15 @@ pub(super) fn csv(source: &str) -> Result<Reading, DocumentError> {
     for record in reader.records() {
         lines.push(row(&names, record.map_err(DocumentError::malformed)?.iter()));
     }
-    let mut outline = Outline::default();
     if lines.is_empty() {
         outline.text(&names.join("; "), None);
     }
     outline.text(&lines.join("\n"), None);
-    Ok(outline.finish())
+    Ok(())
 }
 
 /// JSON, or a value a line: each leaf a line with its place; the members of an object are sections.
-pub(super) fn json(source: &str) -> Result<Reading, DocumentError> {
-    let mut outline = Outline::default();
+pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     match serde_json::from_str::<Value>(source) {
         Ok(Value::Object(members)) => {
             for (name, value) in &members {
@@ -72,7 +70,7 @@ pub(super) fn json(source: &str) -> Result<Reading, DocumentError> {
             }
         }
     }
-    Ok(outline.finish())
+    Ok(())
 }
 
 /// The leaves of a value, a line each, with the way to them. `serde_json` bounds how deep that is.
@@ -111,19 +109,20 @@ fn add_leaf(text: &mut String, way: &str, leaf: &str) {
     text.push('\n');
 }
 
-/// The cells of a notebook, as the Markdown that they are between blocks of code. What running them gave is left out.
-pub(super) fn notebook(source: &str) -> Result<Reading, DocumentError> {
+/// The cells of a notebook, as the Markdown that they are between blocks of code. Of what running them gave only the images
+/// are kept.
+pub(super) fn notebook(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     let notebook: Value = serde_json::from_str(source).map_err(DocumentError::malformed)?;
     let Some(cells) = notebook["cells"].as_array() else {
         return Err(DocumentError::malformed("it has no cells"));
     };
     let mut text = String::new();
-    for cell in cells {
-        let source = match &cell["source"] {
-            Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect::<String>(),
-            Value::String(source) => source.clone(),
-            _ => continue,
-        };
+    for (number, cell) in cells.iter().enumerate() {
+        add_images(number, cell, outline);
+        let source = text_of(&cell["source"]);
+        if source.is_empty() {
+            continue;
+        }
         if cell["cell_type"] == "code" {
             text.extend(["```\n", &source, "\n```\n\n"]);
         } else {
@@ -131,5 +130,37 @@ pub(super) fn notebook(source: &str) -> Result<Reading, DocumentError> {
             text.push_str("\n\n");
         }
     }
-    Ok(markup::markdown(&text))
+    markup::markdown(&text, outline);
+    Ok(())
+}
+
+/// A text, or its lines.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+/// What is attached to a cell, and the pictures that running it gave. Both are bundles of one thing in several formats.
+fn add_images(number: usize, cell: &Value, outline: &mut Outline) {
+    let attached = cell["attachments"].as_object().into_iter().flatten();
+    let given = cell["outputs"].as_array().into_iter().flatten().enumerate();
+    let bundles = attached
+        .map(|(name, bundle)| (name.clone(), format!("cell {number} attachment {name}"), bundle))
+        .chain(
+            given.map(|(at, output)| (String::new(), format!("cell {number} output {at}"), &output["data"])),
+        );
+    for (caption, name, bundle) in bundles {
+        let formats = bundle.as_object().into_iter().flatten();
+        for (_, data) in formats.filter(|(mime, _)| mime.starts_with("image/")) {
+            let text = text_of(data);
+            let bytes =
+                if text.trim_start().starts_with('<') { Some(text.into_bytes()) } else { unpacked(&text) };
+            if let Some(bytes) = bytes.filter(|_| !outline.has_all_images()) {
+                outline.image(&caption, None, &name, &bytes);
+            }
+        }
+    }
 }

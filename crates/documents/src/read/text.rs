@@ -1,6 +1,6 @@
-//! Text: from bytes, and as one section.
+//! Text of bytes.
 
-use crate::{DocumentError, Reading, section::Outline};
+use crate::DocumentError;
 
 /// The text of bytes: UTF-8, or UTF-16 with its mark.
 pub(super) fn decode(bytes: &[u8]) -> Result<String, DocumentError> {
@@ -20,11 +20,4 @@ pub(super) fn decode(bytes: &[u8]) -> Result<String, DocumentError> {
 fn wide(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, DocumentError> {
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     String::from_utf16(&units).map_err(|_| DocumentError::NotText)
-}
-
-/// A text without headings.
-pub(super) fn plain(text: &str) -> Reading {
-    let mut outline = Outline::default();
-    outline.text(text, None);
-    outline.finish()
 }

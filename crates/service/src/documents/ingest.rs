@@ -2,11 +2,12 @@
 
 use super::super::{Service, ServiceError, evidence::Evidence};
 use cerebro_core::domain::{
-    ChunkId, Document, DocumentChunk, DocumentId, Origin, Project, Timestamp, limits::TITLE_CHARS_MAX,
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
+    limits::TITLE_CHARS_MAX,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::taint;
-use cerebro_documents::{Chunk, Compared, Format, Reading, chunks, compare};
+use cerebro_documents::{Chunk, Compared, Format, Image, Place, Reading, chunks, compare};
 use cerebro_store::{Decision, EngineError, StoreError, Write};
 
 /// How long a path is kept, in bytes.
@@ -60,6 +61,7 @@ struct Draft {
     bytes: u64,
     cut: bool,
     chunks: Vec<DraftChunk>,
+    images: Vec<DocumentImage>,
     redacted: usize,
     dry_run: bool,
 }
@@ -95,8 +97,11 @@ impl Draft {
             DraftChunk { heading, text, page: chunk.page, digest }
         });
         let chunks = chunks.collect();
+        // One whose bytes nobody saw, because its file is not there, is none.
+        let seen = reading.images.iter().filter(|image| !image.hash.is_empty());
+        let images = seen.map(|image| draft_image(image, &mut clean)).collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
-        Self { project, path, format, title, hash, bytes, cut, chunks, redacted, dry_run }
+        Self { project, path, format, title, hash, bytes, cut, chunks, images, redacted, dry_run }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
@@ -117,6 +122,22 @@ impl Draft {
             flags: taint::of(&draft.heading, &draft.text, Origin::Document).flags,
             text: draft.text.clone(),
         }
+    }
+}
+
+fn draft_image(image: &Image, clean: &mut impl FnMut(&str) -> RedactedText) -> DocumentImage {
+    let (place, beside) = match &image.place {
+        Place::Within(name) => (name, false),
+        Place::Beside(path) => (path, true),
+    };
+    DocumentImage {
+        caption: clean(&image.caption).one_line(),
+        page: image.page,
+        place: clean(place).one_line().cut_bytes(PATH_BYTES_MAX),
+        beside,
+        mime: image.mime.clone(),
+        hash: image.hash.clone(),
+        bytes: image.bytes,
     }
 }
 
@@ -149,6 +170,7 @@ impl Decision for Draft {
             hash: self.hash.clone(),
             bytes: self.bytes,
             chunks: ids.collect(),
+            images: self.images.clone(),
             cut: self.cut,
             removed: false,
             at: before.as_ref().map_or(Timestamp::UNIX_EPOCH, |before| before.at),

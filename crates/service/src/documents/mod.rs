@@ -4,11 +4,13 @@
 //! with what is kept: what says the same stays as it is, under the same ids.
 
 mod check;
+mod export;
 mod find;
 mod forget;
 mod index;
 mod ingest;
 
+pub(super) use export::{ChunkLine, DocumentLine, chunk, document};
 pub use find::{ChunkPart, DocumentChunks};
 pub use ingest::{DocumentRead, Ingested};
 

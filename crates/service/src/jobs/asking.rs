@@ -1,9 +1,11 @@
 //! Asking a language model until its answer fits, within what that may cost.
 
+use std::sync::Mutex;
+
 use serde_json::Value;
 
 use super::JobError;
-use crate::Service;
+use crate::{Service, lock};
 use cerebro_core::pace::{Budget, Spent, tokens_of};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::relate::claim::{Misfit, json_in};
@@ -11,7 +13,7 @@ use cerebro_models::llm::{ANSWER_TOKENS_MAX, Ask, Llm};
 use cerebro_models::provider::ProviderError;
 
 /// How often a model may mend an answer that does not fit.
-const REPAIRS_MAX: usize = 1;
+pub(crate) const REPAIRS_MAX: usize = 1;
 
 /// What a model is asked.
 pub(crate) struct Question<'a> {
@@ -28,12 +30,15 @@ pub(crate) struct Purse<'a> {
     is_metered: bool,
     /// What distilling may cost in a day, where the question is one of that.
     distilling: Option<Budget>,
+    /// What was spent from it so far.
+    spent: Mutex<Spent>,
 }
 
 impl<'a> Purse<'a> {
     /// For questions about how memories relate.
     pub(crate) fn of_relations(service: &'a Service, llm: &Llm) -> Self {
-        Self { service, model: llm.name(), is_metered: llm.is_metered(), distilling: None }
+        let spent = Mutex::default();
+        Self { service, model: llm.name(), is_metered: llm.is_metered(), distilling: None, spent }
     }
 
     /// For distilling, which has a bound of its own, whether the provider is paid for or not.
@@ -41,9 +46,15 @@ impl<'a> Purse<'a> {
         Self { distilling: Some(budget), ..Self::of_relations(service, llm) }
     }
 
+    /// What was spent from it so far, whether the provider is paid for or not.
+    pub(crate) fn spent(&self) -> Spent {
+        *lock(&self.spent)
+    }
+
     /// Before a request of about so many tokens. Of distilling, it is paid for at once: a daemon that is killed
     /// meanwhile must not ask for free.
     async fn open(&self, tokens: u64) -> Result<(), JobError> {
+        lock(&self.spent).requests += 1;
         let Some(budget) = self.distilling else { return Ok(()) };
         let spent = self.service.distil_spent_today().await?;
         if !budget.allows(spent, tokens + u64::from(ANSWER_TOKENS_MAX)) {
@@ -55,6 +66,7 @@ impl<'a> Purse<'a> {
 
     /// After a request that was taken to cost `tokens`: what it did cost, where the provider told.
     async fn pay(&self, tokens: u64, told: Option<u64>) {
+        lock(&self.spent).tokens += told.unwrap_or(0);
         if self.is_metered {
             let spent = Spent { requests: 1, tokens: told.unwrap_or(0) };
             self.service.note_spent(&self.model, spent).await;

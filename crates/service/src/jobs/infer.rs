@@ -58,26 +58,36 @@ fn blocked(state: WorkerState) -> Blocked {
     Blocked { state, wait: HELD_OFF, until_woken: true }
 }
 
+/// The model of the settings, for all that ask it about memories.
+pub(super) fn open(cx: &Context) -> Result<Llm, Blocked> {
+    match (cx.service.0.vectors.embedding.inference.open)() {
+        Ok(Some(llm)) => Ok(llm),
+        Ok(None) => Err(blocked(WorkerState::Off)),
+        Err(error) => Err(blocked(WorkerState::Unusable(error.to_string()))),
+    }
+}
+
+/// Whether one more question may be paid for.
+pub(super) async fn paid_for(cx: &Context, llm: Option<&Llm>) -> Result<Readiness, ServiceError> {
+    let budget = cx.service.0.vectors.embedding.inference.budget;
+    let metered = llm.is_some_and(Llm::is_metered);
+    if metered && !cx.service.fits_budget(budget, TOKENS_GUESSED).await {
+        return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
+    }
+    Ok(Readiness::Ready { at_once: 1 })
+}
+
 impl JobHandler for RelationInference {
     const KIND: JobKind = JobKind::InferRelations;
     type Task = Memory;
 
     async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
-        self.llm = match (cx.service.0.vectors.embedding.inference.open)() {
-            Ok(Some(llm)) => Some(llm),
-            Ok(None) => return Ok(Err(blocked(WorkerState::Off))),
-            Err(error) => return Ok(Err(blocked(WorkerState::Unusable(error.to_string())))),
-        };
-        Ok(Ok(()))
+        let opened = open(cx);
+        Ok(opened.map(|llm| self.llm = Some(llm)))
     }
 
     async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
-        let budget = cx.service.0.vectors.embedding.inference.budget;
-        let metered = self.llm.as_ref().is_some_and(Llm::is_metered);
-        if metered && !cx.service.fits_budget(budget, TOKENS_GUESSED).await {
-            return Ok(Readiness::Blocked(blocked(WorkerState::Waiting(SPENT.to_owned()))));
-        }
-        Ok(Readiness::Ready { at_once: 1 })
+        paid_for(cx, self.llm.as_ref()).await
     }
 
     async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Memory>>, ServiceError> {

@@ -2,10 +2,11 @@
 //!
 //! The queue is in the store; a commit only wakes the loops. [`runner`] has the loop, which every kind of work
 //! shares, and a handler has what is done with a job: [`embed`] makes vectors and relations, [`infer`] asks a
-//! language model about memories, [`distil`] about past sessions. Another kind of work is another handler. What the loop decides is in
+//! language model about memories, [`derive`] what they say together, [`distil`] about past sessions. Another kind of work is another handler. What the loop decides is in
 //! [`cerebro_core::pace`].
 
 mod asking;
+mod derive;
 mod distil;
 mod embed;
 mod infer;
@@ -14,7 +15,7 @@ mod runner;
 
 use std::time::Duration;
 
-pub(crate) use asking::{Purse, Question, ask};
+pub(crate) use asking::{Purse, Question, REPAIRS_MAX, ask};
 pub use infer::InferenceSettings;
 pub(crate) use runner::JobError;
 
@@ -98,6 +99,7 @@ pub(super) struct Jobs {
     embed: Queue,
     infer: Queue,
     distil: Queue,
+    derive: Queue,
     backfill: embed::Backfill,
 }
 
@@ -107,6 +109,7 @@ impl Jobs {
             embed: Queue::new(),
             infer: Queue::new(),
             distil: Queue::new(),
+            derive: Queue::new(),
             backfill: embed::Backfill::new(),
         }
     }
@@ -116,6 +119,7 @@ impl Jobs {
             JobKind::Embed => &self.embed,
             JobKind::InferRelations => &self.infer,
             JobKind::Distil => &self.distil,
+            JobKind::Derive => &self.derive,
         }
     }
 
@@ -141,6 +145,11 @@ impl Jobs {
         self.distil.poke();
     }
 
+    /// Says that a plan waits for insights.
+    pub(super) fn wake_derive(&self) {
+        self.derive.wake();
+    }
+
     /// Has all memories looked through for missing vectors.
     pub(super) fn fill(&self) {
         self.backfill.begin();
@@ -164,6 +173,7 @@ impl Service {
             let tasks = service.0.tasks.clone();
             tasks.spawn("embedding", runner::run(embed::Embed::new(), service.clone()));
             tasks.spawn("relation inference", runner::run(infer::RelationInference::new(), service.clone()));
+            tasks.spawn("insights", runner::run(derive::Deriving::new(), service.clone()));
             tasks.spawn("distilling", runner::run(distil::Distilling::new(), service));
         });
     }

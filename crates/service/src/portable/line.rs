@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ServiceError,
     distil::CandidateLine,
+    documents::{ChunkLine, DocumentLine},
     fields::Fields,
     history::{ExchangeLine, HistoryTombstoneLine, PastSessionLine},
     work::export::{ArtifactLine, WorkEventLine, WorkLine},
@@ -36,6 +37,8 @@ pub(super) enum Line {
     Work(WorkLine),
     WorkEvent(WorkEventLine),
     Artifact(ArtifactLine),
+    Document(DocumentLine),
+    Chunk(ChunkLine),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

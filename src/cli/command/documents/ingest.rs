@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::{CommandContext, Outcome};
-use super::{all, reader};
+use super::all;
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
+use crate::reading::{Reader, images_beside, saw_image};
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
 use cerebro_documents::{DocumentError, Format, files, limits::FILE_BYTES_MAX};
@@ -53,6 +54,8 @@ struct Report {
     done: Vec<Value>,
     unchanged: usize,
     faults: Vec<Value>,
+    /// Whether the files were read without a network; `None` where none was read.
+    isolated: Option<bool>,
 }
 
 impl Report {
@@ -75,18 +78,23 @@ pub async fn run(context: &CommandContext, args: IngestArgs) -> Result<Outcome> 
     sweep(&daemon, &roots, &known, args.dry_run, &mut report).await?;
     let hashes: HashMap<&str, &str> = known
         .iter()
-        .filter(|document| document["removed"] != true)
+        // An image beside a document changes without it.
+        .filter(|document| document["removed"] != true && document["beside"] != true)
         .filter_map(|document| Some((document["path"].as_str()?, document["hash"].as_str()?)))
         .collect();
+    let mut reader = Reader::default();
     for path in found(&roots, &mut report) {
         match look(&path) {
             Err(reason) => report.fault(&path, reason),
             Ok((hash, _)) if path.to_str().is_some_and(|path| hashes.get(path) == Some(&hash.as_str())) => {
                 report.unchanged += 1;
             }
-            Ok((hash, bytes)) => one(&daemon, &args, &path, (hash, bytes), &mut report).await?,
+            Ok((hash, bytes)) => {
+                one(&daemon, &args, &mut reader, &path, (hash, bytes), &mut report).await?;
+            }
         }
     }
+    report.isolated = reader.isolated();
     daemon.close().await;
     told(context, &report)
 }
@@ -148,7 +156,7 @@ fn found(roots: &[PathBuf], report: &mut Report) -> Vec<PathBuf> {
 }
 
 /// The bytes of a file, with their hash.
-fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
+pub(super) fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
     let opened = fs::File::open(path).map_err(|error| error.to_string())?;
     if !opened.metadata().map_err(|error| error.to_string())?.is_file() {
         return Err("it is no file".to_owned());
@@ -165,6 +173,7 @@ fn look(path: &Path) -> std::result::Result<(String, Vec<u8>), String> {
 async fn one(
     daemon: &Daemon,
     args: &IngestArgs,
+    reader: &mut Reader,
     path: &Path,
     (hash, bytes): (String, Vec<u8>),
     report: &mut Report,
@@ -175,13 +184,19 @@ async fn one(
     };
     let format = Format::of(path).unwrap_or(Format::Text);
     let size = bytes.len();
-    let reading = match reader::reading_of(format, bytes).await {
-        Ok(reading) => serde_json::to_value(&reading).map_err(Error::internal)?,
+    let mut reading = match reader.read(format, &bytes).await {
+        Ok(reading) => reading,
         Err(why) => {
             report.fault(path, why);
             return Ok(());
         }
     };
+    for (at, place) in images_beside(&reading, path) {
+        if let Ok((_, bytes)) = look(&place) {
+            saw_image(&mut reading, at, &bytes);
+        }
+    }
+    let reading = serde_json::to_value(&reading).map_err(Error::internal)?;
     let request = Request::new(Operation::Ingest)
         .with("project", args.project.clone())
         .with("path", name)
@@ -202,12 +217,20 @@ async fn one(
 
 fn told(context: &CommandContext, report: &Report) -> Result<Outcome> {
     let outcome = if report.faults.is_empty() { Outcome::Done } else { Outcome::Short };
-    let answer = json!({ "documents": report.done, "unchanged": report.unchanged, "faults": report.faults });
+    let answer = json!({
+        "documents": report.done, "unchanged": report.unchanged, "faults": report.faults,
+        "isolated": report.isolated,
+    });
     if context.output.json(&answer)? {
         return Ok(outcome);
     }
     let fields = ["outcome", "added", "kept", "gone", "path"];
     context.output.table(&Table::of(DONE, &fields, &answer["documents"]), "nothing has changed")?;
+    if report.isolated == Some(false) {
+        context.output.note(
+            "this system lets no program of a user give its network away: the files were read beside it",
+        );
+    }
     if report.unchanged > 0 {
         context.output.note(&format!("{} unchanged", text::counted(report.unchanged, "document")));
     }

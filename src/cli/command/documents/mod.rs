@@ -1,5 +1,6 @@
 //! `cerebro ingest` and `cerebro documents`: files that are read into the memory, beside what agents remember.
 
+mod image;
 mod ingest;
 mod reader;
 
@@ -20,6 +21,7 @@ use cerebro_core::operation::Operation;
 pub enum DocumentsCommand {
     List(ListArgs),
     Show(ShowArgs),
+    Image(image::ImageArgs),
     Forget(ForgetArgs),
 }
 
@@ -68,6 +70,7 @@ pub async fn run(context: &CommandContext, command: DocumentsCommand) -> Result<
     match command {
         DocumentsCommand::List(args) => list(context, args).await,
         DocumentsCommand::Show(args) => show(context, &args).await,
+        DocumentsCommand::Image(args) => image::run(context, &args).await,
         DocumentsCommand::Forget(args) => forget(context, &args).await,
     }
 }
@@ -160,6 +163,11 @@ async fn show(context: &CommandContext, args: &ShowArgs) -> Result<Outcome> {
         ("format", shown(&document["format"])),
         ("read", context.output.moment(&document["at"])),
     ])?;
+    for (number, image) in (1..).zip(whole["images"].as_array().into_iter().flatten()) {
+        let page = image["page"].as_u64().map_or_else(String::new, |page| format!(", page {page}"));
+        let (caption, mime) = (shown(&image["caption"]), shown(&image["mime"]));
+        context.output.text(&format!("image {number}: {caption} ({mime}{page})"))?;
+    }
     for passage in whole["passages"].as_array().into_iter().flatten() {
         let (id, heading) = (shown(&passage["id"]), shown(&passage["heading"]));
         context.output.text(&format!("\n--- {id} {heading} ---\n{}", shown(&passage["text"])))?;

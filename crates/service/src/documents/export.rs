@@ -1,0 +1,226 @@
+//! Documents in exports and imports: their lines, and how these are taken in.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::ServiceError;
+use cerebro_core::domain::{
+    ChunkId, Document, DocumentChunk, DocumentId, DocumentImage, Origin, Project, Timestamp,
+    limits::TITLE_CHARS_MAX,
+};
+use cerebro_core::redact::{RedactedText, redact_name, redact_text};
+use cerebro_core::taint;
+use cerebro_documents::{
+    Chunk,
+    limits::{CHUNK_BYTES_MAX, CHUNKS_MAX, IMAGES_MAX},
+};
+use cerebro_store::Write;
+
+/// Longest path, and longest heading with those above it, in bytes.
+const PATH_BYTES_MAX: usize = 4_096;
+/// Longest name of a format, in bytes.
+const NAME_BYTES_MAX: usize = 100;
+
+/// A document, without its passages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in super::super) struct DocumentLine {
+    id: String,
+    project: String,
+    path: String,
+    format: String,
+    title: String,
+    hash: String,
+    bytes: u64,
+    chunks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    images: Vec<ImageLine>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    removed: bool,
+    at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ImageLine {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    caption: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    place: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    beside: bool,
+    mime: String,
+    hash: String,
+    bytes: u64,
+}
+
+/// A passage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in super::super) struct ChunkLine {
+    id: String,
+    document: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    heading: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    text: String,
+}
+
+/// Whether a line brought something new; or why it was not taken.
+type Taking = Result<Result<bool, String>, ServiceError>;
+
+/// Takes in a document; its passages have lines of their own.
+pub(in super::super) async fn document(write: &mut Write<'_>, line: DocumentLine) -> Taking {
+    let document = match line.document() {
+        Ok(document) => document,
+        Err(why) => return Ok(Err(why)),
+    };
+    if write.document(&document.id).await?.is_some() {
+        return Ok(Ok(false));
+    }
+    if let Some(here) = write.store().document_at(&document.project, &document.path).await? {
+        return Ok(Err(format!("a document was read from its path already: `{}`", here.id)));
+    }
+    write.import_document(&document);
+    Ok(Ok(true))
+}
+
+/// Takes in a passage of a document that is here.
+pub(in super::super) async fn chunk(write: &mut Write<'_>, line: ChunkLine) -> Taking {
+    let chunk = match line.chunk() {
+        Ok(chunk) => chunk,
+        Err(why) => return Ok(Err(why)),
+    };
+    let found = write.document(&chunk.document).await?;
+    let Some(document) = found.filter(|document| document.chunks.contains(&chunk.id)) else {
+        return Ok(Err(format!("no document here has the passage `{}`", chunk.id)));
+    };
+    if write.has_chunk(&chunk.id).await? {
+        return Ok(Ok(false));
+    }
+    write.import_chunk(&document, chunk);
+    Ok(Ok(true))
+}
+
+fn clean(text: &str, bytes_max: usize) -> RedactedText {
+    redact_text(text).kept.one_line().cut_bytes(bytes_max)
+}
+
+/// A digest in hex.
+fn hash(text: &str) -> Result<String, String> {
+    let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_digest.then(|| text.to_ascii_lowercase()).ok_or_else(|| "a hash is 64 hexadecimal digits".to_owned())
+}
+
+fn chunk_id(text: &str) -> Result<ChunkId, String> {
+    ChunkId::parse(text).map_err(|error| error.to_string())
+}
+
+fn document_id(text: &str) -> Result<DocumentId, String> {
+    DocumentId::parse(text).map_err(|error| error.to_string())
+}
+
+impl From<&Document> for DocumentLine {
+    fn from(document: &Document) -> Self {
+        Self {
+            id: document.id.to_string(),
+            project: document.project.to_string(),
+            path: document.path.to_string(),
+            format: document.format.clone(),
+            title: document.title.to_string(),
+            hash: document.hash.clone(),
+            bytes: document.bytes,
+            chunks: document.chunks.iter().map(ToString::to_string).collect(),
+            images: document.images.iter().map(ImageLine::from).collect(),
+            cut: document.cut,
+            removed: document.removed,
+            at: document.at,
+        }
+    }
+}
+
+impl DocumentLine {
+    /// The document, redacted and within its bounds.
+    fn document(self) -> Result<Document, String> {
+        if self.chunks.len() > CHUNKS_MAX || self.images.len() > IMAGES_MAX {
+            return Err(format!("a document has at most {CHUNKS_MAX} passages and {IMAGES_MAX} images"));
+        }
+        let project = match self.project.as_str() {
+            "" => Project::none(),
+            name => Project::parse(&redact_name(name)).ok_or("its project is no name of one")?,
+        };
+        Ok(Document {
+            id: document_id(&self.id)?,
+            project,
+            path: clean(&self.path, PATH_BYTES_MAX),
+            format: clean(&self.format, NAME_BYTES_MAX).into(),
+            title: redact_text(&self.title).kept.one_line().cut_chars(TITLE_CHARS_MAX),
+            hash: hash(&self.hash)?,
+            bytes: self.bytes,
+            chunks: self.chunks.iter().map(|id| chunk_id(id)).collect::<Result<_, _>>()?,
+            images: self.images.into_iter().map(ImageLine::image).collect::<Result<_, _>>()?,
+            cut: self.cut,
+            removed: self.removed,
+            at: self.at,
+        })
+    }
+}
+
+impl From<&DocumentImage> for ImageLine {
+    fn from(image: &DocumentImage) -> Self {
+        Self {
+            caption: image.caption.to_string(),
+            page: image.page,
+            place: image.place.to_string(),
+            beside: image.beside,
+            mime: image.mime.clone(),
+            hash: image.hash.clone(),
+            bytes: image.bytes,
+        }
+    }
+}
+
+impl ImageLine {
+    fn image(self) -> Result<DocumentImage, String> {
+        Ok(DocumentImage {
+            caption: clean(&self.caption, PATH_BYTES_MAX),
+            page: self.page,
+            place: clean(&self.place, PATH_BYTES_MAX),
+            beside: self.beside,
+            mime: clean(&self.mime, NAME_BYTES_MAX).into(),
+            hash: hash(&self.hash)?,
+            bytes: self.bytes,
+        })
+    }
+}
+
+impl From<&DocumentChunk> for ChunkLine {
+    fn from(chunk: &DocumentChunk) -> Self {
+        Self {
+            id: chunk.id.to_string(),
+            document: chunk.document.to_string(),
+            heading: chunk.heading.to_string(),
+            page: chunk.page,
+            text: chunk.text.to_string(),
+        }
+    }
+}
+
+impl ChunkLine {
+    /// The passage, redacted, with what follows from its text.
+    fn chunk(self) -> Result<DocumentChunk, String> {
+        if self.text.len() > 2 * CHUNK_BYTES_MAX {
+            return Err(format!("a passage has at most {CHUNK_BYTES_MAX} bytes"));
+        }
+        let (heading, text) = (clean(&self.heading, PATH_BYTES_MAX), redact_text(&self.text).kept);
+        Ok(DocumentChunk {
+            id: chunk_id(&self.id)?,
+            document: document_id(&self.document)?,
+            page: self.page,
+            digest: Chunk::digest(&heading, &text),
+            flags: taint::of(&heading, &text, Origin::Document).flags,
+            heading,
+            text,
+        })
+    }
+}

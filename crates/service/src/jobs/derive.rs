@@ -1,0 +1,72 @@
+//! Asks a language model what memories say together, for a plan that waits: one topic at a time, within the plan's bounds.
+
+use std::collections::VecDeque;
+
+use super::{
+    infer::{open, paid_for},
+    runner::{Blocked, Context, JobError, JobHandler, Leased, Readiness, Step},
+};
+use crate::{ServiceError, insight::Asking};
+use cerebro_core::domain::CycleId;
+use cerebro_models::llm::Llm;
+use cerebro_store::{Job, JobKind, Subject};
+
+/// The handler of [`JobKind::Derive`].
+pub(super) struct Deriving {
+    /// Opened for each look, because the settings may have changed.
+    llm: Option<Llm>,
+}
+
+impl Deriving {
+    pub(super) fn new() -> Self {
+        Self { llm: None }
+    }
+}
+
+impl JobHandler for Deriving {
+    const KIND: JobKind = JobKind::Derive;
+    type Task = Asking;
+
+    async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
+        let opened = open(cx);
+        Ok(opened.map(|llm| self.llm = Some(llm)))
+    }
+
+    async fn readiness(&mut self, cx: &Context) -> Result<Readiness, ServiceError> {
+        paid_for(cx, self.llm.as_ref()).await
+    }
+
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Asking>>, ServiceError> {
+        let mut asking = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let plan = match &job.subject {
+                Subject::Other { key, .. } => CycleId::parse(key).ok(),
+                Subject::Memory(_) => None,
+            };
+            asking.push(match plan {
+                Some(plan) => cx.service.asking(&plan).await?,
+                None => None,
+            });
+        }
+        Ok(asking)
+    }
+
+    async fn step(
+        &mut self,
+        leased: &mut VecDeque<Leased<Asking>>,
+        cx: &mut Context,
+    ) -> Result<Step, JobError> {
+        let (Some(Leased { job, task }), Some(llm)) = (leased.front_mut(), &self.llm) else {
+            return Ok(Step::Void);
+        };
+        if let Readiness::Blocked(_) = paid_for(cx, Some(llm)).await? {
+            return Err(JobError::Spent);
+        }
+        if cx.service.ask_for_insights(task, llm).await? {
+            cx.answered();
+            return Ok(Step::More);
+        }
+        cx.end(job).await?;
+        Ok(Step::Done)
+    }
+}

@@ -1,0 +1,93 @@
+//! `cerebro documents image`: the bytes of an image, out of the file that it is in.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{super::CommandContext, super::Outcome, id_of, ingest::look};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::{Error, Result};
+use crate::cli::table::shown;
+use crate::reading::{Reader, beside};
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+use cerebro_documents::Format;
+use cerebro_durable as durable;
+
+/// Write an image of a document to a file or to standard output
+///
+/// Images are not kept: this reads the document's file again, and only while its bytes are those that were read.
+#[derive(Debug, Args)]
+pub struct ImageArgs {
+    /// The document's id, that of one of its passages, or its path
+    #[arg(value_name = "ID|PATH")]
+    document: String,
+    /// Which image, by its number in `cerebro documents show`
+    #[arg(value_name = "NUMBER")]
+    number: usize,
+    /// The file to write; it must not be there yet [default: standard output, where that is no terminal]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub async fn run(context: &CommandContext, args: &ImageArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach(&context.home()?).await?;
+    let id = id_of(&daemon, &args.document).await?;
+    let told = daemon.ask(Request::new(Operation::DocumentShow).with("id", id)).await?;
+    daemon.close().await;
+    let images = told["images"].as_array().map_or(&[][..], Vec::as_slice);
+    let image = args.number.checked_sub(1).and_then(|at| images.get(at)).ok_or_else(|| {
+        Error::user(format!("there is no image {}; the document has {}", args.number, images.len()))
+            .hint("`cerebro documents show` names them")
+    })?;
+    let document = &told["document"];
+    let path = PathBuf::from(shown(&document["path"]));
+    let place = shown(&image["place"]);
+    let bytes = if image["beside"] == true {
+        same(&beside(&path, &place), &shown(&image["hash"]))?
+    } else {
+        let whole = same(&path, &shown(&document["hash"]))?;
+        let format = serde_json::from_value::<Format>(document["format"].clone()).map_err(Error::internal)?;
+        let found = Reader::default().image(format, &whole, &place).await;
+        found.map_err(|why| Error::user(format!("{place}: {why}")))?
+    };
+    if text::hex(&Sha256::digest(&bytes)) != shown(&image["hash"]) {
+        return Err(changed(&path));
+    }
+    write(context, args, &bytes)
+}
+
+/// The bytes of a file, if they are those that were read.
+fn same(path: &Path, hash: &str) -> Result<Vec<u8>> {
+    let (found, bytes) = look(path).map_err(|why| Error::user(format!("{}: {why}", path.display())))?;
+    if found == hash { Ok(bytes) } else { Err(changed(path)) }
+}
+
+fn changed(path: &Path) -> Error {
+    Error::user(format!("{} is not what was read", path.display())).hint("`cerebro ingest` reads it again")
+}
+
+fn write(context: &CommandContext, args: &ImageArgs, bytes: &[u8]) -> Result<Outcome> {
+    let Some(file) = &args.output else {
+        if std::io::stdout().is_terminal() {
+            return Err(
+                Error::user("an image is nothing to show on a terminal").hint("name a file with --output")
+            );
+        }
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        written.map_err(|error| Error::stream("standard output", &error))?;
+        return Ok(Outcome::Done);
+    };
+    let failed =
+        |error: std::io::Error| Error::user(format!("{} cannot be written: {error}", file.display()));
+    durable::create(file, durable::Kind::Derived, bytes).map_err(failed)?;
+    let told = json!({ "path": file.display().to_string(), "bytes": bytes.len() });
+    if !context.output.json(&told)? {
+        context.output.note(&format!("{} bytes written to {}", bytes.len(), file.display()));
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,105 @@
+//! The tools of documents, published where `[documents] tools = true`. An agent has files read below its own working folder
+//! and nowhere else.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use super::{
+    arguments::ArgumentError,
+    call::{Answer, Call},
+    document_ops::{document, outcome},
+    fault::Fault,
+    reply::{Reply, moment},
+};
+use crate::reading::{Reader, images_beside, saw_image};
+use cerebro_core::domain::limits::ECHO_CHARS_MAX;
+use cerebro_core::text;
+use cerebro_documents::Format;
+use cerebro_service::DocumentRead;
+
+/// How long a folder may take to give a file.
+const OPEN_MAX: Duration = Duration::from_secs(10);
+/// How many files are read at once for all agents; further calls wait, and each file has a bound on its time.
+const READERS_MAX: usize = 2;
+/// Most documents of a page, and how many there are where nothing is said.
+const LISTED_MAX: usize = 100;
+const LISTED: usize = 20;
+
+static READERS: Semaphore = Semaphore::const_new(READERS_MAX);
+
+/// Reads a file of the caller's folder.
+pub(super) async fn ingest(call: &mut Call) -> Answer {
+    let given = call.arguments.needed("path")?;
+    let refused = |why: &str| {
+        let shown = text::cut_chars(&given, ECHO_CHARS_MAX).into_owned();
+        Fault::from(ArgumentError::new("path", Some(&shown), why.to_owned()))
+    };
+    let Some(checkout) = call.connection.checkout().cloned() else {
+        return Err(refused(
+            "this connection has no working folder on this machine; a person can run `cerebro ingest`",
+        ));
+    };
+    let found = checkout.document(given.clone().into(), OPEN_MAX).await;
+    let (path, bytes) = found.map_err(|why| refused(&why))?;
+    let format = Format::of(&path).unwrap_or(Format::Text);
+    let hash = text::hex(&Sha256::digest(&bytes));
+    let mut reading = {
+        let _place = READERS.acquire().await.map_err(|_| refused("the daemon is leaving; try it again"))?;
+        Reader::default().read(format, &bytes).await.map_err(|why| refused(&why))?
+    };
+    let begun = Instant::now();
+    for (at, place) in images_beside(&reading, &path) {
+        if begun.elapsed() >= OPEN_MAX {
+            break;
+        }
+        if let Ok((_, bytes)) = checkout.document(place, OPEN_MAX).await {
+            saw_image(&mut reading, at, &bytes);
+        }
+    }
+    let path = path.to_str().ok_or_else(|| refused("its name is no text"))?.to_owned();
+    let project = call.caller.project.clone();
+    let read = DocumentRead { project, path, format, hash, bytes: bytes.len() as u64, reading };
+    let done = call.service.ingest(read, false).await?;
+    call.redacted += done.redacted;
+    Ok(outcome(&done))
+}
+
+/// A page of the documents of a project.
+pub(super) async fn list(call: &mut Call) -> Answer {
+    let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
+    let limit = call.arguments.clamped("limit", LISTED, 1..=LISTED_MAX)?;
+    let offset = call.arguments.count("cursor")?.unwrap_or(0);
+    let documents = call.service.documents(Some(&project), offset, limit).await?;
+    let next = (documents.len() == limit).then(|| (offset + limit).to_string());
+    let rows = documents.iter().map(|one| {
+        json!({
+            "id": one.id.to_string(), "title": one.title, "path": one.path, "format": one.format,
+            "passages": one.chunks.len(), "read": moment(one.at), "removed": one.removed.then_some(true),
+        })
+    });
+    let lines = documents.iter().map(|one| {
+        let gone = if one.removed { " (left out)" } else { "" };
+        format!("- `{}` {} · {}{gone}", one.id, one.title, one.path)
+    });
+    Ok(Reply::saying(text::counted(documents.len(), "document"))
+        .lines(lines)
+        .fact("next_cursor", next)
+        .list("documents", rows.collect()))
+}
+
+/// Leaves a document of the caller's project out of searches.
+pub(super) async fn remove(call: &mut Call) -> Answer {
+    let id = document(call).await?;
+    let found = call.service.document(id).await?;
+    if found.project != call.caller.project {
+        let problem = format!("it belongs to project `{}`, not to this workspace's", found.project);
+        return Err(ArgumentError::new("id", Some(&id.to_string()), problem).into());
+    }
+    call.service.remove_document(id).await?;
+    Ok(Reply::saying(format!("{id} is left out of searches; doc_ingest brings it back"))
+        .fact("id", id.to_string())
+        .fact("path", found.path.as_str()))
+}

@@ -1,0 +1,30 @@
+//! What an agent says of a memory that a search showed it, where `[feedback] tools = true`.
+
+use super::{
+    arguments::ArgumentError,
+    call::{Answer, Call},
+    reply::Reply,
+};
+use cerebro_core::feedback::Source;
+
+/// Notes an agent's own word, once for a memory and session.
+pub(super) async fn say(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let verdict = call.arguments.needed("verdict")?;
+    let source = match verdict.as_str() {
+        "useful" => Source::SaidUseful,
+        "useless" => Source::SaidUseless,
+        "wrong" => Source::SaidWrong,
+        other => {
+            let problem = "it must be `useful`, `useless` or `wrong`";
+            return Err(ArgumentError::new("verdict", Some(other), problem).into());
+        }
+    };
+    let is_new = call.service.note_said(&call.caller, &call.session, &id, source);
+    let (outcome, words) = if is_new {
+        ("noted", "noted; it orders nothing")
+    } else {
+        ("unchanged", "nothing is noted: no search of this session showed it, or it was said already")
+    };
+    Ok(Reply::saying(words).fact("id", id.as_str()).fact("outcome", outcome))
+}

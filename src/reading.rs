@@ -1,0 +1,328 @@
+//! Reading documents in a process of its own: with bounds on its time and memory, without the network where the system
+//! allows that, and without what the environment holds. A file can harm neither the daemon nor the command that asks.
+//!
+//! One process reads file after file: [`serve`] is its half, [`Reader`] that of who asks. Each question is a line of JSON and
+//! the bytes of a file, each answer a line of JSON, and for an image its bytes.
+
+use std::io::{self, BufRead, Read as _, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use cerebro_documents::{Format, Place, Reading, image, limits::FILE_BYTES_MAX, read};
+
+/// How long one file may take to be read.
+pub const TIME_MAX: Duration = Duration::from_secs(30);
+/// How much memory a process may take, in bytes.
+pub const MEMORY_MAX: u64 = 512 << 20;
+/// How many files one process reads, so that what a library leaks has an end.
+const FILES_MAX: usize = 200;
+/// How long a process may compute in all, for one that nobody waits for any more.
+const CPU_MAX: Duration = Duration::from_secs(600);
+/// Longest line that asks.
+const ASKED_BYTES_MAX: u64 = 8 << 10;
+/// Longest line that answers: texts are bounded, and escapes double them at most.
+const TOLD_BYTES_MAX: u64 = 64 << 20;
+
+/// The hidden command that is [`serve`].
+pub const COMMAND: &str = "read-document";
+
+/// What a process says first.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Hello {
+    /// It has no network: the system allowed it to give that away.
+    isolated: bool,
+}
+
+/// What a process is asked; the bytes of the file follow.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Asked {
+    format: Format,
+    bytes: usize,
+    /// The place of an image in the file, where that is wanted.
+    image: Option<String>,
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    /// What the file says.
+    Reading(Box<Reading>),
+    /// So many bytes of an image follow.
+    Image(usize),
+    /// Why it cannot be read.
+    Fault(String),
+}
+
+/// Reads files from one stream and tells what they say on the other, until the first one ends.
+///
+/// # Errors
+/// A broken stream, or one that does not ask as it should.
+pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
+    let isolated = without_network();
+    bound();
+    answer(&mut to, &Hello { isolated })?;
+    loop {
+        let mut line = String::new();
+        if from.by_ref().take(ASKED_BYTES_MAX).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let asked: Asked = serde_json::from_str(&line)?;
+        if asked.bytes > FILE_BYTES_MAX {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a file beyond the bound was handed over",
+            ));
+        }
+        let mut bytes = vec![0; asked.bytes];
+        from.read_exact(&mut bytes)?;
+        let Some(place) = asked.image else {
+            let told = match read(asked.format, &bytes) {
+                Ok(reading) => Told::Reading(Box::new(reading)),
+                Err(error) => Told::Fault(error.to_string()),
+            };
+            answer(&mut to, &told)?;
+            continue;
+        };
+        match image(asked.format, &bytes, &place) {
+            Ok(found) => {
+                answer(&mut to, &Told::Image(found.len()))?;
+                to.write_all(&found)?;
+                to.flush()?;
+            }
+            Err(error) => answer(&mut to, &Told::Fault(error.to_string()))?,
+        }
+    }
+}
+
+fn answer(to: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *to, told)?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
+
+/// Bounds this process. Where the system has no such bounds, that on the time of who asks is left.
+fn bound() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
+    for (resource, most) in
+        [(Resource::As, MEMORY_MAX), (Resource::Cpu, CPU_MAX.as_secs()), (Resource::Core, 0)]
+    {
+        if let Err(error) = setrlimit(resource, limit(most)) {
+            tracing::debug!(%error, "a bound of the reader could not be set");
+        }
+    }
+}
+
+/// Gives the network away: in a namespace of its own this process has no interface and reaches nobody. Says whether the
+/// system allowed it; some forbid it to programs of users.
+#[cfg(target_os = "linux")]
+fn without_network() -> bool {
+    use nix::sched::{CloneFlags, unshare};
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn without_network() -> bool {
+    false
+}
+
+/// A process that reads, from which files are read one after the other.
+struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    isolated: bool,
+    done: usize,
+}
+
+impl Running {
+    async fn start() -> io::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .arg(COMMAND)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()?;
+        let no_pipe = || io::Error::other("a process without its pipes");
+        let stdin = child.stdin.take().ok_or_else(no_pipe)?;
+        let stdout = BufReader::new(child.stdout.take().ok_or_else(no_pipe)?);
+        let mut running = Self { child, stdin, stdout, isolated: false, done: 0 };
+        running.isolated = running.line::<Hello>().await?.isolated;
+        Ok(running)
+    }
+
+    async fn line<T: serde::de::DeserializeOwned>(&mut self) -> io::Result<T> {
+        let mut line = Vec::new();
+        (&mut self.stdout).take(TOLD_BYTES_MAX).read_until(b'\n', &mut line).await?;
+        Ok(serde_json::from_slice(&line)?)
+    }
+
+    async fn ask(&mut self, asked: &Asked, bytes: &[u8]) -> io::Result<(Told, Vec<u8>)> {
+        let mut line = serde_json::to_vec(asked)?;
+        line.push(b'\n');
+        self.stdin.write_all(&line).await?;
+        self.stdin.write_all(bytes).await?;
+        self.stdin.flush().await?;
+        let told: Told = self.line().await?;
+        let mut found = Vec::new();
+        if let Told::Image(length) = told {
+            let most = length.min(FILE_BYTES_MAX) as u64;
+            (&mut self.stdout).take(most).read_to_end(&mut found).await?;
+        }
+        self.done += 1;
+        Ok((told, found))
+    }
+}
+
+/// Has files read by a process of its own, which is started with the first one, and anew after one that broke it. It ends
+/// when this is dropped.
+#[derive(Default)]
+pub struct Reader {
+    running: Option<Running>,
+    isolated: Option<bool>,
+}
+
+impl Reader {
+    /// Whether the process that read last had no network; `None` before the first file.
+    pub fn isolated(&self) -> Option<bool> {
+        self.isolated
+    }
+
+    /// The process that reads at present, for tests that look at it.
+    pub fn pid(&self) -> Option<u32> {
+        self.running.as_ref().and_then(|running| running.child.id())
+    }
+
+    /// What a file says.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words for a person.
+    pub async fn read(&mut self, format: Format, bytes: &[u8]) -> Result<Reading, String> {
+        match self.ask(Asked { format, bytes: bytes.len(), image: None }, bytes).await? {
+            (Told::Reading(reading), _) => Ok(*reading),
+            (Told::Fault(why), _) => Err(why),
+            (Told::Image(_), _) => Err("its reader told something else than was asked".to_owned()),
+        }
+    }
+
+    /// The bytes of an image in a file.
+    ///
+    /// # Errors
+    /// Why there are none, in words for a person.
+    pub async fn image(&mut self, format: Format, bytes: &[u8], place: &str) -> Result<Vec<u8>, String> {
+        let asked = Asked { format, bytes: bytes.len(), image: Some(place.to_owned()) };
+        match self.ask(asked, bytes).await? {
+            (Told::Image(length), found) if found.len() == length => Ok(found),
+            (Told::Fault(why), _) => Err(why),
+            _ => Err("its reader told something else than was asked".to_owned()),
+        }
+    }
+
+    async fn ask(&mut self, asked: Asked, bytes: &[u8]) -> Result<(Told, Vec<u8>), String> {
+        loop {
+            let held = self.running.take().filter(|running| running.done < FILES_MAX);
+            let is_fresh = held.is_none();
+            let attempt = async {
+                let mut running = match held {
+                    Some(running) => running,
+                    None => Running::start().await.map_err(|error| (None, error))?,
+                };
+                let told = running.ask(&asked, bytes).await;
+                told.map(|told| (told, running)).map_err(|error| (Some(()), error))
+            };
+            // What is not answered in time is killed as it is dropped.
+            match tokio::time::timeout(TIME_MAX, attempt).await {
+                Ok(Ok((told, running))) => {
+                    self.isolated = Some(running.isolated);
+                    self.running = Some(running);
+                    return Ok(told);
+                }
+                Err(_) => return Err(format!("reading it took more than {} seconds", TIME_MAX.as_secs())),
+                Ok(Err((None, error))) => return Err(format!("its reader could not be run: {error}")),
+                // What the files before this one left behind may have broken it.
+                Ok(Err(_)) if !is_fresh => {}
+                Ok(Err(_)) => {
+                    let why = "its reader broke off: the file is broken, or takes too much memory";
+                    return Err(why.to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// The file that a document means by a path, without a look at the disk.
+pub fn beside(document: &Path, path: &str) -> PathBuf {
+    let mut place = document.parent().unwrap_or(document).to_path_buf();
+    for part in Path::new(path).components() {
+        match part {
+            Component::ParentDir => drop(place.pop()),
+            Component::Normal(part) => place.push(part),
+            _ => {}
+        }
+    }
+    place
+}
+
+/// The images that lie beside a document: the place of each in the list, and its file.
+pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)> {
+    let images = reading.images.iter().enumerate();
+    images
+        .filter_map(|(at, image)| match &image.place {
+            Place::Beside(path) => Some((at, beside(document, path))),
+            Place::Within(_) => None,
+        })
+        .collect()
+}
+
+/// Takes in the bytes of an image that lies beside a document.
+pub fn saw_image(reading: &mut Reading, at: usize, bytes: &[u8]) {
+    if let Some(image) = reading.images.get_mut(at)
+        && let Some(seen) = image.clone().seen(bytes)
+    {
+        *image = seen;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(format: Format, image: Option<&str>, bytes: &[u8]) -> Vec<u8> {
+        let asked = Asked { format, bytes: bytes.len(), image: image.map(str::to_owned) };
+        let mut line = serde_json::to_vec(&asked).unwrap();
+        line.push(b'\n');
+        line.extend(bytes);
+        line
+    }
+
+    #[test]
+    fn a_path_beside_a_document_is_that_of_its_folder() {
+        for (path, place) in
+            [("a.png", "/d/docs/a.png"), ("./i/a.png", "/d/docs/i/a.png"), ("../a.png", "/d/a.png")]
+        {
+            assert_eq!(beside(Path::new("/d/docs/x.md"), path), Path::new(place));
+        }
+    }
+
+    #[test]
+    fn asking_beyond_the_bound_or_in_other_words_ends_it() {
+        let beyond = format!("{{\"format\":\"text\",\"bytes\":{}}}\n", FILE_BYTES_MAX + 1);
+        for wrong in [beyond.as_bytes(), b"{}\n", b"\xff\n"] {
+            let line = wrong.strip_suffix(b"\n").unwrap();
+            assert!(serde_json::from_slice::<Asked>(line).map_or(true, |asked| asked.bytes > FILE_BYTES_MAX));
+        }
+        let whole = asked(Format::Text, Some("x"), b"abc");
+        let line = whole.split(|byte| *byte == b'\n').next().unwrap();
+        let read: Asked = serde_json::from_slice(line).unwrap();
+        assert_eq!((read.bytes, read.image.as_deref()), (3, Some("x")));
+    }
+}
