@@ -28,6 +28,7 @@ mod history;
 mod agent_hooks;
 mod distil_ops;
 mod document_ops;
+mod handbook_ops;
 mod health;
 mod history_ops;
 pub mod http;

@@ -1,7 +1,7 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
 use super::{
-    Caller, Door, Service, ServiceError, cycle,
+    Caller, Door, Service, ServiceError, cycle, distil,
     fields::{Fields, checked_validity},
     guard,
     session::carry_summary,
@@ -169,7 +169,7 @@ impl Service {
         let mut fields = Fields::default();
         let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.leads_elsewhere(patch.project.as_ref(), caller).await?;
-        let Edited { memory, changed, corrected, superseded } =
+        let Edited { memory, changed, corrected, superseded, .. } =
             self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         self.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
@@ -262,7 +262,23 @@ impl Service {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<Edited, ServiceError> {
-        self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await
+        // What is destroyed may stand in what was rendered of it, which goes with it and is rendered anew.
+        let going = matches!(edit, Edit::Purge) && distil::is_item(self.store(), id).await?;
+        let memory = if going { self.store().memory(id).await? } else { None };
+        let there = match memory {
+            Some(memory) => self.rendered_handbooks(&memory.project).await?,
+            None => Vec::new(),
+        };
+        let edited = self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await?;
+        if going {
+            self.render_anew(&there).await;
+        } else if edited.changed && distil::is_distilled(&edited.memory) {
+            self.render_again(self.rendered_handbooks(&edited.memory.project).await).await;
+            if edited.home != edited.memory.project {
+                self.render_again(self.rendered_handbooks(&edited.home).await).await;
+            }
+        }
+        Ok(edited)
     }
 
     async fn patch(
@@ -309,6 +325,8 @@ struct Edited {
     corrected: bool,
     /// The memories whose place it took.
     superseded: Vec<Memory>,
+    /// The project that it was of before.
+    home: Project,
 }
 
 struct EditMemory<'a> {
@@ -330,7 +348,7 @@ impl Decision for EditMemory<'_> {
         let (memory, mut changed) = match edit {
             Edit::Patch(patch) => service.patch(write, caller, session, memory, patch).await?,
             Edit::Delete => delete(write, session, memory),
-            Edit::Purge => purge(write, session, memory),
+            Edit::Purge => purge_all(write, session, memory).await?,
             Edit::Restore => restore(write, session, memory).await?,
             Edit::Pin(pinned) => pin(write, session, memory, *pinned)?,
             Edit::Archive(archived) => archive(write, session, memory, *archived)?,
@@ -348,7 +366,7 @@ impl Decision for EditMemory<'_> {
         changed |= !superseded.is_empty();
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
-        Ok(Edited { memory, changed, corrected, superseded })
+        Ok(Edited { memory, changed, corrected, superseded, home: before.project })
     }
 }
 
@@ -412,6 +430,22 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
     memory.deleted_at = Some(write.at());
     write.delete_memory(&memory, session);
     (memory, true)
+}
+
+/// Purges a memory, and with one that was made of claims the handbooks that were rendered, whose revisions may tell of it.
+async fn purge_all(
+    write: &mut Write<'_>,
+    session: &SessionId,
+    memory: Memory,
+) -> Result<(Memory, bool), ServiceError> {
+    if !memory.purged && distil::is_item(write.store(), &memory.id).await? {
+        for project in [Some(&memory.project), None] {
+            for rendered in distil::rendered(write.store(), project).await? {
+                purge(write, session, rendered);
+            }
+        }
+    }
+    Ok(purge(write, session, memory))
 }
 
 fn purge(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Memory, bool) {
