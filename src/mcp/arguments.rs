@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use cerebro_core::code::Code;
 use cerebro_core::domain::{
-    CandidateId, ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Scope, SessionId, Timestamp,
-    WorkId, limits::ECHO_CHARS_MAX,
+    ChunkId, ExchangeId, IdError, Kind, MemoryId, Nature, Project, Scope, SessionId, Timestamp, WorkId,
+    limits::ECHO_CHARS_MAX,
 };
 use cerebro_core::redact;
 use cerebro_core::text;
@@ -294,12 +294,6 @@ impl Arguments {
                 MemoryId::parse(id).map_err(|error| ArgumentError::new(name, Some(id), error.to_string()))
             })
             .collect()
-    }
-
-    /// The id of a candidate, which must be there.
-    pub fn candidate_id(&mut self) -> Result<CandidateId> {
-        let given = self.needed("id")?;
-        CandidateId::parse(&given).map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
     }
 
     /// The id of an exchange, where one stands in the place of a memory's. Else the argument is left for

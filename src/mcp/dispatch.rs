@@ -7,7 +7,7 @@ use super::{
     arguments::Arguments,
     call::{Answer, Call},
     context::Context,
-    cycle, distil_ops, document_ops, document_tools, feedback, health, history_ops, http, maintenance,
+    cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http, maintenance,
     observation, operator, studio, tools, tui_ops, web, work, work_tools, worker,
 };
 use cerebro_core::operation::Operation;
@@ -105,6 +105,12 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::DistilShow => store!(distil_ops::show),
         O::DistilAccept => store!(distil_ops::accept),
         O::DistilReject => store!(distil_ops::reject),
+        O::DistilArrangePlan => store!(handbook_ops::plan),
+        O::DistilArrange => store!(handbook_ops::arrange),
+        O::DistilUndo => store!(handbook_ops::undo),
+        O::DistilHandbook => store!(handbook_ops::show),
+        O::DistilRender => store!(handbook_ops::render),
+        O::DistilSkills => store!(handbook_ops::skills),
         O::Ingest => store!(document_ops::ingest),
         O::Documents => store!(document_ops::list),
         O::DocumentShow => store!(document_ops::show),

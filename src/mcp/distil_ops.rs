@@ -7,20 +7,40 @@ use serde_json::{Value, json};
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
+    handbook_ops,
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{
-    Candidate, CandidateState, Citation, PastSession,
+    Arrangement, ArrangementId, ArrangementState, Candidate, CandidateId, CandidateState, Citation,
+    PastSession,
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
-use cerebro_service::{Decided, DistilReport, PlannedSession, Service, ServiceError};
+use cerebro_service::{Decided, DistilReport, PlannedSession, Review, Service, ServiceError};
 
 /// How many sessions are planned unless somebody says more.
 const SESSIONS_DEFAULT: usize = 20;
 
 fn waiting(report: &DistilReport) -> u64 {
-    report.counts.candidates.get(CandidateState::Waiting.as_str()).copied().unwrap_or(0)
+    let counts = &report.counts;
+    let of = |counts: &std::collections::BTreeMap<String, u64>, state: &str| {
+        counts.get(state).copied().unwrap_or(0)
+    };
+    of(&counts.candidates, CandidateState::Waiting.as_str())
+        + of(&counts.arrangements, ArrangementState::Waiting.as_str())
+}
+
+/// What a person may decide on, by its id.
+enum Proposal {
+    Candidate(CandidateId),
+    Arrangement(ArrangementId),
+}
+
+fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
+    let given = call.arguments.needed("id")?;
+    let arrangement = ArrangementId::parse(&given).map(Proposal::Arrangement);
+    let named = arrangement.or_else(|_| CandidateId::parse(&given).map(Proposal::Candidate));
+    named.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
 }
 
 /// What `mem_stats` says of distilling; nothing where it is off and nothing waits.
@@ -31,7 +51,8 @@ pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceErr
     Ok(is_told.then(|| {
         json!({
             "state": report.state.name(), "waiting": waiting, "tokens_today": report.spent.tokens,
-            "requests_today": report.spent.requests,
+            "requests_today": report.spent.requests, "tokens_per_day": report.budget.tokens,
+            "requests_per_day": report.budget.requests,
         })
     }))
 }
@@ -39,13 +60,20 @@ pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceErr
 pub(super) async fn status(call: &mut Call) -> Answer {
     let report = call.service.distil_report().await?;
     let state = if report.enabled { report.state.name() } else { "off" };
+    let review = match report.review {
+        Review::Inbox => "inbox",
+        Review::Corroborated => "corroborated",
+    };
     let reply = Reply::saying(format!("distilling is {state}"))
         .fact("state", state)
         .fact("detail", report.state.detail().filter(|_| report.enabled))
         .fact("enabled", report.enabled)
         .fact("sessions", json!(report.counts.sessions))
         .fact("candidates", json!(report.counts.candidates))
+        .fact("corroborated", report.counts.corroborated)
+        .fact("arrangements", json!(report.counts.arrangements))
         .fact("dropped", json!(report.counts.dropped))
+        .fact("review", review)
         .fact("tokens_today", report.spent.tokens)
         .fact("requests_today", report.spent.requests)
         .fact("tokens_per_day", report.budget.tokens.map_or(0, NonZeroU64::get))
@@ -89,25 +117,38 @@ pub(super) async fn run(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} queued", sessions(queued))).fact("queued", queued))
 }
 
-/// The candidates of a state: those that wait unless another is named.
+/// The candidates and arrangements of a state: those that wait unless another is named.
 pub(super) async fn review(call: &mut Call) -> Answer {
-    let state = match call.arguments.text("state")? {
-        None => CandidateState::Waiting,
-        Some(given) => {
-            let problem = "a candidate is `waiting`, `accepted` or `rejected`";
-            CandidateState::parse(&given).ok_or_else(|| ArgumentError::new("state", Some(&given), problem))?
-        }
-    };
+    let given = call.arguments.text("state")?;
+    let name = given.as_deref().unwrap_or(ArrangementState::Waiting.as_str());
+    let problem =
+        "what was proposed is `waiting`, `accepted`, `rejected` or, of arrangements alone, `undone`";
+    let wanted = ArrangementState::parse(name);
+    let wanted = wanted.ok_or_else(|| ArgumentError::new("state", Some(name), problem))?;
     let project = call.arguments.project()?;
     let limit = call.arguments.clamped("limit", LIMIT_MAX, 1..=LISTING_MAX)?;
-    let found = call.service.candidates(state, project.as_ref(), limit).await?;
+    let found = match CandidateState::parse(name) {
+        Some(state) => call.service.candidates(state, project.as_ref(), limit).await?,
+        None => Vec::new(),
+    };
     let rows: Vec<Value> =
         found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
-    Ok(Reply::saying(text::counted(rows.len(), "candidate")).list("candidates", rows))
+    let mut arrangements = call.service.arrangements(wanted, limit).await?;
+    // One without a change says only that somebody asked.
+    let is_wanted =
+        |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
+    arrangements.retain(is_wanted);
+    let told = text::counted(rows.len(), "candidate");
+    Ok(Reply::saying(told)
+        .list("candidates", rows)
+        .fact("arrangements", arrangements.iter().map(handbook_ops::row).collect::<Vec<_>>()))
 }
 
 pub(super) async fn show(call: &mut Call) -> Answer {
-    let id = call.arguments.candidate_id()?;
+    let id = match proposal(call)? {
+        Proposal::Arrangement(id) => return Ok(handbook_ops::arrangement(call, &id).await?),
+        Proposal::Candidate(id) => id,
+    };
     let (candidate, session) = call.service.candidate(&id).await?;
     let row = candidate_row(&candidate, &session);
     Ok(Reply::saying(format!("# {}", candidate.title)).line(&candidate.text).fact("candidate", row))
@@ -121,13 +162,17 @@ fn candidate_row(candidate: &Candidate, session: &PastSession) -> Value {
         "text": candidate.text, "evidence": candidate.evidence.iter().map(evidence).collect::<Vec<_>>(),
         "state": candidate.state.as_str(), "memory": candidate.memory.map(|(memory, _)| memory.to_string()),
         "session": session.id.as_str(), "agent": session.agent, "project": session.project.as_str(),
-        "model": candidate.model, "generation": candidate.generation, "at": moment(candidate.at),
+        "model": candidate.model, "generation": candidate.generation,
+        "corroborated": candidate.corroborated, "at": moment(candidate.at),
         "decided_at": candidate.decided_at.map(moment),
     })
 }
 
 pub(super) async fn accept(call: &mut Call) -> Answer {
-    let id = call.arguments.candidate_id()?;
+    let id = match proposal(call)? {
+        Proposal::Arrangement(id) => return handbook_ops::accept(call, &id).await,
+        Proposal::Candidate(id) => id,
+    };
     let decided = call.service.accept_candidate(&call.caller, &call.session, &id).await?;
     let outcome = if decided.changed { "accepted" } else { "unchanged" };
     let memory = decided.memory.as_ref().map(|(memory, _)| memory.id.to_string());
@@ -136,7 +181,10 @@ pub(super) async fn accept(call: &mut Call) -> Answer {
 }
 
 pub(super) async fn reject(call: &mut Call) -> Answer {
-    let id = call.arguments.candidate_id()?;
+    let id = match proposal(call)? {
+        Proposal::Arrangement(id) => return handbook_ops::reject(call, &id).await,
+        Proposal::Candidate(id) => id,
+    };
     let decided = call.service.reject_candidate(&id).await?;
     Ok(told(&decided, if decided.changed { "rejected" } else { "unchanged" }))
 }

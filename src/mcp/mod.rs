@@ -30,6 +30,7 @@ mod distil_ops;
 mod document_ops;
 mod document_tools;
 mod feedback;
+mod handbook_ops;
 mod health;
 mod history_ops;
 pub mod http;

@@ -16,6 +16,7 @@ mod place;
 mod plan;
 pub mod plugin;
 mod record;
+pub mod skill;
 mod table;
 
 use std::io;

@@ -96,6 +96,9 @@ pub enum Fault {
     /// A file of that name is not ours.
     #[error("it was not written by Cerebro")]
     Foreign,
+    /// A file that was ours was changed since.
+    #[error("somebody changed it since Cerebro wrote it")]
+    Edited,
 }
 
 impl Format {

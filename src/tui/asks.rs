@@ -34,6 +34,8 @@ pub enum Slot {
     Around,
     Works,
     Work,
+    Proposals,
+    Proposal,
     /// A change; never asked twice.
     Change,
     /// An edited text; never asked twice.

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, BorderType, Clear, Widget};
 use super::input::Input;
 use super::state::{Confirm, Link, Overlay, Picker, Screen, State};
 use super::theme::Theme;
-use super::{dashboard, fit, graph, live, memories, paint, sessions, works};
+use super::{dashboard, distil, fit, graph, live, memories, paint, sessions, works};
 
 /// The smallest terminal that anything is drawn on.
 const COLUMNS_MIN: u16 = 40;
@@ -37,6 +37,7 @@ pub fn draw(state: &State, frame: &mut Frame<'_>) {
         Screen::Live => live::draw(state, body, buffer),
         Screen::Graph => graph::draw(state, body, buffer),
         Screen::Work => works::draw(state, body, buffer),
+        Screen::Inbox => distil::draw(state, body, buffer),
     }
     let bottom = area.bottom();
     paint::rule(buffer, Rect { y: bottom - 2, height: 1, ..area }, state.theme);
@@ -109,6 +110,7 @@ fn footer(state: &State, row: Rect, buffer: &mut Buffer) {
             Screen::Live => live::keys(state).to_vec(),
             Screen::Graph => graph::keys(state).to_vec(),
             Screen::Work => works::KEYS.to_vec(),
+            Screen::Inbox => distil::KEYS.to_vec(),
         },
     };
     let end = 16;
@@ -191,7 +193,7 @@ const HELP: &[(&str, &[(&str, &str)])] = &[
     (
         "Everywhere",
         &[
-            ("1 … 6", "the screens"),
+            ("1 … 7", "the screens"),
             ("↑ ↓ PgUp PgDn Home End", "move; also j and k"),
             ("Enter, Esc", "go in, go back"),
             ("p", "choose a project"),

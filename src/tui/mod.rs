@@ -10,6 +10,7 @@ mod app;
 mod asks;
 mod dashboard;
 mod detail;
+mod distil;
 mod draw;
 mod editor;
 pub(crate) mod fit;

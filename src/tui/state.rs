@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::asks::{Ask, Asks, Slot};
 use super::dashboard::Dashboard;
+use super::distil::Inbox;
 use super::graph::Graph;
 use super::input::Input;
 use super::live::Live;
@@ -31,12 +32,13 @@ pub enum Screen {
     Live,
     Graph,
     Work,
+    Inbox,
 }
 
 impl Screen {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Dashboard, Self::Memories, Self::Sessions, Self::Live, Self::Graph, Self::Work];
+    pub const ALL: [Self; 7] =
+        [Self::Dashboard, Self::Memories, Self::Sessions, Self::Live, Self::Graph, Self::Work, Self::Inbox];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -47,6 +49,7 @@ impl Screen {
             Self::Live => "Live",
             Self::Graph => "Graph",
             Self::Work => "Work",
+            Self::Inbox => "Inbox",
         }
     }
 }
@@ -211,6 +214,7 @@ pub struct State {
     pub live: Live,
     pub graph: Graph,
     pub works: Works,
+    pub inbox: Inbox,
 }
 
 impl State {
@@ -236,6 +240,7 @@ impl State {
             live: Live::default(),
             graph: Graph::default(),
             works: Works::default(),
+            inbox: Inbox::default(),
         }
     }
 

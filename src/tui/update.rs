@@ -7,7 +7,7 @@ use super::asks::Slot;
 use super::input::Input;
 use super::paper::Cursor;
 use super::state::{Command, Confirm, Draft, Link, Message, Overlay, Picked, Picker, Screen, State, Then};
-use super::{dashboard, graph, live, memories, sessions, works};
+use super::{dashboard, distil, graph, live, memories, sessions, works};
 use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
@@ -92,6 +92,7 @@ fn refresh(state: &mut State) {
         Screen::Live => live::tick(state),
         Screen::Graph => graph::refresh(state),
         Screen::Work => works::refresh(state),
+        Screen::Inbox => distil::refresh(state),
     }
 }
 
@@ -111,6 +112,7 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
         Slot::Sessions | Slot::Story | Slot::Exchange => sessions::answer(state, slot, &value),
         Slot::Centre | Slot::Around => graph::answer(state, slot, &value),
         Slot::Works | Slot::Work => works::answer(state, slot, &value),
+        Slot::Proposals | Slot::Proposal => distil::answer(state, slot, &value),
         Slot::Change => {
             state.tell(crate::view::text(&value, "outcome"));
             refresh(state);
@@ -241,6 +243,7 @@ fn press(state: &mut State, key: KeyEvent) {
         Screen::Live => live::key(state, key),
         Screen::Graph => graph::key(state, key),
         Screen::Work => works::key(state, key),
+        Screen::Inbox => distil::key(state, key),
     };
 }
 
@@ -254,7 +257,7 @@ fn global_key(state: &mut State, key: KeyEvent) -> bool {
             refresh(state);
         }
         KeyCode::Char('p') => pick_project(state),
-        KeyCode::Char(digit @ '1'..='6') => {
+        KeyCode::Char(digit @ '1'..='7') => {
             state.screen = Screen::ALL[usize::from(digit as u8 - b'1')];
             refresh(state);
         }
@@ -321,6 +324,7 @@ fn picked(state: &mut State, what: Picked, name: Option<String>) {
     memories::restart(state);
     sessions::restart(state);
     works::restart(state);
+    distil::restart(state);
 }
 
 fn confirmed(state: &mut State, then: Then) {

@@ -111,6 +111,25 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
             .todo((dead > 0).then_some("cerebro jobs shows why, cerebro jobs retry tries them again")),
         Fact::new(None, "lag", lag),
     ]
+    .into_iter()
+    .chain(distilling(&worker["distil"]))
+    .collect()
+}
+
+/// What waits of distilling, and what it cost today; nothing where it is off and nothing waits.
+fn distilling(meter: &Value) -> Option<Fact> {
+    let number = |name: &str| meter[name].as_u64().unwrap_or(0);
+    let of = |spent: &str, most: &str| match number(most) {
+        0 => count(number(spent)),
+        most => format!("{} of {}", count(number(spent)), count(most)),
+    };
+    meter.as_object()?;
+    let tokens = of("tokens_today", "tokens_per_day");
+    let requests = of("requests_today", "requests_per_day");
+    let waiting = number("waiting");
+    let words = format!("{} waiting, today {tokens} tokens, {requests} requests", count(waiting));
+    let todo = (waiting > 0).then_some("cerebro distil review shows what waits");
+    Some(Fact::new(None, "distil", words).todo(todo))
 }
 
 #[cfg(test)]
@@ -118,6 +137,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_meter_of_distilling_is_told_where_there_is_one() {
+        assert!(facts(&json!({ "worker": {} })).iter().all(|fact| fact.name != "distil"));
+        let meter = json!({ "state": "idle", "waiting": 2, "tokens_today": 1_500, "requests_today": 3,
+            "tokens_per_day": 200_000, "requests_per_day": 0 });
+        let facts = facts(&json!({ "worker": { "distil": meter } }));
+        let fact = facts.iter().find(|fact| fact.name == "distil").unwrap();
+        assert_eq!(fact.words, "2 waiting, today 1,500 of 200,000 tokens, 3 requests");
+        assert!(fact.todo.is_some());
+    }
 
     #[test]
     fn days_without_saves_count_nothing_and_days_outside_are_left_out() {

@@ -50,6 +50,7 @@ mod feedback;
 mod folders;
 mod former;
 mod freshness;
+mod handbook;
 mod handshake;
 mod health;
 mod history_current;

@@ -239,6 +239,12 @@ operations! {
     DistilShow "op_distil_show" = Row::person(Reads).command("distil show");
     DistilAccept "op_distil_accept" = Row::person(Settles).command("distil accept");
     DistilReject "op_distil_reject" = Row::person(Settles).command("distil reject");
+    DistilArrangePlan "op_distil_arrange_plan" = Row::person(Reads);
+    DistilArrange "op_distil_arrange" = Row::person(Runs).command("distil arrange");
+    DistilUndo "op_distil_undo" = Row::person(Settles).command("distil undo");
+    DistilHandbook "op_distil_handbook" = Row::person(Reads).command("distil handbook");
+    DistilRender "op_distil_render" = Row::person(Settles);
+    DistilSkills "op_distil_skills" = Row::person(Reads).command("distil skills");
     Ingest "op_ingest" = Row::person(Settles).command("ingest");
     Documents "op_documents" = Row::person(Reads).command("documents list");
     DocumentShow "op_document_show" = Row::person(Reads).command("documents show");

@@ -72,7 +72,9 @@ use std::{
 pub use browse::{BrowseRequest, Browsed, Selected, Selection};
 pub use context::{Context, ContextRequest, Gathered, Ways};
 pub use cycle::{Consolidate, Consolidation};
-pub use distil::{Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, PlannedSession};
+pub use distil::{
+    Decided, DistilOptions, DistilPlan, DistilReport, DistilSettings, HandbookPlan, PlannedSession, Review,
+};
 pub use documents::{ChunkPart, DocumentChunks, DocumentRead, Ingested};
 pub use entity::EntityGraph;
 pub use error::{Quotation, ServiceError};

@@ -1,7 +1,7 @@
 //! Changing what is stored: update, delete, restore, purge, pin.
 
 use super::{
-    Caller, Door, Service, ServiceError, cycle,
+    Caller, Door, Service, ServiceError, cycle, distil,
     fields::{Fields, checked_validity},
     guard, insight,
     session::carry_summary,
@@ -173,7 +173,7 @@ impl Service {
         let mut fields = Fields::default();
         let patch = CleanPatch::read(&mut fields, patch)?;
         let elsewhere = self.leads_elsewhere(patch.project.as_ref(), caller).await?;
-        let Edited { memory, changed, corrected, superseded } =
+        let Edited { memory, changed, corrected, superseded, .. } =
             self.edit(caller, session, id, Edit::Patch(Box::new(patch))).await?;
         self.note_corrected(caller, session, superseded.iter().chain(corrected.then_some(&memory)));
         let new_project = if elsewhere { self.meet_project(&memory.project, caller).await? } else { None };
@@ -266,7 +266,23 @@ impl Service {
         id: &MemoryId,
         edit: Edit,
     ) -> Result<Edited, ServiceError> {
-        self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await
+        // What is destroyed may stand in what was rendered of it, which goes with it and is rendered anew.
+        let going = matches!(edit, Edit::Purge) && distil::is_item(self.store(), id).await?;
+        let memory = if going { self.store().memory(id).await? } else { None };
+        let there = match memory {
+            Some(memory) => self.rendered_handbooks(&memory.project).await?,
+            None => Vec::new(),
+        };
+        let edited = self.store().transact(&EditMemory { service: self, caller, session, id, edit }).await?;
+        if going {
+            self.render_anew(&there).await;
+        } else if edited.changed && distil::is_distilled(&edited.memory) {
+            self.render_again(self.rendered_handbooks(&edited.memory.project).await).await;
+            if edited.home != edited.memory.project {
+                self.render_again(self.rendered_handbooks(&edited.home).await).await;
+            }
+        }
+        Ok(edited)
     }
 
     async fn patch(
@@ -313,6 +329,8 @@ struct Edited {
     corrected: bool,
     /// The memories whose place it took.
     superseded: Vec<Memory>,
+    /// The project that it was of before.
+    home: Project,
 }
 
 struct EditMemory<'a> {
@@ -352,7 +370,7 @@ impl Decision for EditMemory<'_> {
         changed |= !superseded.is_empty();
         let says_other = (&before.title, &before.content) != (&memory.title, &memory.content);
         let corrected = before.is_live() && (says_other || !memory.is_live());
-        Ok(Edited { memory, changed, corrected, superseded })
+        Ok(Edited { memory, changed, corrected, superseded, home: before.project })
     }
 }
 
@@ -416,7 +434,8 @@ fn delete(write: &mut Write<'_>, session: &SessionId, mut memory: Memory) -> (Me
     (memory, true)
 }
 
-/// Destroys a memory, and the insights that rest on it: they say what it said.
+/// Destroys a memory, with all that says what it said: the insights that rest on it, and of one that was made of claims
+/// the handbooks that were rendered, whose revisions may hold its text.
 async fn purge(
     write: &mut Write<'_>,
     session: &SessionId,
@@ -425,8 +444,14 @@ async fn purge(
     if before.purged {
         return Ok((before, false));
     }
-    for insight in insight::resting_on(write, &before.id).await? {
-        write.purge_memory(&insight, &emptied(&insight, write.at()), session);
+    let mut with_it = insight::resting_on(write, &before.id).await?;
+    if distil::is_item(write.store(), &before.id).await? {
+        for project in [Some(&before.project), None] {
+            with_it.extend(distil::rendered(write.store(), project).await?);
+        }
+    }
+    for other in with_it.iter().filter(|other| !other.purged) {
+        write.purge_memory(other, &emptied(other, write.at()), session);
     }
     let memory = emptied(&before, write.at());
     write.purge_memory(&before, &memory, session);

@@ -11,6 +11,7 @@ use super::{
     document::DocumentChanges,
     edge::EdgeChanges,
     event::EventRow,
+    handbook::HandbookChanges,
     history::HistoryChanges,
     job::JobChanges,
     memory::MemoryChanges,
@@ -50,13 +51,14 @@ pub(super) struct Tables {
     pub seals: SealChanges,
     pub history: HistoryChanges,
     pub distil: DistilChanges,
+    pub handbooks: HandbookChanges,
     pub cycles: CycleChanges,
     pub documents: DocumentChanges,
 }
 
 impl Tables {
     /// In the order in which a commit goes through them.
-    fn parts(&self) -> [&dyn Part; 15] {
+    fn parts(&self) -> [&dyn Part; 16] {
         // Taken apart, so that the compiler asks here for a table that is new.
         let Self {
             sessions,
@@ -72,12 +74,13 @@ impl Tables {
             seals,
             history,
             distil,
+            handbooks,
             cycles,
             documents,
         } = self;
         [
             sessions, memories, revisions, prompts, edges, supersessions, tombstones, jobs, vectors, works,
-            seals, history, distil, cycles, documents,
+            seals, history, distil, handbooks, cycles, documents,
         ]
     }
 }

@@ -7,6 +7,7 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue, Variables};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
+    handbook::TABLE as ARRANGEMENTS,
     history,
     read::{Page, Table, Vars, one, take},
     row::{Put, datetime, held, key, malformed, memory_id, memory_record, parse, small, timestamp, unsigned},
@@ -54,15 +55,29 @@ struct CandidateRow {
     revision: Option<i64>,
     generation: String,
     model: String,
+    #[surreal(default)]
+    corroborated: Option<bool>,
     at: Datetime,
     decided_at: Option<Datetime>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
-struct DroppedRow {
+pub(super) struct DroppedRow {
     reason: String,
     count: i64,
+}
+
+impl From<&(String, u32)> for DroppedRow {
+    fn from((reason, count): &(String, u32)) -> Self {
+        Self { reason: reason.clone(), count: i64::from(*count) }
+    }
+}
+
+impl From<DroppedRow> for (String, u32) {
+    fn from(row: DroppedRow) -> Self {
+        (row.reason, small(row.count))
+    }
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -106,6 +121,7 @@ fn put(candidate: &Candidate) -> Put<CandidateRow> {
         revision: candidate.memory.map(|(_, revision)| i64::from(revision)),
         generation: candidate.generation.clone(),
         model: candidate.model.to_string(),
+        corroborated: candidate.corroborated.then_some(true),
         at: datetime(candidate.at),
         decided_at: candidate.decided_at.map(datetime),
     };
@@ -113,15 +129,13 @@ fn put(candidate: &Candidate) -> Put<CandidateRow> {
 }
 
 fn put_run(run: &DistilRun) -> Put<RunRow> {
-    let dropped =
-        |(reason, count): &(String, u32)| DroppedRow { reason: reason.clone(), count: i64::from(*count) };
     let row = RunRow {
         id: None,
         state: run.state.as_str().to_owned(),
         outcome: run.outcome.map(|outcome| outcome.as_str().to_owned()),
         title: run.title.clone().map(String::from),
         claims: i64::from(run.claims),
-        dropped: run.dropped.iter().map(dropped).collect(),
+        dropped: run.dropped.iter().map(DroppedRow::from).collect(),
         generation: run.generation.clone(),
         ended_at: datetime(run.ended_at),
         at: datetime(run.at),
@@ -157,6 +171,7 @@ impl TryFrom<CandidateRow> for Candidate {
             memory: memory.transpose()?,
             generation: row.generation,
             model: held(row.model),
+            corroborated: row.corroborated.unwrap_or(false),
             at: timestamp(row.at),
             decided_at: row.decided_at.map(timestamp),
         })
@@ -174,7 +189,7 @@ impl TryFrom<RunRow> for DistilRun {
             outcome: row.outcome.as_deref().and_then(SessionOutcome::parse),
             title: row.title.map(held),
             claims: small(row.claims),
-            dropped: row.dropped.into_iter().map(|dropped| (dropped.reason, small(dropped.count))).collect(),
+            dropped: row.dropped.into_iter().map(Into::into).collect(),
             generation: row.generation,
             ended_at: timestamp(row.ended_at),
             at: timestamp(row.at),
@@ -248,8 +263,12 @@ pub struct DistilCounts {
     pub candidates: BTreeMap<String, u64>,
     /// Sessions by what became of them.
     pub sessions: BTreeMap<String, u64>,
-    /// Claims that did not pass the check, by reason.
+    /// Claims and operations that did not pass the check, by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Arrangements of handbooks by state.
+    pub arrangements: BTreeMap<String, u64>,
+    /// Candidates that were accepted without a person.
+    pub corroborated: u64,
 }
 
 impl Store {
@@ -319,14 +338,22 @@ impl Store {
             state: String,
             count: i64,
         }
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Count {
+            count: i64,
+        }
         let mut results = self.engine()?.run(statement::CANDIDATE_COUNTS, Variables::new()).await?;
         let mut of_state = |table, index| {
             let rows = take::<Counted>(table, &mut results, index)?;
-            Ok::<_, StoreError>(rows.into_iter().map(|row| (row.state, unsigned(row.count))).collect())
+            let counts = rows.into_iter().map(|row| (row.state, unsigned(row.count)));
+            Ok::<BTreeMap<String, u64>, StoreError>(counts.collect())
         };
         let (candidates, sessions) = (of_state(TABLE, 0)?, of_state(RUNS, 1)?);
+        let arrangements = of_state(ARRANGEMENTS, 3)?;
         let dropped = take::<DroppedRow>(RUNS, &mut results, 2)?;
         let dropped = dropped.into_iter().map(|row| (row.reason, unsigned(row.count))).collect();
-        Ok(DistilCounts { candidates, sessions, dropped })
+        let corroborated = one(take::<Count>(TABLE, &mut results, 4)?).map_or(0, |row| unsigned(row.count));
+        Ok(DistilCounts { candidates, sessions, dropped, arrangements, corroborated })
     }
 }

@@ -17,6 +17,7 @@ mod event;
 mod feedback;
 mod footing;
 mod foreign;
+mod handbook;
 mod history;
 mod identity;
 mod integrity;

@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
     Migration { version: 20, name: "insight", text: include_str!("../../../schema/0020_insight.surql") },
     Migration { version: 21, name: "image", text: include_str!("../../../schema/0021_image.surql") },
+    Migration { version: 24, name: "handbook", text: include_str!("../../../schema/0024_handbook.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -1,9 +1,10 @@
 //! `cerebro distil`: what past sessions are worth, by a chat model's word, until a person accepts or rejects it.
+//! What accepted claims come to is in [`handbook`].
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{CommandContext, Outcome, within};
+use super::{CommandContext, Outcome, handbook, within};
 use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::Result;
 use crate::cli::table::{Layout, Table, shown};
@@ -18,12 +19,17 @@ pub enum DistilCommand {
     Status,
     Run(RunArgs),
     Review(ReviewArgs),
-    /// Show a candidate with its evidence
+    /// Show a candidate with its evidence, or an arrangement with its changes
     Show(OneArgs),
-    /// Make candidates memories
+    /// Make candidates memories, and arrange handbooks as was proposed
     Accept(ManyArgs),
-    /// Note that candidates are not wanted; they are not proposed again
+    /// Note that candidates or arrangements are not wanted; candidates are not proposed again
     Reject(ManyArgs),
+    Arrange(handbook::ArrangeArgs),
+    /// Take an accepted arrangement of a handbook back
+    Undo(OneArgs),
+    Handbook(handbook::HandbookArgs),
+    Skills(handbook::SkillsArgs),
 }
 
 /// Have past sessions distilled now, however long they have been over
@@ -40,7 +46,7 @@ pub struct RunArgs {
     dry_run: bool,
 }
 
-/// List the candidates that wait for a decision
+/// List the candidates and the arrangements of handbooks that wait for a decision
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
     /// Only of this project [default: all]
@@ -62,17 +68,19 @@ enum State {
     Accepted,
     /// They are not wanted
     Rejected,
+    /// They were accepted and taken back; of arrangements alone
+    Undone,
 }
 
 #[derive(Debug, Args)]
 pub struct OneArgs {
-    /// The candidate's id, as `review` lists it
+    /// The id, as `review` lists it
     id: String,
 }
 
 #[derive(Debug, Args)]
 pub struct ManyArgs {
-    /// The candidate's id, as `review` lists it; may be several
+    /// The id, as `review` lists it; may be several
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -102,10 +110,14 @@ pub async fn run(context: &CommandContext, command: DistilCommand) -> Result<Out
         DistilCommand::Show(args) => show(context, args).await,
         DistilCommand::Accept(args) => decide(context, args, Operation::DistilAccept).await,
         DistilCommand::Reject(args) => decide(context, args, Operation::DistilReject).await,
+        DistilCommand::Arrange(args) => handbook::arrange(context, args).await,
+        DistilCommand::Undo(args) => handbook::undo(context, args.id).await,
+        DistilCommand::Handbook(args) => handbook::handbook(context, args).await,
+        DistilCommand::Skills(args) => handbook::skills(context, args).await,
     }
 }
 
-async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
+pub(super) async fn ask(context: &CommandContext, request: Request) -> Result<Value> {
     let daemon = Daemon::reach(&context.home()?).await?;
     let answer = daemon.ask(request).await?;
     daemon.close().await;
@@ -133,7 +145,10 @@ async fn status(context: &CommandContext) -> Result<Outcome> {
         ("note", shown(&answer["detail"])),
         ("sessions", counts(&answer["sessions"])),
         ("candidates", counts(&answer["candidates"])),
-        ("claims that did not pass the check", counts(&answer["dropped"])),
+        ("review", shown(&answer["review"])),
+        ("accepted without a person", shown(&answer["corroborated"])),
+        ("arrangements of handbooks", counts(&answer["arrangements"])),
+        ("claims and changes that did not pass the check", counts(&answer["dropped"])),
         ("tokens today", spent("tokens_today", "tokens_per_day")),
         ("requests today", spent("requests_today", "requests_per_day")),
     ])?;
@@ -176,11 +191,18 @@ async fn review(context: &CommandContext, args: ReviewArgs) -> Result<Outcome> {
     }
     let fields = ["id", "claim", "project", "title", "text"];
     context.output.table(&Table::of(CANDIDATES, &fields, &answer["candidates"]), "none to list")?;
+    for arrangement in answer["arrangements"].as_array().into_iter().flatten() {
+        let [id, state, title] = ["id", "state", "title"].map(|field| shown(&arrangement[field]));
+        context.output.outcome(&id, &state, &title)?;
+    }
     Ok(Outcome::Done)
 }
 
 async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
     let answer = ask(context, Request::new(Operation::DistilShow).with("id", args.id)).await?;
+    if answer["arrangement"].is_object() {
+        return handbook::show(context, &answer["arrangement"]);
+    }
     let candidate = &answer["candidate"];
     if context.output.json(candidate)? {
         return Ok(Outcome::Done);

@@ -15,6 +15,7 @@ mod documents;
 mod endpoint;
 mod explore;
 mod graph;
+mod handbook;
 mod health;
 mod history;
 mod hook;

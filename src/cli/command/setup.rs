@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::home::{CONFIG_FILE, HomeError, user_home};
 use crate::mcp::TOOLS;
 use crate::setup::machine::{COMPLETIONS_RECORD, SERVICE_RECORD};
+use crate::setup::skill::SKILLS_RECORD;
 use crate::setup::{
     self, AGENTS, Agent, Change, Invocation, Part, Places, Record, SetupError, Target, command_in, plugin,
     short, text_of, tools_of,
@@ -322,7 +323,7 @@ pub(super) fn files(changes: &[Change], is_dry: bool) -> Vec<Value> {
 /// of ours was in them.
 pub(super) fn sweep(folder: &Path) -> std::result::Result<(), SetupError> {
     let agents = AGENTS.iter().map(|agent| agent.name);
-    for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD]) {
+    for name in agents.chain([SERVICE_RECORD, COMPLETIONS_RECORD, SKILLS_RECORD]) {
         if let Some(mut record) = Record::read(folder, name)?
             && !record.folders.is_empty()
         {

@@ -15,7 +15,7 @@ use crate::cli::table::{Table, bytes};
 use crate::daemon::lock::{Lock, Use};
 use crate::home::bytes_below;
 use crate::setup::machine::Shell;
-use crate::setup::{AGENTS, Change};
+use crate::setup::{AGENTS, Change, skill};
 use cerebro_durable as durable;
 use cerebro_service::backup;
 
@@ -137,6 +137,14 @@ async fn take_out(context: &CommandContext, ground: &Ground, is_dry: bool, told:
         Ok((changes, notes)) => {
             told.changes.extend(changes);
             told.notes.extend(notes);
+        }
+        Err(error) => told.faults.push(error.to_string()),
+    }
+    match skill::remove(&ground.folder, None, is_dry) {
+        Ok((changes, edited)) => {
+            told.changes.extend(changes);
+            let stays = |path: &PathBuf| format!("stays, since somebody changed it: {}", ground.short(path));
+            told.notes.extend(edited.iter().map(stays));
         }
         Err(error) => told.faults.push(error.to_string()),
     }

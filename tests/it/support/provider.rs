@@ -40,6 +40,15 @@ pub struct Provider {
 impl Provider {
     /// Starts to answer.
     pub fn start(scenes: Vec<Scene>) -> Self {
+        let mut n = 0;
+        Self::thinking(move |_| {
+            n += 1;
+            scenes[(n - 1).min(scenes.len() - 1)].clone()
+        })
+    }
+
+    /// Starts to answer what each request asks for.
+    pub fn thinking(mut think: impl FnMut(&Heard) -> Scene + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -47,11 +56,11 @@ impl Provider {
         std::thread::spawn(move || {
             // Connections that hang stay open as long as the test runs.
             let mut open = Vec::new();
-            for (n, stream) in listener.incoming().flatten().enumerate() {
-                let scene = &scenes[n.min(scenes.len() - 1)];
+            for stream in listener.incoming().flatten() {
                 if let Some(request) = http::hear(&mut BufReader::new(stream.try_clone().unwrap())) {
+                    let scene = think(&request);
                     kept.lock().unwrap().push(request);
-                    open.extend(play(scene, stream));
+                    open.extend(play(&scene, stream));
                 }
             }
         });

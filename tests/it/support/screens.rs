@@ -188,6 +188,7 @@ fn normal(shown: &str) -> String {
         (r"schema \d+", "schema N"),
         (r"\d\d:\d\d:\d\d", "TT:TT:TT"),
         (r" +\d+ ms", " N ms"),
+        (r"work-[0-9a-f]{4}", "work-XXXX"),
     ];
     let replaced = rules.iter().fold(shown.to_owned(), |text, (pattern, with)| {
         Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned()

@@ -106,7 +106,6 @@ pub fn question(session: &PastSession, excerpts: &[Excerpt]) -> RedactedText {
 /// Whether redaction found something in a session: by its marks, and once more over all of it together, because a
 /// secret may reach over several exchanges.
 pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
-    const MARK: &str = "[REDACTED:";
     let names = [&session.title, &session.directory, &session.branch];
     let mut whole = String::new();
     for name in names.into_iter().flatten() {
@@ -123,7 +122,13 @@ pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
             whole.push('\n');
         }
     }
-    whole.contains(MARK) || redact_text(&whole).count > 0
+    was_redacted(&whole)
+}
+
+/// Whether redaction found something in a text, or finds something now.
+pub(super) fn was_redacted(text: &str) -> bool {
+    const MARK: &str = "[REDACTED:";
+    text.contains(MARK) || redact_text(text).count > 0
 }
 
 /// The schema of the answer. It bounds the form; the check bounds lengths and numbers.
@@ -166,8 +171,12 @@ pub fn schema(excerpts: &[Excerpt]) -> Value {
 
 /// The fingerprint of how a model is asked: another model, question or check is another generation.
 pub fn generation(model: &str) -> String {
+    fingerprint([FORM, INSTRUCTIONS, &schema(&[]).to_string(), model])
+}
+
+pub(super) fn fingerprint(parts: [&str; 4]) -> String {
     let mut hasher = Sha256::new();
-    for part in [FORM, INSTRUCTIONS, &schema(&[]).to_string(), model] {
+    for part in parts {
         hasher.update(part.as_bytes());
         hasher.update([0]);
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{
     CLAIM_CHARS_MAX, CLAIMS_MAX, EVIDENCE_MAX, QUOTE_CHARS, TITLE_CHARS_MAX,
+    alike::{is_told_by, literals},
     ask::{succeeded, users_words},
 };
 use crate::{
@@ -42,7 +43,7 @@ pub struct Distilled {
     pub dropped: BTreeMap<Reason, u32>,
 }
 
-/// Why a claim is dropped.
+/// Why a claim or an operation is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// It has another form, an unknown kind or no words.
@@ -73,6 +74,14 @@ pub enum Reason {
     Instruction,
     /// Redaction found something in it.
     Secret,
+    /// An operation names an item that was not shown.
+    UnknownItem,
+    /// An operation does not fit where its items stand.
+    Unfit,
+    /// An item is to be merged into one that does not say all of it.
+    SaysMore,
+    /// More items would be taken away than one arrangement may.
+    TooManyTaken,
 }
 
 impl Reason {
@@ -93,6 +102,10 @@ impl Reason {
             Self::Unfounded => "unfounded",
             Self::Instruction => "instruction",
             Self::Secret => "secret",
+            Self::UnknownItem => "unknown_item",
+            Self::Unfit => "unfit",
+            Self::SaysMore => "says_more",
+            Self::TooManyTaken => "too_many_taken",
         }
     }
 }
@@ -166,6 +179,16 @@ pub fn stands(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
         && founded(candidate.kind, &candidate.title, &candidate.text, &candidate.evidence, exchanges).is_ok()
 }
 
+/// Whether a candidate quotes what the user wrote in one of the exchanges that it cites.
+pub fn quotes_user(evidence: &[Citation], exchanges: &[ToldExchange]) -> bool {
+    evidence.iter().any(|evidence| is_users(evidence, exchanges))
+}
+
+fn is_users(evidence: &Citation, exchanges: &[ToldExchange]) -> bool {
+    let told = exchanges.iter().find(|told| told.exchange.id == evidence.exchange);
+    told.and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
+}
+
 fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
     let told = ToldClaim::deserialize(claim).map_err(|_| Reason::Malformed)?;
     let kind = ClaimKind::parse(&told.kind).ok_or(Reason::Malformed)?;
@@ -231,15 +254,12 @@ fn founded(
     exchanges: &[ToldExchange],
 ) -> Result<(), Reason> {
     let of = |evidence: &Citation| exchanges.iter().find(|told| told.exchange.id == evidence.exchange);
-    let users = |evidence: &Citation| {
-        of(evidence).and_then(users_words).is_some_and(|words| holds(words, &evidence.quote))
-    };
     let worked = |evidence: &Citation| {
         let is_of = |line: &str| holds(line, &evidence.quote) || holds(&evidence.quote, line);
         of(evidence).is_some_and(|told| succeeded(told).any(is_of))
     };
     match kind {
-        ClaimKind::Preference if !evidence.iter().any(users) => return Err(Reason::NotTheUser),
+        ClaimKind::Preference if !quotes_user(evidence, exchanges) => return Err(Reason::NotTheUser),
         ClaimKind::Works if !evidence.iter().any(worked) => return Err(Reason::NoSuccess),
         _ => {}
     }
@@ -265,6 +285,11 @@ fn founded(
     }
 }
 
+/// Whether a name that a model gives reads like an instruction.
+pub(super) fn is_instruction(name: &str) -> bool {
+    !taint(name, "").is_empty() || gives_orders(name, "")
+}
+
 /// What a text seems to try, of one that nobody here chose to write.
 fn taint(title: &str, claim: &str) -> Vec<crate::domain::Flag> {
     taint::of(title, claim, Origin::Transcript).flags
@@ -280,34 +305,4 @@ pub(crate) fn gives_orders(title: &str, claim: &str) -> bool {
         .collect();
     let line = format!(" {} ", words.join(" "));
     ORDERS.iter().any(|order| line.contains(&format!(" {order} ")))
-}
-
-/// Whether half of the words of a claim, or more, are the user's; by their beginnings, since they are inflected.
-fn is_told_by(claim: &str, users: &str) -> bool {
-    const STEM_CHARS: usize = 4;
-    const FRAME: [&str; 8] = ["user", "want", "pref", "like", "this", "that", "with", "when"];
-    let stems = |words: &str| -> BTreeSet<String> {
-        let folded = text::fold(words);
-        let words = folded.split(|c: char| !c.is_alphanumeric());
-        let long = words.filter(|word| word.chars().count() >= STEM_CHARS);
-        long.map(|word| word.chars().take(STEM_CHARS).collect()).collect()
-    };
-    let mut claimed = stems(claim);
-    claimed.retain(|stem| !FRAME.contains(&stem.as_str()));
-    let shared = claimed.intersection(&stems(users)).count();
-    shared > 0 && shared * 2 >= claimed.len()
-}
-
-/// The pieces of a claim that somebody may run or open: what stands between backquotes, and addresses.
-fn literals(words: &str) -> Vec<String> {
-    let quoted = words.split('`').skip(1).step_by(2);
-    let addresses = words.split_whitespace().filter(|word| word.contains("://"));
-    let bare = |word: &str| {
-        word.trim_matches(|c: char| c == '`' || (c.is_ascii_punctuation() && c != '/')).to_owned()
-    };
-    quoted
-        .map(|piece| piece.trim().to_owned())
-        .chain(addresses.map(bare))
-        .filter(|piece| !piece.is_empty())
-        .collect()
 }

@@ -236,6 +236,7 @@ fn a_candidate_stands_while_its_evidence_does() {
         memory: None,
         generation: generation("m"),
         model: RedactedText::derived("m"),
+        corroborated: false,
         at: Timestamp::UNIX_EPOCH,
         decided_at: None,
     };

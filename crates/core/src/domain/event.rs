@@ -95,6 +95,14 @@ event_kinds! {
     CandidateRetracted = "candidate.retracted",
     /// A candidate comes from an export.
     CandidateImported = "candidate.imported",
+    /// A model proposed how a handbook is to be arranged.
+    HandbookPlanned = "handbook.planned",
+    /// A handbook was arranged.
+    HandbookArranged = "handbook.arranged",
+    /// An arrangement is not wanted.
+    HandbookRejected = "handbook.rejected",
+    /// An arrangement was taken back.
+    HandbookUndone = "handbook.undone",
     /// A document was read, and what it says has changed. Its id stands in the place of the session.
     DocumentIngested = "document.ingested",
     /// A document is no longer where it was read, and is left out of searches.

@@ -22,6 +22,9 @@ pub enum IdError {
     /// Not a `q` and 12 such characters.
     #[error("not the id of a candidate: these are q and 12 characters of a-z and 2-7, the first a letter")]
     Candidate,
+    /// Not an `a` and 12 such characters.
+    #[error("not the id of an arrangement: these are a and 12 characters of a-z and 2-7, the first a letter")]
+    Arrangement,
     /// The same of a consolidation.
     #[error("not an id of a plan: ids are 12 characters of a-z and 2-7, the first a letter")]
     Cycle,
@@ -376,6 +379,11 @@ prefixed_id! {
     /// The id of a candidate: `q` and twelve characters. It follows from what is claimed of which session, so that the same
     /// claim is proposed once.
     CandidateId, "q", IdError::Candidate
+}
+
+prefixed_id! {
+    /// The id of an arrangement: `a` and twelve characters.
+    ArrangementId, "a", IdError::Arrangement
 }
 
 impl CandidateId {

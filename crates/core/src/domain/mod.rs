@@ -14,7 +14,10 @@ mod project;
 mod session;
 mod taint;
 
-pub use candidate::{Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, SessionOutcome};
+pub use candidate::{
+    Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
+    ItemChange, ItemOperation, SessionOutcome,
+};
 pub use document::{Document, DocumentChunk, DocumentImage};
 pub use event::{Event, EventKind};
 pub use history::{
@@ -22,8 +25,8 @@ pub use history::{
     ToldExchange, native_digest,
 };
 pub use id::{
-    CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId, SessionId, SubjectId,
-    WorkId, random_name,
+    ArrangementId, CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId,
+    SessionId, SubjectId, WorkId, random_name,
 };
 pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;

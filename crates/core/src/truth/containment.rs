@@ -38,6 +38,11 @@ pub fn says_all(kept: (&str, &str), other: (&str, &str)) -> bool {
         && extra.into_iter().chain(titles_differ.then_some(&title)).all(|one| !one.is_telling())
 }
 
+/// Whether a text turns a statement round or narrows it.
+pub fn denies(text: &str) -> bool {
+    words(text).iter().any(|word| NEGATIONS.contains(&word.as_str()))
+}
+
 /// A sentence, or a line of its own such as an item of a list.
 struct Sentence<'a> {
     raw: &'a str,

@@ -12,7 +12,7 @@ mod succession;
 mod vitals;
 
 pub use believed::{Stretch, believed, gaps};
-pub use containment::says_all;
+pub use containment::{denies, says_all};
 pub use cycle::{Action, CHANGES_MAX, Merge, Step, Survey, WEAK_BELOW, merge, united};
 pub use insight::{Insight, Topic, Topics};
 pub use nature::{is_due, is_exempt, is_open, nature, nature_of_type, strength};

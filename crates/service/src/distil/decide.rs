@@ -3,12 +3,13 @@
 use super::super::{Caller, Door, SaveOutcome, SaveRequest, Service, ServiceError, save};
 use cerebro_core::distil;
 use cerebro_core::domain::{
-    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Scope, SessionId, Validity,
+    Candidate, CandidateId, CandidateState, ExchangeId, Kind, Memory, Origin, Project, Scope, SessionId,
+    Validity,
 };
 use cerebro_store::{Decision, Write};
 
 /// The tag of memories that were made of candidates.
-const TAG: &str = "distilled";
+pub(super) const TAG: &str = "distilled";
 
 /// What became of a candidate.
 #[derive(Debug, Clone)]
@@ -42,11 +43,26 @@ impl Service {
             let memory = memory.map(|memory| (memory, SaveOutcome::Unchanged));
             return Ok(Decided { candidate, memory, changed: false });
         }
+        let prepared = self.prepared_candidate(caller, session, &candidate, &past.project).await?;
+        let decided =
+            self.store().transact(&Accept { service: self, caller, id, prepared: &prepared }).await?;
+        self.render_again(self.rendered_handbooks(&past.project).await).await;
+        Ok(decided)
+    }
+
+    /// Makes ready the memory that a candidate becomes.
+    pub(super) async fn prepared_candidate(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        candidate: &Candidate,
+        project: &Project,
+    ) -> Result<save::Prepared, ServiceError> {
         let request = SaveRequest {
             title: candidate.title.to_string(),
             content: candidate.text.to_string(),
             kind: Kind::parse(candidate.kind.memory_type()).unwrap_or_else(Kind::manual),
-            project: Some(past.project.clone()),
+            project: Some(project.clone()),
             scope: Scope::Project,
             topic_key: None,
             tags: vec![TAG.to_owned()],
@@ -56,8 +72,7 @@ impl Service {
             nature: None,
             door: Door::SAID,
         };
-        let prepared = self.prepare_save(caller, request, Origin::Transcript).await?;
-        self.store().transact(&Accept { service: self, caller, id, prepared: &prepared }).await
+        self.prepare_save(caller, request, Origin::Transcript).await
     }
 
     /// Notes that a candidate is not wanted; it is not proposed again.

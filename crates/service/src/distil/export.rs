@@ -31,6 +31,8 @@ pub(in super::super) struct CandidateLine {
     revision: Option<u32>,
     generation: String,
     model: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    corroborated: bool,
     at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_at: Option<Timestamp>,
@@ -95,6 +97,7 @@ impl From<&Candidate> for CandidateLine {
             revision: candidate.memory.map(|(_, revision)| revision),
             generation: candidate.generation.clone(),
             model: candidate.model.to_string(),
+            corroborated: candidate.corroborated,
             at: candidate.at,
             decided_at: candidate.decided_at,
         }
@@ -136,6 +139,7 @@ impl CandidateLine {
             memory: memory.map(|memory| (memory, self.revision.unwrap_or(0))),
             generation: clean(&self.generation, NAME_CHARS_MAX).into(),
             model: clean(&self.model, NAME_CHARS_MAX),
+            corroborated: self.corroborated && state == CandidateState::Accepted,
             at: self.at,
             decided_at: self.decided_at,
         })

@@ -1,10 +1,15 @@
 //! Distilling: what past sessions are worth, by a language model's word, checked against the evidence and left to a person.
 //!
 //! A job asks about one session ([`session`]); what passes the check waits as a candidate. A person accepts or rejects it
-//! ([`decide`]), and what it rests on takes it along when it is forgotten ([`retract`]). Off unless the settings say so.
+//! ([`decide`]), or another session says the same ([`corroborate`]), and what it rests on takes it along when it is
+//! forgotten ([`retract`]). Accepted claims make handbooks ([`handbook`]); another job asks how one is to be arranged
+//! ([`arrange`]). Off unless the settings say so.
 
+mod arrange;
+mod corroborate;
 mod decide;
 mod export;
+mod handbook;
 mod plan;
 mod retract;
 mod session;
@@ -12,12 +17,15 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use arrange::HandbookPlan;
+pub(crate) use arrange::Task;
 pub use decide::Decided;
 pub(super) use export::{CandidateLine, candidate};
+pub(crate) use handbook::{is_distilled, is_item, rendered};
 pub use plan::{DistilPlan, PlannedSession};
 pub(super) use retract::retract;
 pub(crate) use settings::MODEL_TABLE;
-pub use settings::{DistilOptions, DistilSettings};
+pub use settings::{DistilOptions, DistilSettings, Review};
 
 use super::{Service, ServiceError, WorkerState};
 use cerebro_core::domain::{
@@ -33,6 +41,8 @@ pub struct DistilReport {
     pub state: WorkerState,
     /// Whether the settings turn it on.
     pub enabled: bool,
+    /// Who accepts what was distilled.
+    pub review: Review,
     /// What was distilled so far.
     pub counts: DistilCounts,
     /// What it cost today.
@@ -47,6 +57,20 @@ impl Service {
         (self.0.vectors.embedding.distil.settings)().unwrap_or_default()
     }
 
+    /// Whether a model may be asked.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where distilling is off or no model is named.
+    fn distil_is_on(&self) -> Result<DistilSettings, ServiceError> {
+        let settings = self.distil_settings();
+        if settings.enabled && settings.model.provider.is_some() {
+            return Ok(settings);
+        }
+        let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` under \
+                       `[distil.model]` of config.toml";
+        Err(ServiceError::invalid("distil", "off", problem))
+    }
+
     /// How distilling stands.
     ///
     /// # Errors
@@ -56,6 +80,7 @@ impl Service {
         Ok(DistilReport {
             state: self.0.jobs.distil_state(),
             enabled: settings.enabled,
+            review: settings.review,
             counts: self.store().distil_counts().await?,
             spent: self.distil_spent_today().await?,
             budget: settings.budget(),

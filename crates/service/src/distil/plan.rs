@@ -57,12 +57,7 @@ impl Service {
     /// # Errors
     /// [`ServiceError::Invalid`] where distilling is off or no model is named.
     pub async fn distil_now(&self, project: Option<&Project>, limit: usize) -> Result<usize, ServiceError> {
-        let settings = self.distil_settings();
-        if !settings.enabled || settings.model.provider.is_none() {
-            let problem = "distilling is off: set `enabled = true` under `[distil]` and a `provider` and `model` under \
-                           `[distil.model]` of config.toml";
-            return Err(ServiceError::invalid("distil", "off", problem));
-        }
+        let settings = self.distil_is_on()?;
         let due = self.distil_due(&settings, project, Duration::ZERO, limit).await?;
         self.owe_distilling(&due).await?;
         self.0.jobs.poke_distil();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::DistilSettings;
+use super::{DistilSettings, Review};
 use crate::{
     Service, ServiceError,
     jobs::{JobError, Purse, Question, ask},
@@ -88,6 +88,9 @@ impl Service {
         run.title = title;
         run.dropped = dropped.into_iter().map(|(why, count)| (why.as_str().to_owned(), count)).collect();
         self.keep_distilled(&session, run, claims, &model).await?;
+        if settings.review == Review::Corroborated {
+            self.corroborate(&session).await?;
+        }
         Ok(true)
     }
 
@@ -196,6 +199,7 @@ impl Decision for KeepDistilled<'_> {
             memory: None,
             generation: self.run.generation.clone(),
             model: self.model.clone(),
+            corroborated: false,
             at: write.at(),
             decided_at: None,
         };

@@ -11,6 +11,18 @@ use cerebro_models::{llm, provider::ProviderError};
 /// The table of the model in the configuration.
 pub(crate) const MODEL_TABLE: &str = "distil.model";
 
+/// Who accepts what was distilled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Review {
+    /// A person accepts each claim and each arrangement.
+    #[default]
+    Inbox,
+    /// What two sessions say, one of them in the user's own words, is accepted without a person, and so is an arrangement
+    /// that takes nothing away. The rest waits for one.
+    Corroborated,
+}
+
 /// `[distil]`: whether past sessions are distilled, and what that may cost.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -28,6 +40,10 @@ pub struct DistilSettings {
     pub tokens_per_day: u64,
     /// `requests_per_day = 50`: most requests of a day, with any provider; 0 is no bound.
     pub requests_per_day: u64,
+    /// `arrange = false`: whether handbooks with much that is new are arranged without being asked for.
+    pub arrange: bool,
+    /// `review = "inbox"`: who accepts what was distilled; or `corroborated`.
+    pub review: Review,
     /// `[distil.model]`: the chat model that is asked, with the keys of `[relations]`.
     pub model: llm::Settings,
 }
@@ -41,6 +57,8 @@ impl Default for DistilSettings {
             tokens_per_session: 40_000,
             tokens_per_day: 200_000,
             requests_per_day: 50,
+            arrange: false,
+            review: Review::Inbox,
             model: llm::Settings::default(),
         }
     }

@@ -2,10 +2,10 @@
 
 use super::super::*;
 use crate::history::tests::{batch, exchange, project, session, with_service};
-use cerebro_core::distil::{Claim, generation};
+use cerebro_core::distil::{Claim, arrange::Arranged, generation};
 use cerebro_core::domain::{
-    Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, EventKind, ExchangeId, MemoryId,
-    Origin, PastSession,
+    Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
+    EventKind, ExchangeId, ItemChange, ItemOperation, Memory, MemoryId, Origin, PastSession,
 };
 use cerebro_core::redact::redact_text;
 
@@ -169,5 +169,152 @@ fn a_candidate_whose_evidence_says_something_else_is_not_accepted() {
         let forget = Forget { text: Some("PROMPT NUMBER 1".to_owned()), ..Forget::default() };
         service.forget_history(&forget, false).await.unwrap();
         assert_eq!(service.candidates(CandidateState::Waiting, None, 9).await.unwrap().len(), 2);
+    });
+}
+
+/// Accepts what was distilled and arranges it: the first and the second under topics, the last one nowhere.
+async fn arranged(service: &Service) -> (PastSession, Vec<MemoryId>, Arrangement) {
+    let (past, candidates) = distilled(service, "s").await;
+    let mut memories = Vec::new();
+    for candidate in &candidates {
+        let accepted = service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        memories.push(accepted.memory.unwrap().0.id);
+    }
+    let add = |item: MemoryId, topic: &str| ItemOperation {
+        item,
+        change: ItemChange::Add { topic: redact_text(topic).kept },
+    };
+    let operations = vec![
+        add(memories[0], "Order"),
+        add(memories[1], "Order"),
+        ItemOperation { item: memories[2], change: ItemChange::Retire },
+    ];
+    let answer = Arranged { operations, ..Arranged::default() };
+    let project = project();
+    let kept = service.keep_arrangement(Some(&project), answer, MODEL, Review::Inbox).await.unwrap();
+    assert_eq!(kept.state, ArrangementState::Waiting);
+    (past, memories, kept)
+}
+
+async fn rendered(service: &Service) -> Vec<Memory> {
+    super::rendered(service.store(), Some(&project())).await.unwrap()
+}
+
+#[test]
+fn an_arrangement_is_accepted_and_taken_back_whole() {
+    with_service(async |service| {
+        let (_, _, waiting) = arranged(&service).await;
+        assert_eq!(rendered(&service).await, [], "it waits");
+        service.undo_arrangement(&waiting.id).await.unwrap_err();
+        let before = service.handbook(Some(&project())).await.unwrap().1;
+        let (accepted, changed) = service.accept_arrangement(&waiting.id).await.unwrap();
+        assert!(changed && !service.accept_arrangement(&waiting.id).await.unwrap().1, "twice is once");
+        assert_eq!(accepted.operations, waiting.operations);
+        let whole = rendered(&service).await;
+        assert!(whole[0].content.contains("## Order") && !whole[0].content.contains("all of them"));
+        assert_eq!(whole[0].taint.origin, Origin::Transcript);
+        service.reject_arrangement(&waiting.id).await.unwrap_err();
+
+        service.undo_arrangement(&waiting.id).await.unwrap();
+        let texts = |all: &[Memory]| all.iter().map(|one| one.content.clone()).collect::<Vec<_>>();
+        let undone = texts(&rendered(&service).await);
+        assert_eq!(undone, before.iter().map(|one| one.content.clone()).collect::<Vec<_>>());
+        let kinds: Vec<EventKind> =
+            service.events(0, 1_000).await.unwrap().into_iter().map(|event| event.kind).collect();
+        for kind in [EventKind::HandbookPlanned, EventKind::HandbookArranged, EventKind::HandbookUndone] {
+            assert_eq!(kinds.iter().filter(|one| **one == kind).count(), 1, "{kind:?}");
+        }
+    });
+}
+
+#[test]
+fn a_handbook_follows_its_claims_and_a_persons_own_is_left_alone() {
+    with_service(async |service| {
+        let (past, memories, waiting) = arranged(&service).await;
+        service.accept_arrangement(&waiting.id).await.unwrap();
+        let patch = Patch { content: Some("the second, in my words".to_owned()), ..Patch::default() };
+        service.update(&caller(), &session("now"), &memories[0], patch).await.unwrap();
+        let whole = rendered(&service).await;
+        assert!(whole[0].content.contains("in my words"), "{}", whole[0].content);
+        let revision = whole[0].revision;
+        service.render_handbook(Some(&project())).await.unwrap();
+        assert_eq!(rendered(&service).await[0].revision, revision, "equal text writes nothing");
+
+        let own = rendered(&service).await.remove(0);
+        let patch = Patch { content: Some("My own handbook".to_owned()), ..Patch::default() };
+        service.update(&caller(), &session("now"), &own.id, patch).await.unwrap();
+        service.render_handbook(Some(&project())).await.unwrap();
+        assert_eq!(rendered(&service).await.len(), 1, "the summary");
+
+        let forget = Forget { session: Some(past.id.clone()), ..Forget::default() };
+        service.forget_history(&forget, false).await.unwrap();
+        assert_eq!(rendered(&service).await, [], "nothing stands on its evidence any more");
+        let now = service.store().memory(&own.id).await.unwrap().unwrap();
+        assert!(now.is_live() && now.content.as_str() == "My own handbook");
+    });
+}
+
+#[test]
+fn a_handbook_is_due_when_much_is_new_and_nobody_is_at_it() {
+    with_service(async |service| {
+        let (past, candidates) = distilled(&service, "s").await;
+        let evidence = candidates[0].evidence.clone();
+        let claim = |n: usize| Claim {
+            kind: ClaimKind::Fact,
+            title: redact_text(&format!("About matter {n}")).kept,
+            text: redact_text(&format!("Matter number {n} is so.")).kept,
+            evidence: evidence.clone(),
+        };
+        keep(&service, &past, (0..5).map(claim).collect()).await;
+        let due = async |idle| service.arranging_due(idle).await.unwrap();
+        assert_eq!(due(Duration::ZERO).await, [], "nothing was accepted");
+        for (candidate, _) in service.candidates(CandidateState::Waiting, None, 9).await.unwrap() {
+            service.accept_candidate(&caller(), &session("now"), &candidate.id).await.unwrap();
+        }
+        // Of all projects as well: nothing of them is arranged there.
+        assert_eq!(due(Duration::ZERO).await, [Some(project()), None]);
+        assert_eq!(due(Duration::from_secs(3_600)).await, [], "somebody is at it");
+        let plan = service.arrange_plan(Some(&project())).await.unwrap();
+        assert_eq!((plan.items, plan.new, plan.shown), (8, 8, 8));
+        let empty = Arranged::default();
+        let kept = service.keep_arrangement(Some(&project()), empty, MODEL, Review::Inbox).await.unwrap();
+        assert_eq!(kept.state, ArrangementState::Accepted, "there is nothing to decide on");
+        assert_eq!(due(Duration::ZERO).await, [None], "it was asked since");
+    });
+}
+
+#[test]
+fn what_is_destroyed_is_in_no_revision_of_a_handbook() {
+    with_service(async |service| {
+        let (_, memories, waiting) = arranged(&service).await;
+        service.accept_arrangement(&waiting.id).await.unwrap();
+        let before = rendered(&service).await;
+        service.delete(&caller(), &session("now"), &memories[1], true).await.unwrap();
+        let after = rendered(&service).await;
+        assert!(after.iter().all(|memory| !memory.content.contains("the first")), "{after:?}");
+        assert!(after.iter().all(|memory| memory.revision == 1), "made anew");
+        for memory in before {
+            assert!(service.store().memory(&memory.id).await.unwrap().unwrap().purged);
+        }
+    });
+}
+
+#[test]
+fn what_does_not_fit_any_more_is_left_out_and_nothing_is_lost() {
+    with_service(async |service| {
+        let (_, memories, waiting) = arranged(&service).await;
+        service.delete(&caller(), &session("now"), &memories[0], false).await.unwrap();
+        let (accepted, _) = service.accept_arrangement(&waiting.id).await.unwrap();
+        assert_eq!(accepted.operations.len(), 2);
+        // Of all projects, what has no topic there is not told.
+        assert!(service.handbook(None).await.unwrap().1.is_empty());
+        let topic = redact_text("Anywhere").kept;
+        let operations = vec![ItemOperation { item: memories[1], change: ItemChange::Add { topic } }];
+        let answer = Arranged { operations, ..Arranged::default() };
+        let kept = service.keep_arrangement(None, answer, MODEL, Review::Corroborated).await.unwrap();
+        assert_eq!(kept.state, ArrangementState::Accepted, "it takes nothing away");
+        let everywhere = super::rendered(service.store(), None).await.unwrap();
+        assert_eq!(everywhere.len(), 2);
+        assert!(everywhere.iter().all(|memory| memory.project.is_none()), "it is personal");
     });
 }

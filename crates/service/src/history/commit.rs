@@ -127,6 +127,10 @@ impl Service {
         if source_is_put || done.removed > 0 {
             self.evidence_changed(Evidence::History);
         }
+        if done.removed > 0 {
+            // Claims may have gone with what they rested on.
+            self.render_again(self.rendered_handbooks(&draft.session.project).await).await;
+        }
         Ok(done)
     }
 }

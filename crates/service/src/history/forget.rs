@@ -77,6 +77,7 @@ impl Service {
             return Err(ServiceError::invalid("text", "", problem));
         }
         let mut forgotten = Forgotten::default();
+        let mut projects = std::collections::BTreeSet::new();
         let mut after: Option<String> = None;
         loop {
             let page = self.store().page_of_exchanges(after.as_deref(), PAGE).await?;
@@ -87,10 +88,16 @@ impl Service {
                 forgotten.exchanges += exchanges.len();
                 if !dry_run {
                     let batch = ForgetBatch { session, exchanges, what };
-                    forgotten.sessions += usize::from(self.store().transact(&batch).await?);
+                    let (is_over, project) = self.store().transact(&batch).await?;
+                    forgotten.sessions += usize::from(is_over);
+                    projects.extend(project);
                     self.evidence_changed(Evidence::History);
                 }
             }
+        }
+        // Claims may have gone with what they rested on.
+        for project in projects {
+            self.render_again(self.rendered_handbooks(&project).await).await;
         }
         Ok(forgotten)
     }
@@ -129,12 +136,14 @@ struct ForgetBatch<'a> {
 }
 
 impl Decision for ForgetBatch<'_> {
-    /// Whether nothing is left of the session.
-    type Output = bool;
+    /// Whether nothing is left of the session, and its project.
+    type Output = (bool, Option<Project>);
     type Error = ServiceError;
 
-    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
-        let Some(mut session) = write.store().past_session(&self.session).await? else { return Ok(false) };
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
+        let Some(mut session) = write.store().past_session(&self.session).await? else {
+            return Ok((false, None));
+        };
         // What is gone meanwhile is not counted twice.
         let kept = write.store().exchange_ids(&self.session).await?;
         let going: Vec<ExchangeId> =
@@ -154,6 +163,6 @@ impl Decision for ForgetBatch<'_> {
         let tells = |text: &str| self.what.text.is_some() && self.what.holds(text);
         retract(write, &session, &going, tells).await?;
         write.forget_history(&session, going, tombstones);
-        Ok(session.exchanges == 0)
+        Ok((session.exchanges == 0, Some(session.project)))
     }
 }

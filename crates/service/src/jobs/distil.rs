@@ -1,4 +1,5 @@
-//! Asks a language model what is worth keeping of past sessions: one at a time, when they have been over for a while.
+//! Asks a language model what is worth keeping of past sessions, one at a time, when they have been over for a while; and
+//! how handbooks are to be arranged.
 
 use std::{
     collections::VecDeque,
@@ -9,10 +10,13 @@ use super::{
     WorkerState,
     runner::{Blocked, Context, HELD_OFF, JobError, JobHandler, Leased, Readiness, SPENT, Step},
 };
-use crate::{ServiceError, distil::DistilSettings};
+use crate::{
+    ServiceError,
+    distil::{DistilSettings, Task},
+};
 use cerebro_core::domain::SessionId;
 use cerebro_models::llm::{self, Llm};
-use cerebro_store::{Job, JobKind, Subject};
+use cerebro_store::{Job, JobKind};
 
 /// How often it is looked for sessions that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -41,7 +45,7 @@ fn blocked(state: WorkerState) -> Blocked {
 
 impl JobHandler for Distilling {
     const KIND: JobKind = JobKind::Distil;
-    type Task = SessionId;
+    type Task = Task;
 
     async fn open(&mut self, cx: &Context) -> Result<Result<(), Blocked>, ServiceError> {
         self.asked = None;
@@ -72,30 +76,34 @@ impl JobHandler for Distilling {
         Ok(Readiness::Ready { at_once: 1 })
     }
 
-    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<SessionId>>, ServiceError> {
-        let named: Vec<Option<SessionId>> = jobs
-            .iter()
-            .map(|job| match &job.subject {
-                Subject::Other { key, .. } => SessionId::parse(key).ok(),
-                Subject::Memory(_) => None,
-            })
-            .collect();
-        let ids: Vec<SessionId> = named.iter().flatten().cloned().collect();
+    async fn prepare(&mut self, jobs: &[Job], cx: &Context) -> Result<Vec<Option<Task>>, ServiceError> {
+        let named: Vec<Option<Task>> = jobs.iter().map(|job| Task::of(&job.subject)).collect();
+        let session = |task: &Task| match task {
+            Task::Session(id) => Some(id.clone()),
+            Task::Handbook(_) => None,
+        };
+        let ids: Vec<SessionId> = named.iter().flatten().filter_map(session).collect();
         let here = cx.service.store().past_sessions_by_id(&ids).await?;
-        let is_here = |id: &SessionId| here.iter().any(|session| session.id == *id);
-        Ok(named.into_iter().map(|id| id.filter(is_here)).collect())
+        let is_there = |task: &Task| match task {
+            Task::Session(id) => here.iter().any(|session| session.id == *id),
+            Task::Handbook(_) => true,
+        };
+        Ok(named.into_iter().map(|task| task.filter(is_there)).collect())
     }
 
     async fn step(
         &mut self,
-        leased: &mut VecDeque<Leased<SessionId>>,
+        leased: &mut VecDeque<Leased<Task>>,
         cx: &mut Context,
     ) -> Result<Step, JobError> {
-        let (Some(Leased { job, task: session }), Some((llm, settings))) = (leased.front(), &self.asked)
-        else {
+        let (Some(Leased { job, task }), Some((llm, settings))) = (leased.front(), &self.asked) else {
             return Ok(Step::Void);
         };
-        if cx.service.distil_session(session, llm, settings).await? {
+        let answered = match task {
+            Task::Session(session) => cx.service.distil_session(session, llm, settings).await?,
+            Task::Handbook(project) => cx.service.arrange(project.as_ref(), llm, settings).await?,
+        };
+        if answered {
             cx.answered();
         }
         cx.end(job).await?;
@@ -110,6 +118,9 @@ impl JobHandler for Distilling {
         self.looked = Some(Instant::now());
         let due = cx.service.distil_due(settings, None, settings.idle, QUEUED_MAX).await?;
         cx.service.owe_distilling(&due).await?;
-        Ok(!due.is_empty())
+        let handbooks =
+            if settings.arrange { cx.service.arranging_due(settings.idle).await? } else { Vec::new() };
+        cx.service.owe_arranging(&handbooks).await?;
+        Ok(!due.is_empty() || !handbooks.is_empty())
     }
 }

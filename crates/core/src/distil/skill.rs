@@ -1,0 +1,116 @@
+//! Drafts of skills: procedures that were seen often enough, in the form that agents read (`SKILL.md`).
+//!
+//! A draft is rendered from an item of a handbook; nothing installs it but a person.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::operations::{Handbook, Item};
+use crate::{
+    domain::{ClaimKind, MemoryId, Origin},
+    redact::RedactedText,
+    taint, text,
+};
+
+/// In how many past sessions a procedure must have been seen.
+pub const SESSIONS_MIN: usize = 3;
+/// Longest name, in characters, of `a-z`, `0-9` and `-`.
+pub const NAME_CHARS_MAX: usize = 64;
+/// Longest description, in characters: what agents allow.
+const DESCRIPTION_CHARS_MAX: usize = 1_000;
+/// Most of the text of an item, in characters.
+const TEXT_CHARS_MAX: usize = 4_000;
+/// Most pitfalls that a skill names.
+const PITFALLS_MAX: usize = 5;
+/// Most exchanges that a skill names.
+const EVIDENCE_MAX: usize = 8;
+
+/// A draft of a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// The name of its folder, unlike that of any other draft.
+    pub name: String,
+    /// The memory that it is rendered from.
+    pub memory: MemoryId,
+    /// What it is for.
+    pub title: RedactedText,
+    /// In how many past sessions it was seen.
+    pub sessions: usize,
+    /// The text of `SKILL.md`.
+    pub text: RedactedText,
+}
+
+/// The drafts of a handbook: what works (a command that succeeded is cited for each such claim) and was seen in
+/// [`SESSIONS_MIN`] sessions. One that reads like an attack on an agent is none.
+pub fn drafts(handbook: &Handbook) -> Vec<Skill> {
+    let mut names = BTreeSet::new();
+    let is_ripe =
+        |item: &Item| item.kind == ClaimKind::Works && handbook.sessions(item.memory).len() >= SESSIONS_MIN;
+    let standing = handbook.standing().filter(|(item, _)| is_ripe(item));
+    let mut skills = Vec::new();
+    for (item, topic) in standing {
+        let mut name = name(&item.title);
+        if name.is_empty() || !names.insert(name.clone()) {
+            name = format!("{}-{}", text::cut_bytes(&name, NAME_CHARS_MAX - 13), item.memory);
+            name.drain(..name.len() - name.trim_start_matches('-').len());
+        }
+        let text = render(handbook, item, topic, &name);
+        if taint::of(&item.title, &text, Origin::Transcript).flags.is_empty() {
+            let sessions = handbook.sessions(item.memory).len();
+            skills.push(Skill { name, memory: item.memory, title: item.title.clone(), sessions, text });
+        }
+    }
+    skills
+}
+
+fn name(title: &str) -> String {
+    let slug = text::slug(title);
+    let ascii: String = slug.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let words: Vec<&str> = ascii.split('-').filter(|word| !word.is_empty()).collect();
+    text::cut_bytes(&words.join("-").to_ascii_lowercase(), NAME_CHARS_MAX).trim_matches('-').to_owned()
+}
+
+fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: &str) -> RedactedText {
+    let title = text::one_line(&item.title);
+    let words = text::cut_chars(&text::one_line(&item.text), TEXT_CHARS_MAX).into_owned();
+    // A text in JSON is one in YAML, whatever stands in it.
+    let description = json!(text::cut_chars(&format!("{title}: {words}"), DESCRIPTION_CHARS_MAX));
+    let mut lines = vec![
+        "---".to_owned(),
+        format!("name: {name}"),
+        format!("description: {description}"),
+        "---".to_owned(),
+        String::new(),
+        format!("# {title}"),
+        String::new(),
+        words,
+    ];
+    let beside = |(other, at): &(&Item, Option<&RedactedText>)| {
+        other.kind == ClaimKind::Pitfall && topic.is_some() && *at == topic
+    };
+    let pitfalls: Vec<String> = handbook
+        .standing()
+        .filter(beside)
+        .take(PITFALLS_MAX)
+        .map(|(pitfall, _)| format!("- {}", text::cut_chars(&text::one_line(&pitfall.text), TEXT_CHARS_MAX)))
+        .collect();
+    if !pitfalls.is_empty() {
+        lines.extend([String::new(), "## Pitfalls".to_owned(), String::new()]);
+        lines.extend(pitfalls);
+    }
+    let evidence: Vec<String> =
+        handbook.evidence(item.memory).iter().take(EVIDENCE_MAX).map(|id| format!("`{id}`")).collect();
+    let sessions = text::counted(handbook.sessions(item.memory).len(), "past session");
+    lines.extend([
+        String::new(),
+        "## Where this comes from".to_owned(),
+        String::new(),
+        format!(
+            "Seen in {sessions}, in each with a command that succeeded. Memory `{}`; exchanges {}.",
+            item.memory,
+            evidence.join(", ")
+        ),
+    ]);
+    RedactedText::derived(lines.join("\n") + "\n")
+}

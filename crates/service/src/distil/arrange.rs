@@ -1,0 +1,414 @@
+//! Arranging a handbook: what a model is asked about it, what is kept of the answer, and a person's word on that.
+
+use std::time::Duration;
+
+use super::{
+    DistilSettings, Review,
+    handbook::{Distiller, Shelf, put_rendered},
+};
+use crate::{
+    Service, ServiceError,
+    jobs::{JobError, Purse, Question, ask},
+};
+use cerebro_core::distil::arrange::{self, Arranged};
+use cerebro_core::distil::operations::{Handbook, Place, conserves};
+use cerebro_core::distil::{
+    Reason,
+    handbook::{HANDBOOK_KEY, SUMMARY_KEY, owner},
+};
+use cerebro_core::domain::{
+    Arrangement, ArrangementId, ArrangementState, ItemOperation, MemoryId, Project, SessionId, Timestamp,
+};
+use cerebro_core::pace::tokens_of;
+use cerebro_core::redact::{RedactedText, redact_text};
+use cerebro_models::llm::{ANSWER_TOKENS_MAX, Llm};
+use cerebro_store::{Decision, JobKind, Subject, Write};
+
+/// From how many new items on a handbook is arranged without being asked for.
+const NEW_MIN: usize = 5;
+/// Most arrangements of a state that are looked through.
+const LOOKED_MAX: usize = 2_000;
+/// What is rendered of a handbook.
+const BOTH: [&str; 2] = [HANDBOOK_KEY, SUMMARY_KEY];
+/// The tables that jobs name: of the handbook of a project, and of that of all.
+const OF_PROJECT: &str = "handbook";
+const OF_ALL: &str = "handbook_of_all";
+
+/// What would be asked about a handbook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandbookPlan {
+    /// Whose it is; that of all projects where it is none.
+    pub project: Option<Project>,
+    /// How many items it shows.
+    pub items: usize,
+    /// How many of them nobody has arranged.
+    pub new: usize,
+    /// How many would be shown to the model.
+    pub shown: usize,
+    /// An estimate of the cost in tokens.
+    pub tokens: u64,
+}
+
+/// A question as it may be sent.
+struct Prepared {
+    shown: Vec<MemoryId>,
+    instructions: String,
+    question: RedactedText,
+    schema: serde_json::Value,
+}
+
+impl Prepared {
+    /// The question within its bound: fewer items are shown until it fits.
+    fn of(handbook: &Handbook, project: Option<&Project>, tokens: u64) -> Self {
+        let mut bytes = usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(2);
+        loop {
+            let shown = arrange::shown(handbook, bytes);
+            let prepared = Self {
+                instructions: arrange::instructions(project.is_none()),
+                question: arrange::question(handbook, &shown, &owner(project)),
+                schema: arrange::schema(),
+                shown,
+            };
+            if prepared.tokens() <= tokens || prepared.shown.len() <= 1 {
+                return prepared;
+            }
+            bytes = bytes / 4 * 3;
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        tokens_of(&self.instructions) + tokens_of(&self.question) + tokens_of(&self.schema.to_string())
+    }
+}
+
+/// What a job of distilling is about.
+pub(crate) enum Task {
+    /// A past session.
+    Session(SessionId),
+    /// The handbook of a project, or of all.
+    Handbook(Option<Project>),
+}
+
+impl Task {
+    /// That of a job's subject; none where it is about something else.
+    pub(crate) fn of(subject: &Subject) -> Option<Self> {
+        let Subject::Other { table, key } = subject else { return None };
+        match table.as_str() {
+            OF_PROJECT => Project::parse(key).map(|project| Self::Handbook(Some(project))),
+            OF_ALL => Some(Self::Handbook(None)),
+            _ => SessionId::parse(key).ok().map(Self::Session),
+        }
+    }
+}
+
+fn is_new(handbook: &Handbook, id: &MemoryId) -> bool {
+    handbook.get(id).is_some_and(|(_, place)| *place == Place::New)
+}
+
+impl Service {
+    /// What would be asked about a handbook. Nothing is sent, and no model is needed.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn arrange_plan(&self, project: Option<&Project>) -> Result<HandbookPlan, ServiceError> {
+        let handbook = Shelf::of(self.store()).await?.handbook(project);
+        let prepared = Prepared::of(&handbook, project, self.distil_settings().question_tokens());
+        let items: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
+        Ok(HandbookPlan {
+            project: project.cloned(),
+            items: items.len(),
+            new: items.iter().filter(|id| is_new(&handbook, id)).count(),
+            shown: prepared.shown.len(),
+            tokens: prepared.tokens() + u64::from(ANSWER_TOKENS_MAX),
+        })
+    }
+
+    /// Queues the arranging of a handbook, whether it has much that is new or not.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where distilling is off, no model is named, or an arrangement of it waits.
+    pub async fn arrange_now(&self, project: Option<&Project>) -> Result<(), ServiceError> {
+        self.distil_is_on()?;
+        if let Some(waiting) = self.waiting_arrangement(project).await? {
+            let problem = "an arrangement of that handbook waits; accept or reject it first";
+            return Err(ServiceError::invalid("id", &waiting.id.to_string(), problem));
+        }
+        self.owe_arranging(&[project.cloned()]).await?;
+        self.0.jobs.poke_distil();
+        Ok(())
+    }
+
+    /// Queues the arranging of handbooks.
+    pub(crate) async fn owe_arranging(&self, handbooks: &[Option<Project>]) -> Result<(), ServiceError> {
+        let subject = |project: &Option<Project>| {
+            let (table, key) =
+                project.as_ref().map_or((OF_ALL, "all"), |project| (OF_PROJECT, project.as_str()));
+            Subject::Other { table: table.to_owned(), key: key.to_owned() }
+        };
+        let subjects: Vec<Subject> = handbooks.iter().map(subject).collect();
+        Ok(self.store().owe_jobs(JobKind::Distil, &subjects).await?)
+    }
+
+    async fn waiting_arrangement(
+        &self,
+        project: Option<&Project>,
+    ) -> Result<Option<Arrangement>, ServiceError> {
+        let waiting = self.store().arrangements(ArrangementState::Waiting, LOOKED_MAX).await?;
+        Ok(waiting.into_iter().find(|arrangement| arrangement.project.as_ref() == project))
+    }
+
+    /// The handbooks with so much that is new that they are arranged without being asked for. One of which an arrangement
+    /// waits is not; nor one whose claims were accepted within `idle`, because somebody is at it.
+    pub(crate) async fn arranging_due(&self, idle: Duration) -> Result<Vec<Option<Project>>, ServiceError> {
+        let idle = jiff::SignedDuration::try_from(idle).unwrap_or(jiff::SignedDuration::MAX);
+        let over = self.now().checked_sub(idle).unwrap_or_default();
+        let shelf = Shelf::of(self.store()).await?;
+        let mut latest: Vec<Arrangement> = Vec::new();
+        for state in ArrangementState::ALL {
+            latest.extend(self.store().arrangements(*state, LOOKED_MAX).await?);
+        }
+        let handbooks = shelf.projects().cloned().map(Some).chain([None]);
+        let mut due = Vec::new();
+        for project in handbooks {
+            let of = |arrangement: &&Arrangement| arrangement.project == project;
+            let is_waiting = latest.iter().filter(of).any(|one| one.state == ArrangementState::Waiting);
+            let asked = latest.iter().filter(of).map(|one| one.at).max().unwrap_or(Timestamp::UNIX_EPOCH);
+            let handbook = shelf.handbook(project.as_ref());
+            let ids: Vec<MemoryId> = handbook.standing().map(|(item, _)| item.memory).collect();
+            let new: Vec<MemoryId> = ids.into_iter().filter(|id| is_new(&handbook, id)).collect();
+            if is_waiting || new.len() < NEW_MIN {
+                continue;
+            }
+            let memories = self.store().memories_by_id(&new).await?;
+            let since = memories.iter().filter(|memory| memory.created_at > asked).count();
+            if since >= NEW_MIN && memories.iter().all(|memory| memory.created_at <= over) {
+                due.push(project);
+            }
+        }
+        Ok(due)
+    }
+
+    /// Asks a model how a handbook is to be arranged and keeps what passes the check. `false` where nothing was sent.
+    pub(crate) async fn arrange(
+        &self,
+        project: Option<&Project>,
+        llm: &Llm,
+        settings: &DistilSettings,
+    ) -> Result<bool, JobError> {
+        if self.waiting_arrangement(project).await?.is_some() {
+            return Ok(false);
+        }
+        let handbook = Shelf::of(self.store()).await?.handbook(project);
+        let prepared = Prepared::of(&handbook, project, settings.question_tokens());
+        if prepared.shown.is_empty() {
+            return Ok(false);
+        }
+        let question = Question {
+            instructions: &prepared.instructions,
+            text: prepared.question.clone(),
+            schema: &prepared.schema,
+        };
+        let purse = Purse::of_distilling(self, llm, settings.budget());
+        let read = |answer: &serde_json::Value| arrange::read(answer, &handbook, &prepared.shown);
+        let arranged = ask(llm, question, &purse, read).await?;
+        let model = llm.name();
+        self.keep_arrangement(project, arranged, &model, settings.review).await?;
+        Ok(true)
+    }
+
+    pub(super) async fn keep_arrangement(
+        &self,
+        project: Option<&Project>,
+        arranged: Arranged,
+        model: &str,
+        review: Review,
+    ) -> Result<Arrangement, ServiceError> {
+        let dropped = |(why, count): (Reason, u32)| (why.as_str().to_owned(), count);
+        // What takes nothing away may be accepted unseen where the user says so; and what changes nothing needs no word.
+        let takes = arranged.operations.iter().any(|operation| operation.change.takes_away());
+        let is_settled = arranged.operations.is_empty() || (review == Review::Corroborated && !takes);
+        let arrangement = Arrangement {
+            id: ArrangementId::random(),
+            project: project.cloned(),
+            state: if is_settled { ArrangementState::Accepted } else { ArrangementState::Waiting },
+            operations: arranged.operations,
+            dropped: arranged.dropped.into_iter().map(dropped).collect(),
+            generation: arrange::generation(model),
+            model: redact_text(model).kept,
+            at: Timestamp::UNIX_EPOCH,
+            decided_at: None,
+        };
+        let by = Distiller::of(self);
+        let kept = self.store().transact(&Keep { service: self, by: &by, arrangement }).await?;
+        if kept.project.is_some() && kept.state == ArrangementState::Accepted {
+            self.render_all_again().await;
+        }
+        Ok(kept)
+    }
+
+    /// The arrangements of a state, the latest first.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn arrangements(
+        &self,
+        state: ArrangementState,
+        limit: usize,
+    ) -> Result<Vec<Arrangement>, ServiceError> {
+        Ok(self.store().arrangements(state, limit).await?)
+    }
+
+    /// An arrangement with the handbook as it is without it.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where there is none.
+    pub async fn arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, Handbook), ServiceError> {
+        let arrangement = self.store().arrangement(id).await?.ok_or_else(|| unknown(id))?;
+        let mut shelf = Shelf::of(self.store()).await?;
+        shelf.arrangements.retain(|other| other.id != *id);
+        let handbook = shelf.handbook(arrangement.project.as_ref());
+        Ok((arrangement, handbook))
+    }
+
+    /// Arranges a handbook as was proposed, and renders it, in one transaction. What does not fit any more is left out.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where there is none, or nothing of it fits any more.
+    pub async fn accept_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
+        self.decide_arrangement(id, ArrangementState::Accepted).await
+    }
+
+    /// Notes that an arrangement is not wanted.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where there is none, or it was accepted.
+    pub async fn reject_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
+        self.decide_arrangement(id, ArrangementState::Rejected).await
+    }
+
+    /// Takes an accepted arrangement back, and renders the handbook anew: it is as if that had never been.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] where there is none, or it was not accepted.
+    pub async fn undo_arrangement(&self, id: &ArrangementId) -> Result<(Arrangement, bool), ServiceError> {
+        self.decide_arrangement(id, ArrangementState::Undone).await
+    }
+
+    async fn decide_arrangement(
+        &self,
+        id: &ArrangementId,
+        wanted: ArrangementState,
+    ) -> Result<(Arrangement, bool), ServiceError> {
+        let by = Distiller::of(self);
+        let decided = self.store().transact(&Decide { service: self, by: &by, id, wanted }).await?;
+        if decided.1 && decided.0.project.is_some() {
+            self.render_all_again().await;
+        }
+        Ok(decided)
+    }
+}
+
+fn unknown(id: &ArrangementId) -> ServiceError {
+    ServiceError::invalid(
+        "id",
+        &id.to_string(),
+        "there is no such arrangement; `cerebro distil review` lists those that wait",
+    )
+}
+
+/// The operations that fit a handbook, and that after them. Nothing may be lost by them that they do not name.
+fn fitted(
+    before: &Handbook,
+    operations: &[ItemOperation],
+) -> Result<(Vec<ItemOperation>, Handbook), ServiceError> {
+    let mut after = before.clone();
+    let fits = |operation: &&ItemOperation| after.apply(operation).is_ok();
+    let fitting: Vec<ItemOperation> = operations.iter().filter(fits).cloned().collect();
+    if conserves(before, &after, &fitting) {
+        return Ok((fitting, after));
+    }
+    let problem = "items would be lost that it does not name; reject it";
+    Err(ServiceError::invalid("operations", "", problem))
+}
+
+/// Keeps what passed, where it still fits.
+struct Keep<'a> {
+    service: &'a Service,
+    by: &'a Distiller,
+    arrangement: Arrangement,
+}
+
+impl Decision for Keep<'_> {
+    type Output = Arrangement;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<Arrangement, ServiceError> {
+        let project = self.arrangement.project.as_ref();
+        let before = Shelf::of(write.store()).await?.handbook(project);
+        // Claims may have been forgotten while the model thought.
+        let (operations, after) = fitted(&before, &self.arrangement.operations)?;
+        let mut arrangement = Arrangement { operations, at: write.at(), ..self.arrangement.clone() };
+        if arrangement.operations.is_empty() {
+            arrangement.state = ArrangementState::Accepted;
+        }
+        if arrangement.state == ArrangementState::Accepted {
+            arrangement.decided_at = Some(write.at());
+        }
+        write.put_arrangement(&arrangement);
+        if arrangement.state == ArrangementState::Accepted && !arrangement.operations.is_empty() {
+            put_rendered(self.service, write, self.by, (&after, project), &BOTH).await?;
+        }
+        Ok(arrangement)
+    }
+}
+
+/// A person's word on an arrangement.
+struct Decide<'a> {
+    service: &'a Service,
+    by: &'a Distiller,
+    id: &'a ArrangementId,
+    wanted: ArrangementState,
+}
+
+impl Decision for Decide<'_> {
+    /// The arrangement as it is now, and whether that is a change.
+    type Output = (Arrangement, bool);
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<(Arrangement, bool), ServiceError> {
+        use ArrangementState as State;
+        let found = write.store().arrangement(self.id).await?;
+        let mut arrangement = found.ok_or_else(|| unknown(self.id))?;
+        let problem = match (arrangement.state, self.wanted) {
+            (now, wanted) if now == wanted => return Ok((arrangement, false)),
+            (State::Accepted, State::Rejected) => "it was accepted; `cerebro distil undo` takes it back",
+            (State::Waiting | State::Rejected, State::Undone) => "it was not accepted",
+            _ => "",
+        };
+        if !problem.is_empty() {
+            return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
+        }
+        let project = arrangement.project.clone();
+        let mut shelf = Shelf::of(write.store()).await?;
+        shelf.arrangements.retain(|other| other.id != *self.id);
+        let without = shelf.handbook(project.as_ref());
+        let handbook = if self.wanted == State::Accepted {
+            let (operations, after) = fitted(&without, &arrangement.operations)?;
+            if operations.is_empty() {
+                let problem = "nothing of it fits the handbook any more; reject it";
+                return Err(ServiceError::invalid("id", &self.id.to_string(), problem));
+            }
+            arrangement.operations = operations;
+            after
+        } else {
+            without
+        };
+        arrangement.state = self.wanted;
+        arrangement.decided_at = Some(write.at());
+        write.put_arrangement(&arrangement);
+        if self.wanted != State::Rejected {
+            put_rendered(self.service, write, self.by, (&handbook, project.as_ref()), &BOTH).await?;
+        }
+        Ok((arrangement, true))
+    }
+}

@@ -1,0 +1,142 @@
+//! Accepting without a person, where the user wants that: a claim that two sessions say, one of them in the user's words.
+
+use super::handbook::Distiller;
+use crate::{Door, Service, ServiceError, save};
+use cerebro_core::distil::{quotes_user, say_the_same, stands};
+use cerebro_core::domain::{
+    Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession,
+};
+use cerebro_store::{Decision, Write};
+
+/// Most candidates of a state that a claim is compared with.
+const COMPARED_MAX: usize = 5_000;
+
+impl Service {
+    /// Accepts the claims of a session that another session bears out; the rest waits.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn corroborate(&self, session: &PastSession) -> Result<(), ServiceError> {
+        let mine = self.store().candidates_of(&session.id).await?;
+        let mut others = Vec::new();
+        for state in CandidateState::ALL {
+            let found = self.candidates(*state, Some(&session.project), COMPARED_MAX).await?;
+            let is_apart = |past: &PastSession| {
+                past.id != session.id && !continues(past, session) && !continues(session, past)
+            };
+            others.extend(found.into_iter().filter(|(_, past)| is_apart(past)).map(|(other, _)| other));
+        }
+        let mut accepted = false;
+        for claim in mine.iter().filter(|claim| claim.state == CandidateState::Waiting) {
+            let same: Vec<&Candidate> = others
+                .iter()
+                .filter(|other| other.kind == claim.kind && say_the_same(&other.text, &claim.text))
+                .collect();
+            // What a person did not want once is left to a person.
+            if same.iter().any(|other| other.state == CandidateState::Rejected) {
+                continue;
+            }
+            let by_state = |other: &&&Candidate| (other.state != CandidateState::Accepted, other.at);
+            if let Some(other) = same.iter().min_by_key(by_state) {
+                accepted |= self.accept_corroborated(session, claim, other).await?;
+            }
+        }
+        if accepted {
+            self.render_again(self.rendered_handbooks(&session.project).await).await;
+        }
+        Ok(())
+    }
+
+    /// Accepts a claim together with the one that bears it out; says whether it was.
+    async fn accept_corroborated(
+        &self,
+        session: &PastSession,
+        claim: &Candidate,
+        other: &Candidate,
+    ) -> Result<bool, ServiceError> {
+        let by = Distiller::of(self);
+        let prepared = self.prepared_candidate(&by.caller, &by.session, other, &session.project).await?;
+        let decision =
+            Corroborate { service: self, by: &by, claim: &claim.id, other: &other.id, prepared: &prepared };
+        match self.store().transact(&decision).await {
+            // A text that no longer holds does not come back by itself.
+            Err(ServiceError::Corrected(_)) => Ok(false),
+            done => done,
+        }
+    }
+}
+
+/// Whether one session may go on where the other was, and so repeat what was said there.
+fn continues(session: &PastSession, earlier: &PastSession) -> bool {
+    let is_it = |parent: &Ancestor| parent.session.as_ref().is_none_or(|id| *id == earlier.id);
+    session.parent.as_ref().is_some_and(is_it)
+}
+
+/// Accepts two claims that say the same as one memory, which that of the earlier one becomes or is.
+struct Corroborate<'a> {
+    service: &'a Service,
+    by: &'a Distiller,
+    claim: &'a CandidateId,
+    other: &'a CandidateId,
+    prepared: &'a save::Prepared,
+}
+
+impl Corroborate<'_> {
+    /// A candidate with its session, where it stands on what it cites; and whether it quotes the user.
+    async fn sound(
+        write: &Write<'_>,
+        id: &CandidateId,
+    ) -> Result<Option<(Candidate, PastSession, bool)>, ServiceError> {
+        let Some(candidate) = write.store().candidate(id).await? else { return Ok(None) };
+        let Some(past) = write.store().past_session(&candidate.session).await? else { return Ok(None) };
+        let cited: Vec<ExchangeId> = candidate.evidence.iter().map(|evidence| evidence.exchange).collect();
+        let told = write.store().told_exchanges(&cited).await?;
+        let is_users = quotes_user(&candidate.evidence, &told);
+        Ok(stands(&candidate, &told).then_some((candidate, past, is_users)))
+    }
+}
+
+impl Decision for Corroborate<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let found = (Self::sound(write, self.claim).await?, Self::sound(write, self.other).await?);
+        let (Some((claim, past, ours)), Some((other, others_past, theirs))) = found else { return Ok(false) };
+        let is_open = claim.state == CandidateState::Waiting && other.state != CandidateState::Rejected;
+        if !is_open || !(ours || theirs) {
+            return Ok(false);
+        }
+        let memory = match (other.state, other.memory) {
+            (CandidateState::Accepted, Some((id, revision))) => {
+                let memory = write.store().memory(&id).await?;
+                // Whoever deleted or revised it decided on these words.
+                if !memory.is_some_and(|memory| memory.is_live() && memory.revision == revision) {
+                    return Ok(false);
+                }
+                (id, revision)
+            }
+            _ => {
+                let written =
+                    self.service.put_prepared(write, &self.by.caller, self.prepared, Door::Brought).await?;
+                let memory = (written.memory.id, written.memory.revision);
+                let other = accepted(other, memory, write);
+                write.decide_candidate(&other, &others_past);
+                memory
+            }
+        };
+        let claim = accepted(claim, memory, write);
+        write.decide_candidate(&claim, &past);
+        Ok(true)
+    }
+}
+
+fn accepted(candidate: Candidate, memory: (MemoryId, u32), write: &Write<'_>) -> Candidate {
+    Candidate {
+        state: CandidateState::Accepted,
+        memory: Some(memory),
+        corroborated: true,
+        decided_at: Some(write.at()),
+        ..candidate
+    }
+}

@@ -1,0 +1,256 @@
+//! `cerebro distil arrange`, `undo`, `handbook` and `skills`: what accepted claims come to.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
+
+use super::distil::ask;
+use super::setup::{FILES, Ground, add_files, files};
+use super::{CommandContext, Outcome};
+use crate::cli::daemon_client::Request;
+use crate::cli::error::{Error, Result};
+use crate::cli::table::{Layout, Table, shown};
+use crate::setup::{Change, skill};
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+
+/// Whose handbook.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("whose").args(["project", "all_projects"]).required(true)))]
+pub struct WhoseArgs {
+    /// That of this project
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// That of all projects
+    #[arg(long)]
+    all_projects: bool,
+}
+
+/// Ask the model how a handbook is to be arranged; what it proposes waits for `review`
+#[derive(Debug, Args)]
+pub struct ArrangeArgs {
+    #[command(flatten)]
+    whose: WhoseArgs,
+    /// Only say what would be sent, with an estimate of its tokens; nothing is sent
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Show what a handbook says: the accepted claims by topic
+#[derive(Debug, Args)]
+pub struct HandbookArgs {
+    #[command(flatten)]
+    whose: WhoseArgs,
+    /// Save it, under the topic keys `distilled/handbook` and `distilled/summary`
+    #[arg(long)]
+    save: bool,
+}
+
+/// List procedures that were seen in three sessions, as drafts of skills; install one
+#[derive(Debug, Args)]
+pub struct SkillsArgs {
+    /// Only of this project [default: all]
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Show the text of this draft
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["install", "remove"])]
+    show: Option<String>,
+    /// Write this draft into the agent's folder of skills; nothing that is not ours is replaced
+    #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"], conflicts_with = "remove")]
+    install: Option<Vec<String>>,
+    /// Take away what `--install` wrote
+    #[arg(long, num_args = 2, value_names = ["NAME", "AGENT"])]
+    remove: Option<Vec<String>>,
+    /// With `--install` or `--remove`: show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+const SKILLS: &[(&str, Layout)] = &[
+    ("name", Layout::Fixed),
+    ("project", Layout::Fixed),
+    ("sessions", Layout::Count),
+    ("title", Layout::Flexible),
+];
+
+const OPERATIONS: &[(&str, Layout)] = &[
+    ("change", Layout::Fixed),
+    ("memory", Layout::Fixed),
+    ("title", Layout::Flexible),
+    ("topic", Layout::Flexible),
+    ("other", Layout::Flexible),
+];
+
+impl WhoseArgs {
+    fn request(self, operation: Operation) -> Request {
+        let request = Request::new(operation).with("project", self.project);
+        request.with("all_projects", self.all_projects)
+    }
+}
+
+pub async fn arrange(context: &CommandContext, args: ArrangeArgs) -> Result<Outcome> {
+    let operation = if args.dry_run { Operation::DistilArrangePlan } else { Operation::DistilArrange };
+    let answer = ask(context, args.whose.request(operation)).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    if args.dry_run {
+        context.output.facts(&[
+            ("handbook", shown(&answer["handbook"])),
+            ("items", shown(&answer["items"])),
+            ("new", shown(&answer["new"])),
+            ("shown to the model", shown(&answer["shown"])),
+            ("tokens, about", shown(&answer["tokens"])),
+        ])?;
+        return Ok(Outcome::Done);
+    }
+    let of = shown(&answer["handbook"]);
+    context
+        .output
+        .note(&format!("the handbook of {of} is queued; `cerebro distil review` shows what comes of it"));
+    Ok(Outcome::Done)
+}
+
+pub async fn undo(context: &CommandContext, id: String) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::DistilUndo).with("id", id)).await?;
+    if !context.output.json(&answer)? {
+        context.output.outcome(
+            &shown(&answer["id"]),
+            &shown(&answer["outcome"]),
+            &shown(&answer["title"]),
+        )?;
+    }
+    Ok(Outcome::Done)
+}
+
+pub async fn handbook(context: &CommandContext, args: HandbookArgs) -> Result<Outcome> {
+    if args.save {
+        let answer = ask(context, args.whose.request(Operation::DistilRender)).await?;
+        if context.output.json(&answer)? {
+            return Ok(Outcome::Done);
+        }
+        for memory in answer["memories"].as_array().into_iter().flatten() {
+            let revision = format!("revision {}", shown(&memory["revision"]));
+            context.output.outcome(&shown(&memory["id"]), &shown(&memory["topic_key"]), &revision)?;
+        }
+        return Ok(Outcome::Done);
+    }
+    let answer = ask(context, args.whose.request(Operation::DistilHandbook)).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    match answer["rendered"].as_array().and_then(|rendered| rendered.first()) {
+        Some(first) => context.output.text(&shown(&first["content"]))?,
+        None => context.output.note("no claim was accepted yet"),
+    }
+    Ok(Outcome::Done)
+}
+
+/// An arrangement, with what each of its operations changes.
+pub fn show(context: &CommandContext, arrangement: &Value) -> Result<Outcome> {
+    if context.output.json(arrangement)? {
+        return Ok(Outcome::Done);
+    }
+    context.output.facts(&[
+        ("arrangement", shown(&arrangement["id"])),
+        ("state", shown(&arrangement["state"])),
+        ("handbook", shown(&arrangement["handbook"])),
+        ("model", shown(&arrangement["model"])),
+        ("proposed", context.output.moment(&arrangement["at"])),
+        ("decided", context.output.moment(&arrangement["decided_at"])),
+    ])?;
+    let mut table = Table::new(OPERATIONS);
+    for operation in arrangement["operations"].as_array().into_iter().flatten() {
+        let action = shown(&operation["action"]);
+        let fits = operation["fits"] == json!(true);
+        table.add(vec![
+            if fits { action } else { format!("{action} (fits no more)") },
+            shown(&operation["memory"]),
+            shown(&operation["title"]),
+            shown(&operation["topic"]),
+            shown(&operation["other_title"]),
+        ]);
+    }
+    context.output.table(&table, "nothing changes")?;
+    Ok(Outcome::Done)
+}
+
+pub async fn skills(context: &CommandContext, args: SkillsArgs) -> Result<Outcome> {
+    let is_dry = args.dry_run;
+    if let Some(names) = &args.remove {
+        let ground = Ground::of(context)?;
+        let path = file_of(&ground, names)?;
+        let (changes, edited) = skill::remove(&ground.folder, Some(&path), is_dry)?;
+        return tell(context, &ground, &changes, &edited, is_dry);
+    }
+    let answer = ask(context, Request::new(Operation::DistilSkills).with("project", args.project)).await?;
+    let drafts = answer["skills"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let draft = |name: &str| {
+        let found = drafts.iter().find(|draft| draft["name"] == name);
+        let missing = || Error::user(format!("there is no draft of a skill `{name}`"));
+        found.ok_or_else(|| missing().hint("`cerebro distil skills` lists them"))
+    };
+    if let Some(names) = &args.install {
+        let ground = Ground::of(context)?;
+        let path = file_of(&ground, names)?;
+        let draft = draft(names.first().map_or("", String::as_str))?;
+        // The folder of the memory is there: the daemon has just answered from it.
+        let changes = skill::install(&ground.folder, &path, &shown(&draft["text"]), is_dry)?;
+        return tell(context, &ground, &changes, &[], is_dry);
+    }
+    if let Some(name) = &args.show {
+        let draft = draft(name)?;
+        if !context.output.json(draft)? {
+            context.output.text(&shown(&draft["text"]))?;
+        }
+        return Ok(Outcome::Done);
+    }
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let table = Table::of(SKILLS, &["name", "project", "sessions", "title"], &answer["skills"]);
+    context.output.table(&table, "no procedure was seen in three sessions yet")?;
+    if !drafts.is_empty() {
+        let count = text::counted(drafts.len(), "draft");
+        context.output.note(&format!("{count}; `--show NAME` shows one, `--install NAME AGENT` installs it"));
+    }
+    Ok(Outcome::Done)
+}
+
+/// The file of a skill of an agent, by the two words of the command line.
+fn file_of(ground: &Ground, names: &[String]) -> Result<PathBuf> {
+    let [name, agent] = names else { return Err(Error::user("give the name of a draft and an agent")) };
+    skill::path(agent, name, &ground.places).ok_or_else(|| {
+        let known = skill::AGENTS.join(", ");
+        Error::user(format!("`{agent}` has no folder for a skill `{name}`"))
+            .hint(format!("the agents are {known}"))
+    })
+}
+
+fn tell(
+    context: &CommandContext,
+    ground: &Ground,
+    changes: &[Change],
+    edited: &[PathBuf],
+    is_dry: bool,
+) -> Result<Outcome> {
+    let notes: Vec<String> = edited
+        .iter()
+        .map(|path| format!("stays, since somebody changed it: {}", ground.short(path)))
+        .collect();
+    if context.output.json(&json!({ "files": files(changes, is_dry), "notes": notes, "dry_run": is_dry }))? {
+        return Ok(Outcome::Done);
+    }
+    if is_dry {
+        context.output.write(&changes.iter().map(Change::difference).collect::<String>())?;
+    } else {
+        let mut table = Table::new(FILES);
+        add_files(&mut table, changes, &ground.user);
+        context.output.table(&table, "nothing of ours was there")?;
+    }
+    for note in &notes {
+        context.output.note(note);
+    }
+    Ok(Outcome::Done)
+}

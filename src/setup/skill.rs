@@ -1,0 +1,160 @@
+//! Skills that a person installed: each a file of ours in the folder where an agent looks for its user's skills.
+
+use std::path::{Path, PathBuf};
+
+use super::block::OURS;
+use super::piece::{Content, Fault, Format, Part, Piece, Target};
+use super::record::{Record, digest};
+use super::{Change, Places, SetupError, apply_setup, apply_unsetup, file, setup, unsetup};
+use crate::hook::Agent as HookAgent;
+
+/// The name of the record of installed skills.
+pub const SKILLS_RECORD: &str = "skills";
+/// The agents that have such a folder.
+pub const AGENTS: [&str; 4] = [
+    HookAgent::ClaudeCode.name(),
+    HookAgent::Codex.name(),
+    HookAgent::GeminiCli.name(),
+    HookAgent::OpenCode.name(),
+];
+
+/// The file of a skill of an agent's user; none where the agent has no folder for them, or the name is no name of a
+/// folder.
+pub fn path(agent: &str, name: &str, places: &Places) -> Option<PathBuf> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return None;
+    }
+    let folder = match AGENTS.iter().position(|known| *known == agent)? {
+        0 => places.named("CLAUDE_CONFIG_DIR", ".claude").join("skills"),
+        1 => places.home(".agents/skills"),
+        2 => places.home(".gemini/skills"),
+        _ => places.config().join("opencode/skills"),
+    };
+    Some(folder.join(name).join("SKILL.md"))
+}
+
+/// The text of a skill with our mark behind its first line, where it is a comment.
+pub fn marked(text: &str) -> String {
+    let mark = format!("# {OURS}distil skills --install`; `cerebro distil skills --remove` takes it away\n");
+    match text.split_once('\n') {
+        Some((first, rest)) => format!("{first}\n{mark}{rest}"),
+        None => format!("{text}\n{mark}"),
+    }
+}
+
+fn target(path: &Path, text: &str) -> Target {
+    let piece = Piece { part: Part::Machine, content: Content::Text(text.to_owned()) };
+    Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
+}
+
+/// Whether a file that we wrote says something else by now.
+fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
+    let text = file::read(path)?;
+    Ok(record.filed(path).zip(text).is_some_and(|(filed, text)| filed.digest != digest(&text)))
+}
+
+/// Writes a skill and notes it in the record of the memory's folder; with `is_dry` it only says what would change.
+///
+/// # Errors
+/// [`Fault::Foreign`] where a file of that name is somebody else's, [`Fault::Edited`] where it was ours; a file that
+/// cannot be written.
+pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
+    let mut record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
+    if is_edited(&record, path)? {
+        return Err(SetupError::fault(path, Fault::Edited));
+    }
+    let changes = setup(&[target(path, &marked(text))], |_| true, Some(&record))?;
+    if !is_dry {
+        let applied = apply_setup(&changes, &mut record);
+        record.write(folder, SKILLS_RECORD)?;
+        applied?;
+    }
+    Ok(changes)
+}
+
+/// Takes installed skills away, all or that of a file; gives what changes, and the files that stay because somebody
+/// changed them.
+///
+/// # Errors
+/// A file that cannot be read or removed.
+pub fn remove(
+    folder: &Path,
+    only: Option<&Path>,
+    is_dry: bool,
+) -> Result<(Vec<Change>, Vec<PathBuf>), SetupError> {
+    let Some(mut record) = Record::read(folder, SKILLS_RECORD)? else { return Ok((Vec::new(), Vec::new())) };
+    let mut targets = Vec::new();
+    let mut edited = Vec::new();
+    for filed in record.files.iter().filter(|filed| only.is_none_or(|only| filed.path == only)) {
+        if is_edited(&record, &filed.path)? {
+            edited.push(filed.path.clone());
+        } else {
+            targets.push(target(&filed.path, ""));
+        }
+    }
+    let changes = unsetup(&targets, Some(&record))?;
+    if !is_dry {
+        // What somebody changed is theirs from here on.
+        record.files.retain(|filed| !edited.contains(&filed.path));
+        let applied = apply_unsetup(&changes, &mut record);
+        record.write(folder, SKILLS_RECORD)?;
+        applied?;
+    }
+    Ok((changes.into_iter().filter(Change::is_any).collect(), edited))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "---\nname: x\ndescription: \"d\"\n---\n\n# X\n";
+
+    #[test]
+    fn a_skill_is_put_once_and_taken_out_to_the_byte() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = home.path().join(".claude/skills/x/SKILL.md");
+        let changes = install(folder.path(), &file, TEXT, false).unwrap();
+        assert!(changes.iter().any(Change::is_any));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("---\n# written by `cerebro ") && text.ends_with("# X\n"), "{text}");
+        assert!(
+            !install(folder.path(), &file, TEXT, false).unwrap().iter().any(Change::is_any),
+            "twice is once"
+        );
+        let (changes, edited) = remove(folder.path(), None, false).unwrap();
+        assert_eq!((changes.len(), edited.len()), (1, 0));
+        assert!(!home.path().join(".claude").exists(), "the folders that were made for it go, too");
+    }
+
+    #[test]
+    fn what_a_person_wrote_or_changed_stays() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let own = home.path().join("own/SKILL.md");
+        std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+        std::fs::write(&own, "mine").unwrap();
+        let refused = install(folder.path(), &own, TEXT, false);
+        assert!(matches!(refused, Err(SetupError::Fault { fault: Fault::Foreign, .. })), "{refused:?}");
+        let ours = home.path().join("ours/SKILL.md");
+        install(folder.path(), &ours, TEXT, false).unwrap();
+        let changed = std::fs::read_to_string(&ours).unwrap() + "and mine\n";
+        std::fs::write(&ours, &changed).unwrap();
+        let refused = install(folder.path(), &ours, TEXT, false);
+        assert!(matches!(refused, Err(SetupError::Fault { fault: Fault::Edited, .. })), "{refused:?}");
+        let (changes, edited) = remove(folder.path(), None, false).unwrap();
+        assert_eq!((changes.len(), edited), (0, vec![ours.clone()]));
+        assert_eq!(std::fs::read_to_string(&ours).unwrap(), changed);
+        assert_eq!(std::fs::read_to_string(&own).unwrap(), "mine");
+    }
+
+    #[test]
+    fn only_a_plain_name_is_a_folder() {
+        let places = Places::of("/u".into());
+        for name in ["", "..", "a/b", "A", "a b", ".x"] {
+            assert_eq!(path("gemini-cli", name, &places), None, "{name}");
+        }
+        let expected = PathBuf::from("/u/.gemini/skills/run-tests/SKILL.md");
+        assert_eq!(path("gemini-cli", "run-tests", &places), Some(expected));
+        assert_eq!(path("zed", "run-tests", &places), None);
+    }
+}
