@@ -7,7 +7,7 @@ use crate::hooks::tell;
 use crate::support::{Agent, DEADLINE, Home, Value, json};
 
 /// What a hint begins with. The context has a heading of a like name.
-const HINT: &str = "Unfinished: \"";
+pub const HINT: &str = "Unfinished: \"";
 /// Longest hint.
 const HINT_MAX: usize = 2_500;
 
@@ -80,7 +80,7 @@ impl<'a> Sitting<'a> {
 }
 
 /// What a session that begins is told.
-fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
+pub fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
     let said = tell(home, agent, "SessionStart", session, json!({ "source": source }));
     if said.is_empty() {
         return said;
@@ -91,7 +91,7 @@ fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
 
 /// Waits until a list of work says something.
 #[track_caller]
-fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
+pub fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
     let begun = Instant::now();
     loop {
         let listed = works(home);
@@ -103,7 +103,7 @@ fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
     }
 }
 
-fn works(home: &Home) -> Vec<Value> {
+pub fn works(home: &Home) -> Vec<Value> {
     home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
 }
 
