@@ -141,7 +141,7 @@ pub struct Event {
     pub cwd: Option<PathBuf>,
     /// The file that the agent writes the session down in, where it names one.
     pub transcript: Option<PathBuf>,
-    /// Whether something new is in what the agent writes down, be it a file or a database.
+    /// Whether what the agent writes down, be it a file or a database, is to be looked at.
     pub has_news: bool,
     /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty at other events.
     pub source: String,
@@ -151,16 +151,18 @@ pub struct Event {
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
-    // At a prompt there is nothing new yet, and a call or a piece of an answer is written down with the end of its turn.
+    let transcript = text("transcript_path").map(PathBuf::from);
+    // A call or a piece of an answer is written down with the end of its turn. A prompt tells which file is to be read
+    // when the agent dies before that.
     let has_news = match deed {
-        Some(Deed::Prompt(_) | Deed::Bind(_)) => false,
+        Some(Deed::Prompt(_)) => transcript.is_some(),
+        Some(Deed::Bind(_)) => false,
         Some(_) => event != TEXT_COMPLETE,
         None => matches!(event, "Stop" | "AfterAgent"),
     };
     if deed.is_none() && moment.is_none() && !has_news {
         return None;
     }
-    let transcript = text("transcript_path").map(PathBuf::from);
     let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
     let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
     let source = text("source").unwrap_or_default().to_owned();
@@ -249,6 +251,12 @@ mod tests {
             (Agent::OpenCode, TEXT_COMPLETE, json!({"last_assistant_message": "First I look"}), false),
             (Agent::OpenCode, "SessionStart", json!({}), true),
             (Agent::OpenCode, "UserPromptSubmit", json!({"prompt": "Mend it"}), false),
+            (
+                Agent::ClaudeCode,
+                "UserPromptSubmit",
+                json!({"prompt": "Mend it", "transcript_path": "/t"}),
+                true,
+            ),
             (Agent::ClaudeCode, "Stop", json!({"transcript_path": "/t"}), true),
             (Agent::ClaudeCode, "PreCompact", json!({"transcript_path": "/t"}), false),
         ] {

@@ -101,11 +101,11 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     if tool.is_empty() {
         return None;
     }
-    let printed = printed(input);
+    let printed = printed(agent, input);
     let result = Told {
         text: &printed,
         failed: failed || is_failure(agent, &input["tool_response"]),
-        exit: exit(agent, input).or_else(|| reported(&printed).filter(|_| agent == Agent::GeminiCli)),
+        exit: exit(agent, input).or_else(|| reported(report_of_gemini(agent, input)?)),
     };
     let joint = joint(agent, input);
     Some(report::call(&Report {
@@ -127,8 +127,11 @@ fn joint(agent: Agent, input: &Value) -> String {
 }
 
 /// What a call printed, or why it failed, whichever form the agent gives it.
-fn printed(input: &Value) -> String {
+fn printed(agent: Agent, input: &Value) -> String {
     let response = &input["tool_response"];
+    if let Some(report) = report_of_gemini(agent, input) {
+        return report.strip_prefix(REPORT).unwrap_or(report).to_owned();
+    }
     let error = &input["error"];
     if let Some(error) = error.as_str() {
         return error.to_owned();
@@ -141,7 +144,7 @@ fn printed(input: &Value) -> String {
             let value = &response[key];
             let part = |part: &Value| part["text"].as_str().or(part.as_str()).map(str::to_owned);
             match value {
-                Value::String(text) => Some(unframed(text).to_owned()),
+                Value::String(text) => Some(text.clone()),
                 Value::Array(parts) => Some(parts.iter().filter_map(part).collect::<Vec<_>>().join("\n")),
                 Value::Object(_) => part(value).or_else(|| value["message"].as_str().map(str::to_owned)),
                 _ => None,
@@ -150,16 +153,20 @@ fn printed(input: &Value) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// An output without the frame that Gemini CLI puts around it.
-fn unframed(text: &str) -> &str {
+/// What a report of Gemini CLI's shell begins with, before the output.
+const REPORT: &str = "Output: ";
+
+/// What Gemini CLI reports of a call, without the frame that it puts around.
+fn report_of_gemini(agent: Agent, input: &Value) -> Option<&str> {
+    let text = input["tool_response"]["llmContent"].as_str().filter(|_| agent == Agent::GeminiCli)?;
     let inner = text.strip_prefix("<untrusted_context>\n");
-    inner.and_then(|inner| inner.strip_suffix("\n</untrusted_context>")).unwrap_or(text)
+    Some(inner.and_then(|inner| inner.strip_suffix("\n</untrusted_context>")).unwrap_or(text))
 }
 
-/// The exit status in the report of Gemini CLI's shell. It stands behind the output, and is left out where it is 0.
+/// The exit status in such a report. It stands behind the output, and is left out where it is 0.
 fn reported(report: &str) -> Option<i32> {
     const LINES_MAX: usize = 4;
-    let end = report.strip_prefix("Output: ")?.lines().rev().take(LINES_MAX);
+    let end = report.strip_prefix(REPORT)?.lines().rev().take(LINES_MAX);
     let mut is_over = false;
     for line in end {
         if let Some(status) = line.strip_prefix("Exit Code: ") {
@@ -229,7 +236,7 @@ fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
 }
 
 fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
-    let output = printed(input);
+    let output = printed(agent, input);
     let response = &input["tool_response"];
     let failed = call.outcome == Outcome::Failed;
     // Codex answers for a command that goes on; how it ends is not known yet.

@@ -14,6 +14,7 @@ Told means: within the frame that Cerebro's hooks give to the model, the last re
 test, and the command of unknown outcome.
 """
 
+import html
 import os
 import re
 import signal
@@ -76,7 +77,8 @@ class Worker(Model):
 
     def told(self, since):
         """What Cerebro told the model of unfinished work, from a request on."""
-        frames = [frame for seen in self.seen[since:] for frame in FRAME.findall(seen.text)]
+        # Gemini CLI escapes what hooks say.
+        frames = [frame for seen in self.seen[since:] for frame in FRAME.findall(html.unescape(seen.text))]
         return [frame for frame in frames if "nfinished: " in frame]
 
 
@@ -101,6 +103,7 @@ def survive(bench, key, other):
         (bench.work / name).write_text(text)
         (bench.work / name).chmod(0o755)
     try:
+        bench.ask("projects")  # a daemon is there, as it is after the first session of a day
         session = kill(row, bench, model, key, place, environment)
         goes_on(row, bench, model, other, place, environment)
         resumes(row, bench, model, key, place, environment, session)
@@ -152,10 +155,8 @@ def kill(row, bench, model, key, place, environment):
         row.faults.append(f"it never came to the command: …{log.read_text()[-600:]}")
     bench.wait(lambda: any(work["stale"] == "lost" for work in listed(bench)))
     # Codex tells of its patches in its transcript alone.
-    hint = bench.wait(lambda: not missing(left(bench), ASKED)) and left(bench)
-    lacks = missing(hint or left(bench), ASKED)
-    if lacks:
-        row.faults.append(f"`work resume` lacks {lacks}: {left(bench)}")
+    if not bench.wait(lambda: not missing(left(bench), ASKED)):
+        row.faults.append(f"`work resume` lacks {missing(left(bench), ASKED)}: {left(bench)}")
     return client.session(place, log.read_text()) or "latest"
 
 

@@ -171,6 +171,12 @@ fn gemini_tells_exit_codes_in_its_words() {
         assert_eq!((ending, exit), want, "{text}");
         assert!(!tail.contains("untrusted_context"), "{tail}");
     }
+    let mut named = input.clone();
+    named["tool_input"]["command"] = json!("pytest -q");
+    named["tool_response"]["llmContent"] =
+        json!("Output: FAILED a.py::test_b - x\nExit Code: 1\nProcess Group PGID: 9");
+    let (.., tests) = ran(Agent::GeminiCli, "AfterTool", &named);
+    assert_eq!(tests.names, ["a.py::test_b"], "its first line is a line");
     let todos = json!({
         "session_id": "g", "tool_name": "write_todos", "tool_response": {"llmContent": "ok"},
         "tool_input": {"todos": [{"description": "Mend", "status": "in_progress"}]},
