@@ -29,8 +29,9 @@ const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
 const OPENCODE_JOURNAL: &str = include_str!("opencode_journal.ts");
 /// The name of the server in every configuration.
 const NAME: &str = "cerebro";
-/// How long a hook may take before its agent gives up on it: more than it ever takes.
-const HOOK_SECONDS: u64 = 5;
+/// How long a hook may take before its agent gives up on it: more than it ever takes. Codex allows no more at the end of
+/// a session, and would say so each time.
+const HOOK_SECONDS: u64 = 3;
 
 /// One agent.
 #[derive(Debug)]
