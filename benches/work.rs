@@ -1,192 +1,247 @@
-//! How fast the journal is, in this process and on a real store, beside a bare write and fdatasync on the same disk.
+//! How fast the journal is: in a process of its own on a real store, and through the real client and real hooks, beside a
+//! bare write and fdatasync of the same minute.
 //!
-//! `make work` runs it; `EVENTS` is how many events are verified in the end.
+//! `make work` runs it; `EVENTS` (default 100,000) is how many events the journal holds when it is large.
 
-#![expect(clippy::print_stdout, reason = "a report for a person")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
+#![expect(clippy::cast_precision_loss, reason = "counts and bytes far below 2^52")]
 
-use std::{
-    fs::File,
-    io::Write,
-    path::Path,
-    time::{Duration, Instant},
-};
+#[path = "harness/client.rs"]
+mod client;
+#[expect(dead_code, reason = "shared with other reports")]
+#[path = "harness/corpus.rs"]
+mod corpus;
+#[path = "harness/journal.rs"]
+mod journal;
+#[expect(dead_code, reason = "shared with other reports")]
+#[path = "harness/reference.rs"]
+mod reference;
+#[expect(dead_code, reason = "shared with other reports")]
+#[path = "harness/stats.rs"]
+mod stats;
+#[expect(dead_code, reason = "shared with other reports")]
+#[path = "harness/table.rs"]
+mod table;
 
-use anyhow::Context;
-use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
-use cerebro_ledger::{Step, World, limits};
-use cerebro_service::{
-    Embedding, Service, Settings, agent_name,
-    work::{Actor, BeginWork, Happening, LOCAL_OWNER, Target},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// How many events are appended one by one.
-const SINGLE: usize = 500;
-/// How many times 64 are appended at once.
-const BATCHES: usize = 50;
-/// How many pieces of work are open when the journal is swept.
-const OPEN: usize = 1_000;
-/// How often a hint is asked for.
-const HINTS: usize = 100;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
-fn main() -> anyhow::Result<()> {
+use client::{Client, Home};
+use journal::{Journal, Measured};
+use reference::BareLog;
+use stats::{median, percentile};
+use table::{Row, Target};
+
+/// How many events are noted one by one through a client, each beside a bare write.
+const NOTES: usize = 500;
+/// How many hooks are run.
+const HOOKS: usize = 200;
+/// Saves in one stretch, with events beside them or without, and how many stretches of each there are. Between two saves
+/// there is a pause, so that a stretch lasts for seconds.
+const SAVES: usize = 100;
+const STRETCHES: usize = 3;
+const SAVE_PAUSE: Duration = Duration::from_millis(20);
+/// Five events a second.
+const EVENT_PAUSE: Duration = Duration::from_millis(200);
+/// Cold starts, of which the median is told.
+const STARTS: usize = 5;
+
+/// The rows of one run.
+#[derive(Default)]
+struct Report(Vec<Row>);
+
+impl Report {
+    fn add(&mut self, size: usize, (name, measured, unit): Measured, target: Target) {
+        self.beside(size, (name, measured, unit), None, target);
+    }
+
+    fn beside(
+        &mut self,
+        size: usize,
+        (name, measured, unit): Measured,
+        reference: Option<(&'static str, f64)>,
+        target: Target,
+    ) {
+        let row = Row { name, size, measured, unit, reference, target };
+        eprintln!("{}", row.markdown());
+        self.0.push(row);
+    }
+}
+
+fn main() -> Result<()> {
     let events = std::env::var("EVENTS").map_or(Ok(100_000), |text| text.parse())?;
-    // The database needs deeper stacks than a thread has by default.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().thread_stack_size(16 << 20).enable_all().build()?;
-    runtime.block_on(Box::pin(measure(events)))
-}
+    let mut report = Report::default();
+    let home = Home::new()?;
+    home.configure("[work]\ntools = true\n")?;
+    let bare = notes(&mut report, &home, 0, None)?;
+    hooks(&mut report, &home)?;
+    saves(&mut report, &home)?;
+    let empty = starts(&home)?;
+    home.stop()?;
 
-async fn measure(events: usize) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
-    let service = open(folder.path()).await?;
-    let work = begin(&service).await?;
+    alone(&mut report, &home, events)?;
 
-    let bare = percentiles(bare_writes(folder.path())?);
-    let mut single = Vec::new();
-    for i in 0..SINGLE {
-        single.push(timed(append(&service, &work, i, 1)).await?);
-    }
-    let single = percentiles(single);
-    let batch = begin(&service).await?;
-    let mut batches = Vec::new();
-    for i in 0..BATCHES {
-        batches.push(timed(append(&service, &batch, i, limits::BATCH_MAX)).await?);
-    }
-    let batches = percentiles(batches);
-    print("write + fdatasync of 1 KB", &bare);
-    print("one event", &single);
-    print("64 events at once", &batches);
-    println!(
-        "one event beside a bare write: {:+.2} ms at p50; 64 beside one: {:.2} times",
-        millis(single.0) - millis(bare.0),
-        millis(batches.0) / millis(single.0)
+    let full = starts(&home)?;
+    report.beside(
+        events,
+        ("first answer after a start, p50", full, "ms"),
+        Some(("of an empty journal", empty)),
+        Target::AtMost(empty * 1.1),
     );
-
-    for events in [200, 10_000_usize] {
-        let work = begin(&service).await?;
-        fill(&service, &work, events - 200).await?;
-        let mut took = Vec::new();
-        for _ in 0..HINTS {
-            took.push(timed(hint(&service, &work)).await?);
-        }
-        print(&format!("a hint over {events} events, at hand"), &percentiles(took));
-    }
-    let whole = begin(&service).await?;
-    fill(&service, &whole, 9_700).await?;
-    let mut made = 9_900;
-    while made < events {
-        let work = begin(&service).await?;
-        fill(&service, &work, 9_700.min(events - made)).await?;
-        made += 9_701;
-    }
-    for _ in 0..OPEN {
-        begin(&service).await?;
-    }
-    service.close().await?;
-
-    let service = open(folder.path()).await?;
-    let begun = Instant::now();
-    let swept = service.work_sweep().await?;
-    println!("a sweep of {} open pieces: {:.1} ms", swept.open, millis(begun.elapsed()));
-    println!("a hint over 9,700 events, folded anew: {:.1} ms", millis(timed(hint(&service, &whole)).await?));
-    let begun = Instant::now();
-    let verified = service.work_verify(&[]).await?;
-    println!("verify {} events: {:.2} s", verified.events, begun.elapsed().as_secs_f64());
-    anyhow::ensure!(verified.findings.is_empty(), "{:?}", verified.findings);
-    service.work_head().await?;
-    let begun = Instant::now();
-    let proof = service.work_prove(&actor(), &whole).await?.context("no proof")?;
-    let took = begun.elapsed();
-    println!("a proof: {} bytes of hashes, {:.2} ms", 32 * proof.path.len(), millis(took));
-    service.close().await?;
-    Ok(())
-}
-
-async fn open(folder: &Path) -> anyhow::Result<Service> {
-    let (store, index) = (folder.join("store"), folder.join("index"));
-    Ok(Service::open(&store, &index, Settings::default(), Embedding::none(), Timestamp::now).await?)
-}
-
-fn actor() -> Actor {
-    Actor {
-        owner: LOCAL_OWNER.to_owned(),
-        agent: agent_name("bench"),
-        session: SessionId::parse("bench").ok(),
-        project: Project::parse("bench").unwrap_or_else(Project::none),
-        directory: None,
-    }
-}
-
-async fn begin(service: &Service) -> anyhow::Result<WorkId> {
-    let begin = BeginWork { title: "a piece of work".to_owned(), ..BeginWork::default() };
-    Ok(service.work_begin(&actor(), begin).await?.0.id)
-}
-
-fn happening(i: usize) -> Happening {
-    let tail = format!("line {i} of what it printed; ").repeat(20);
-    Step::Ran {
-        call: None,
-        command: format!("cargo test -p part{}", i % 7),
-        ending: cerebro_ledger::Ending::Passed,
-        exit: Some(0),
-        ms: Some(1_200),
-        tests: None,
-        tail,
-    }
-    .into()
-}
-
-async fn append(service: &Service, work: &WorkId, i: usize, count: usize) -> anyhow::Result<()> {
-    let happenings = (0..count).map(|j| happening(i * count + j)).collect();
-    let appended = service.work_append(&actor(), Target::Work(*work), happenings).await?;
-    anyhow::ensure!(appended.recorded == count, "{appended:?}");
-    Ok(())
-}
-
-async fn fill(service: &Service, work: &WorkId, events: usize) -> anyhow::Result<()> {
-    for i in 0..events.div_ceil(limits::BATCH_MAX) {
-        append(service, work, i, limits::BATCH_MAX).await?;
+    notes(&mut report, &home, events, Some(bare))?;
+    home.stop()?;
+    println!("| what | events | measured | reference | ratio | target | |");
+    println!("|---|---:|---:|---:|---:|---:|---|");
+    for row in &report.0 {
+        println!("{}", row.markdown());
     }
     Ok(())
 }
 
-async fn hint(service: &Service, work: &WorkId) -> anyhow::Result<()> {
-    let world = World::at(Timestamp::now());
-    let resumed = service.work_resume(&actor(), Some(work), &world, limits::HINT_BYTES).await?;
-    anyhow::ensure!(resumed.is_some_and(|resumed| !resumed.text.is_empty()), "no hint");
+/// One event through the client, beside a bare write. `before` is what one took while the journal was empty.
+fn notes(report: &mut Report, home: &Home, size: usize, before: Option<f64>) -> Result<f64> {
+    let mut bare = BareLog::create(home.path())?;
+    let mut client = home.connect()?;
+    let begun = client.call("work_begin", &json!({ "title": "a piece of work", "project": "bench" }))?;
+    let work = begun["work"].as_str().context("no work")?.to_owned();
+    let (mut events, mut writes) = (Vec::new(), Vec::new());
+    for n in 0..NOTES {
+        writes.push(bare.append_ms()?);
+        let note = json!({ "event": "note", "text": format!("part {n} does what it should"), "work": work });
+        events.push(client.timed("work_note", &note)?.1);
+    }
+    let (p50, least) = (median(&events), median(&writes));
+    let reference = Some(("write and fdatasync", least));
+    report.beside(size, ("one event, p50", p50, "ms"), reference, Target::AtMost(least + 2.0));
+    let (p99, most) = (percentile(&events, 99.0), percentile(&writes, 99.0));
+    let reference = Some(("write and fdatasync", most));
+    report.beside(size, ("one event, p99", p99, "ms"), reference, Target::AtMost(20.0));
+    if let Some(before) = before {
+        let reference = Some(("while the journal was empty", before));
+        report.beside(size, ("one event, p50: flat", p50, "ms"), reference, Target::AtMost(before * 1.25));
+    }
+    Ok(p50)
+}
+
+/// What a hook tells of a command.
+fn ran(home: &Home, n: usize) -> Value {
+    json!({
+        "session_id": "bench", "cwd": home.path(), "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_use_id": format!("call-{n}"), "tool_input": { "command": format!("cargo test -p part{}", n % 7) },
+        "tool_response": { "stdout": "test result: ok. 3 passed; 0 failed", "interrupted": false },
+    })
+}
+
+fn hooks(report: &mut Report, home: &Home) -> Result<()> {
+    let _served = home.connect()?;
+    let took = (0..HOOKS).map(|n| home.hook_ms("PostToolUse", &ran(home, n))).collect::<Result<Vec<_>>>()?;
+    report.add(0, ("hook process, p50", median(&took), "ms"), Target::AtMost(25.0));
+    report.add(0, ("hook process, p99", percentile(&took, 99.0), "ms"), Target::AtMost(100.0));
     Ok(())
 }
 
-async fn timed(task: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Duration> {
-    let begun = Instant::now();
-    Box::pin(task).await?;
-    Ok(begun.elapsed())
+/// Saves alone and with five events a second beside them, in turns.
+fn saves(report: &mut Report, home: &Home) -> Result<()> {
+    let mut client = home.connect()?;
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    let mut told = HOOKS;
+    for stretch in 0..STRETCHES {
+        alone.extend(stretch_of_saves(&mut client, 2 * stretch)?);
+        let is_over = AtomicBool::new(false);
+        let from = told;
+        told = std::thread::scope(|scope| -> Result<usize> {
+            let telling = scope.spawn(|| tell(home, from, &is_over));
+            let took = stretch_of_saves(&mut client, 2 * stretch + 1);
+            is_over.store(true, Ordering::Relaxed);
+            beside.extend(took?);
+            telling.join().map_err(|_| anyhow::anyhow!("telling events panicked"))?
+        })?;
+    }
+    let reference = Some(("without events", median(&alone)));
+    let target = Target::AtMost(median(&alone) * 1.1);
+    let measured = ("mem_save with five events a second, p50", median(&beside), "ms");
+    report.beside(told - HOOKS, measured, reference, target);
+    Ok(())
 }
 
-/// As many bare writes on the same disk.
-fn bare_writes(folder: &Path) -> anyhow::Result<Vec<Duration>> {
-    let mut file = File::create(folder.join("bare"))?;
-    let bytes = [7_u8; 1_024];
+fn stretch_of_saves(client: &mut Client, stretch: usize) -> Result<Vec<f64>> {
     let mut took = Vec::new();
-    for _ in 0..SINGLE {
-        let begun = Instant::now();
-        file.write_all(&bytes)?;
-        file.sync_data()?;
-        took.push(begun.elapsed());
+    for n in 0..SAVES {
+        let note = json!({
+            "title": format!("Decision {stretch}-{n} on the crane"), "project": "bench",
+            "content": format!("**What**: crane {stretch} lifts load {n} twice, since the quay is narrow there."),
+        });
+        took.push(client.timed("mem_save", &note)?.1);
+        std::thread::sleep(SAVE_PAUSE);
     }
     Ok(took)
 }
 
-/// The 50th and the 99th in a hundred.
-fn percentiles(mut took: Vec<Duration>) -> (Duration, Duration) {
-    took.sort();
-    (took[took.len() / 2], took[took.len() * 99 / 100])
+/// Tells events by hooks until it is over; gives the number of the next one.
+fn tell(home: &Home, from: usize, is_over: &AtomicBool) -> Result<usize> {
+    let mut n = from;
+    while !is_over.load(Ordering::Relaxed) {
+        let next = Instant::now() + EVENT_PAUSE;
+        home.hook_ms("PostToolUse", &ran(home, n))?;
+        n += 1;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    Ok(n)
 }
 
-fn millis(took: Duration) -> f64 {
-    took.as_secs_f64() * 1_000.0
+/// How long a start takes until the first search is answered, in milliseconds.
+fn starts(home: &Home) -> Result<f64> {
+    let mut took = Vec::new();
+    for _ in 0..STARTS {
+        home.stop()?;
+        let start = Instant::now();
+        let mut client = home.connect()?;
+        client.call("mem_search", &json!({ "query": "crane", "project": "bench" }))?;
+        took.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(median(&took))
 }
 
-fn print(what: &str, (p50, p99): &(Duration, Duration)) {
-    println!("{what}: p50 {:.2} ms, p99 {:.2} ms", millis(*p50), millis(*p99));
+/// What is measured in this process, on the same home's store; in the end it holds so many events.
+fn alone(report: &mut Report, home: &Home, events: usize) -> Result<()> {
+    // The database needs deeper stacks than a thread has by default.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(16 << 20).enable_all().build()?;
+    runtime.block_on(Box::pin(async {
+        let journal = Journal::open(&home.path().join(".cerebro")).await?;
+        let (one, many) = journal.batches().await?;
+        report.beside(
+            64,
+            ("64 events in one commit, p50", many, "ms"),
+            Some(("one", one)),
+            Target::AtMost(2.0 * one),
+        );
+        for (size, name, most) in
+            [(200, "hint at hand, p99", 10.0), (10_000, "hint at hand over a long piece, p99", 25.0)]
+        {
+            report.add(size, (name, journal.hint(size).await?, "ms"), Target::AtMost(most));
+        }
+        let filled = journal.fill_up(events).await?;
+        journal.close().await?;
+
+        let journal = Journal::open(&home.path().join(".cerebro")).await?;
+        let swept = journal.sweep().await?;
+        report.add(swept.0, ("sweep of open pieces at start", swept.1, "ms"), Target::AtMost(150.0));
+        report.add(
+            200,
+            ("hint folded anew, worst", journal.cold(&filled.short).await?, "ms"),
+            Target::AtMost(10.0),
+        );
+        let long = journal.cold(&filled.long).await?;
+        report.add(10_000, ("hint over a long piece folded anew, worst", long, "ms"), Target::AtMost(25.0));
+        let (size, seconds) = journal.verify().await?;
+        report.add(size, ("verify", seconds, "s"), Target::AtMost(5.0 * size as f64 / 100_000.0));
+        let (bytes, ms) = journal.proof(&filled.short).await?;
+        report.add(size, ("a proof", bytes, "bytes"), Target::AtMost(1_024.0));
+        report.add(size, ("a proof, p50", ms, "ms"), Target::AtMost(1.0));
+        journal.close().await
+    }))
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Packs a given program: archive, Debian package, wheel, npm packages, MCP bundle, the plugin and extension of hosts, and
-the registry's server.json.
+"""Packs a given program: archive, Debian package, wheel, npm packages, MCP bundle, the plugins and the extension of
+hosts, and the registry's server.json.
 
 Two runs on the same program give the same bytes: times are those of the last commit (or SOURCE_DATE_EPOCH), names
 and owners are fixed. Each package is made and checked by its ecosystem's own tool.
@@ -36,9 +36,11 @@ OF_COMPILER = re.compile(r"^lib(gcc_s|stdc\+\+)\.so\.\d+$")
 SHIPPED_BYTES_MAX = 40 * 1024 * 1024
 
 
-# The pieces for hosts, with the files that name the version; and how each host checks its own.
+# The pieces for hosts, with the files that name the version; and how hosts check theirs. Codex has no word for it:
+# `make agents` installs its plugin.
 HOSTS = {
     "claude-code": [".claude-plugin/marketplace.json", "cerebro/.claude-plugin/plugin.json"],
+    "codex": ["cerebro/.codex-plugin/plugin.json"],
     "gemini-cli": ["gemini-extension.json"],
 }
 VALIDATORS = {
@@ -347,7 +349,7 @@ class Packer:
         return path
 
     def hosts(self) -> list[Path]:
-        """What hosts take in one piece: the plugin with its marketplace, and the extension. They hold no program."""
+        """What hosts take in one piece: plugins with their marketplaces, and the extension. They hold no program."""
         made = []
         for host, described in HOSTS.items():
             folder = self.work / host
@@ -372,7 +374,9 @@ class Packer:
         return made
 
     def validate(self, host: str, folder: Path) -> None:
-        """By the host's own word, where the host is installed."""
+        """By the host's own word, where the host is installed and has one."""
+        if host not in VALIDATORS:
+            return
         program, *words = VALIDATORS[host]
         if shutil.which(program):
             run([program, *[folder / word if word == "." or "/" in word else word for word in words]])

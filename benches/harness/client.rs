@@ -61,6 +61,30 @@ impl Home {
         Ok(())
     }
 
+    /// Writes the settings.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn configure(&self, settings: &str) -> Result<()> {
+        let data = self.path().join(".cerebro");
+        std::fs::DirBuilder::new().mode(0o700).create(&data)?;
+        Ok(fs::write(data.join("config.toml"), settings)?)
+    }
+
+    /// Runs a hook to its end as an agent does; gives how long its process took, in milliseconds.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn hook_ms(&self, event: &str, input: &Value) -> Result<f64> {
+        let start = Instant::now();
+        let mut child = self
+            .command()
+            .args(["hook", "claude-code", event])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .spawn()?;
+        child.stdin.take().context("the hook has no stdin")?.write_all(input.to_string().as_bytes())?;
+        ensure!(child.wait()?.success(), "the hook failed");
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(program());
         command.env_clear().env("HOME", self.path()).current_dir(self.path()).stdin(Stdio::null());

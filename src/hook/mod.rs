@@ -9,6 +9,8 @@
 //! adds the id to the calls of tools that belong to a session. With Cursor, hooks and calls belong to two
 //! sessions.
 
+pub mod compacted;
+pub mod missed;
 pub mod step;
 mod strip;
 pub mod world;
@@ -25,6 +27,9 @@ pub use strip::{framed, strip};
 pub const BEFORE_TOOL: &str = "BeforeTool";
 /// The event in which Gemini CLI tells what came of a tool's call.
 pub const AFTER_TOOL: &str = "AfterTool";
+
+/// What our plugin calls the end of a piece of OpenCode's answer; its turn may go on.
+pub const TEXT_COMPLETE: &str = "TextComplete";
 
 /// An agent that runs hooks. `setup` has the agents without hooks beside these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +86,17 @@ impl Agent {
                 ("PreCompact", None),
             ],
             Self::Codex => &[("PreToolUse", Some("Bash")), ("PostToolUse", None), ("PreCompact", None)],
-            Self::GeminiCli => &[(AFTER_TOOL, Some("run_shell_command|replace|write_file|write_todos"))],
+            Self::GeminiCli => &[
+                (BEFORE_TOOL, Some("run_shell_command")),
+                (AFTER_TOOL, Some("run_shell_command|replace|write_file|write_todos")),
+            ],
             Self::OpenCode | Self::Cursor => &[],
         }
+    }
+
+    /// Whether the journal reads its transcripts too, by themselves: what its hooks missed is made up for.
+    pub fn has_second_source(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex)
     }
 
     /// What its MCP client calls itself. Hooks store under the same name.
@@ -126,8 +139,10 @@ pub struct Event {
     pub session: String,
     /// The folder that the agent works in.
     pub cwd: Option<PathBuf>,
-    /// The file that the agent writes the session down in, at moments when something new is in it.
+    /// The file that the agent writes the session down in, where it names one.
     pub transcript: Option<PathBuf>,
+    /// Whether what the agent writes down, be it a file or a database, is to be looked at.
+    pub has_news: bool,
     /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty at other events.
     pub source: String,
 }
@@ -136,20 +151,22 @@ pub struct Event {
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
-    // At a prompt there is nothing new in it yet, and a tool's call is in it with the end of its turn.
+    let transcript = text("transcript_path").map(PathBuf::from);
+    // A call or a piece of an answer is written down with the end of its turn. A prompt tells which file is to be read
+    // when the agent dies before that.
     let has_news = match deed {
-        Some(Deed::Prompt(_) | Deed::Bind(_)) => false,
-        Some(_) => true,
+        Some(Deed::Prompt(_)) => transcript.is_some(),
+        Some(Deed::Bind(_)) => false,
+        Some(_) => event != TEXT_COMPLETE,
         None => matches!(event, "Stop" | "AfterAgent"),
     };
-    let transcript = text("transcript_path").filter(|_| has_news).map(PathBuf::from);
-    if deed.is_none() && moment.is_none() && transcript.is_none() {
+    if deed.is_none() && moment.is_none() && !has_news {
         return None;
     }
     let session = text("session_id").or_else(|| text("conversation_id"))?.to_owned();
     let cwd = text("cwd").or_else(|| input["workspace_roots"][0].as_str()).map(PathBuf::from);
     let source = text("source").unwrap_or_default().to_owned();
-    Some(Event { deed, moment, session, cwd, transcript, source })
+    Some(Event { deed, moment, session, cwd, transcript, has_news, source })
 }
 
 fn text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
@@ -161,7 +178,7 @@ fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
     Some(match event {
         "SessionStart" | "sessionStart" => Deed::Context,
         "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => Deed::Prompt(kept("prompt")?),
-        "Stop" => Deed::Message(kept("last_assistant_message")?),
+        "Stop" | TEXT_COMPLETE => Deed::Message(kept("last_assistant_message")?),
         "AfterAgent" => Deed::Message(kept("prompt_response")?),
         "afterAgentResponse" => Deed::Message(kept("text")?),
         "PostCompact" => Deed::Compaction(strip::summary(&kept("compact_summary")?)),
@@ -224,6 +241,30 @@ mod tests {
             ("SessionStart", json!(7)),
         ] {
             assert_eq!(read(Agent::Codex, event, &input), None, "{event} {input}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_down_is_new_at_the_end_of_a_turn() {
+        for (agent, event, more, has_news) in [
+            (Agent::OpenCode, "Stop", json!({}), true),
+            (Agent::OpenCode, TEXT_COMPLETE, json!({"last_assistant_message": "First I look"}), false),
+            (Agent::OpenCode, "SessionStart", json!({}), true),
+            (Agent::OpenCode, "UserPromptSubmit", json!({"prompt": "Mend it"}), false),
+            (
+                Agent::ClaudeCode,
+                "UserPromptSubmit",
+                json!({"prompt": "Mend it", "transcript_path": "/t"}),
+                true,
+            ),
+            (Agent::ClaudeCode, "Stop", json!({"transcript_path": "/t"}), true),
+            (Agent::ClaudeCode, "PreCompact", json!({"transcript_path": "/t"}), false),
+        ] {
+            let mut input = json!({"session_id": "s"});
+            input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let read = read(agent, event, &input).unwrap();
+            assert_eq!(read.has_news, has_news, "{event} {input}");
+            assert!(event != TEXT_COMPLETE || read.moment.is_none(), "a piece of an answer ends no turn");
         }
     }
 

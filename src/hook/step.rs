@@ -4,11 +4,14 @@
 //! error. Every text is bounded here without halving a word, so that redaction, which the daemon does, still knows
 //! a secret that stands at the border.
 
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text::hex;
 use cerebro_ledger::{Ending, Step};
 use cerebro_service::work::told::{self, COMMAND_BYTES_MAX, FILES_MAX, PROMPT_BYTES_MAX, Ran};
 use cerebro_transcript::report::{self, Report, Result as Told, clipped, name};
 use cerebro_transcript::turn::{Action, Call, Outcome};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::{Agent, strip};
 
@@ -29,7 +32,7 @@ pub struct Moment {
 /// Reads the steps out of a payload. `None` when it says nothing of the work.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     let call = call_id(input);
-    let steps = match event {
+    let mut steps = match event {
         "SessionStart" | "sessionStart" => vec![Step::Connected],
         "UserPromptSubmit" | "BeforeAgent" | "beforeSubmitPrompt" => vec![prompt(input)?],
         "PreToolUse" | super::BEFORE_TOOL => vec![before(&called(agent, input, false)?)?],
@@ -43,14 +46,23 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         "SessionEnd" | "sessionEnd" => vec![Step::Ended { reason: name(text(input, "reason")) }],
         _ => return None,
     };
-    let first = steps.first()?;
     // A turn may end more than once.
-    let id = match first {
-        Step::Prompt { .. } => turn_id(input),
-        _ => call,
-    };
-    let once = told::once(first, &id);
-    Some(Moment { steps, once })
+    let once = steps.first().and_then(|first| match first {
+        Step::Prompt { .. } => told::once(first, &turn_id(input)),
+        _ => told::once(first, &call),
+    });
+    // Behind the others, whose numbers tell that they were told before.
+    steps.extend(missed(input));
+    (!steps.is_empty()).then_some(Moment { steps, once })
+}
+
+/// What our plugin could not tell, because too much happened at once.
+fn missed(input: &Value) -> Option<Step> {
+    let missed = &input["missed"];
+    let at = |key: &str| Timestamp::from_millisecond(missed[key].as_i64()?).ok();
+    let count = missed["count"].as_u64().filter(|count| *count > 0)?;
+    let reason = "more happened at once than hooks could tell".to_owned();
+    Some(Step::Gap { from: at("from")?, to: at("to")?, count: Some(count), reason, filled: false })
 }
 
 fn text<'a>(input: &'a Value, key: &str) -> &'a str {
@@ -89,23 +101,37 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     if tool.is_empty() {
         return None;
     }
-    let printed = printed(input);
+    let printed = printed(agent, input);
     let result = Told {
         text: &printed,
         failed: failed || is_failure(agent, &input["tool_response"]),
-        exit: exit(agent, input),
+        exit: exit(agent, input).or_else(|| reported(report_of_gemini(agent, input)?)),
     };
+    let joint = joint(agent, input);
     Some(report::call(&Report {
-        id: text(input, "tool_use_id"),
+        id: if joint.is_empty() { text(input, "tool_use_id") } else { &joint },
         tool,
         input: &input["tool_input"],
         result: Some(result),
     }))
 }
 
+/// What joins the beginning of a call with its end where the agent gives calls no name, as with Gemini CLI: what was
+/// called. It does not tell one call from a later one, so nothing is dropped for it.
+fn joint(agent: Agent, input: &Value) -> String {
+    if agent != Agent::GeminiCli {
+        return String::new();
+    }
+    let called = format!("{}\n{}", text(input, "tool_name"), input["tool_input"]);
+    format!("gemini-{}", hex(&Sha256::digest(called)[..8]))
+}
+
 /// What a call printed, or why it failed, whichever form the agent gives it.
-fn printed(input: &Value) -> String {
+fn printed(agent: Agent, input: &Value) -> String {
     let response = &input["tool_response"];
+    if let Some(report) = report_of_gemini(agent, input) {
+        return report.strip_prefix(REPORT).unwrap_or(report).to_owned();
+    }
     let error = &input["error"];
     if let Some(error) = error.as_str() {
         return error.to_owned();
@@ -125,6 +151,35 @@ fn printed(input: &Value) -> String {
             }
         });
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// What a report of Gemini CLI's shell begins with, before the output.
+const REPORT: &str = "Output: ";
+
+/// What Gemini CLI reports of a call, without the frame that it puts around.
+fn report_of_gemini(agent: Agent, input: &Value) -> Option<&str> {
+    let text = input["tool_response"]["llmContent"].as_str().filter(|_| agent == Agent::GeminiCli)?;
+    let inner = text.strip_prefix("<untrusted_context>\n");
+    Some(inner.and_then(|inner| inner.strip_suffix("\n</untrusted_context>")).unwrap_or(text))
+}
+
+/// The exit status in such a report. It stands behind the output, and is left out where it is 0.
+fn reported(report: &str) -> Option<i32> {
+    const LINES_MAX: usize = 4;
+    let end = report.strip_prefix(REPORT)?.lines().rev().take(LINES_MAX);
+    let mut is_over = false;
+    for line in end {
+        if let Some(status) = line.strip_prefix("Exit Code: ") {
+            return status.parse().ok();
+        }
+        if !["Process Group PGID: ", "Background PIDs: "].iter().any(|mark| line.starts_with(mark)) {
+            // A command that a signal ended, or that could not be run, has no status.
+            is_over &= !["Signal: ", "Error: "].iter().any(|mark| line.starts_with(mark));
+            break;
+        }
+        is_over = true;
+    }
+    is_over.then_some(0)
 }
 
 /// Whether a response calls itself failed.
@@ -181,7 +236,7 @@ fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
 }
 
 fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
-    let output = printed(input);
+    let output = printed(agent, input);
     let response = &input["tool_response"];
     let failed = call.outcome == Outcome::Failed;
     // Codex answers for a command that goes on; how it ends is not known yet.

@@ -87,7 +87,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
 }
 
-/// Notes that the agent wrote to the file of its session.
+/// Notes that the agent wrote to the file of its session, or to its database where it names no file.
 pub(super) async fn transcript(call: &mut Call) -> Answer {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
@@ -208,6 +208,7 @@ fn is_of_hooks(step: &Step) -> bool {
             | Step::Planned { .. }
             | Step::Compacted { .. }
             | Step::Ended { .. }
+            | Step::Gap { filled: false, .. }
     )
 }
 

@@ -29,8 +29,9 @@ const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
 const OPENCODE_JOURNAL: &str = include_str!("opencode_journal.ts");
 /// The name of the server in every configuration.
 const NAME: &str = "cerebro";
-/// How long a hook may take before its agent gives up on it: more than it ever takes.
-const HOOK_SECONDS: u64 = 5;
+/// How long a hook may take before its agent gives up on it: more than it ever takes. Codex allows no more at the end of
+/// a session, and would say so each time.
+const HOOK_SECONDS: u64 = 3;
 
 /// One agent.
 #[derive(Debug)]
@@ -344,8 +345,8 @@ fn rule(way: &[&str], rule: String) -> Piece {
     Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, marks } }
 }
 
-/// A hook for each event of an agent; `entry` writes it from the event and the command line. Earlier versions
-/// wrote a list of arguments for Claude Code, which is the second mark.
+/// A hook for each event of an agent; `entry` writes it from the event and the command line, which ends with the event.
+/// Earlier versions wrote a list of arguments for Claude Code, which is the second mark.
 fn hooks(
     agent: HookAgent,
     invocation: &Invocation,
@@ -354,7 +355,7 @@ fn hooks(
     agent.events().iter().map(move |&event| {
         let name = agent.name();
         let value = entry(event, invocation.line(&["hook", name, event]));
-        let marks = vec![format!(" hook {name} "), format!(r#""hook","{name}""#)];
+        let marks = vec![format!(r#" hook {name} {event}""#), format!(r#""hook","{name}""#)];
         Piece { part: Part::Hooks, content: Content::Element { path: path(&["hooks", event]), value, marks } }
     })
 }
@@ -368,11 +369,14 @@ fn journal(
 ) -> impl Iterator<Item = Piece> {
     agent.journal_events().iter().map(move |&(event, matcher)| {
         let name = agent.name();
-        let mut value = json!({ "hooks": [entry(invocation.line(&["hook", name, event]))] });
+        // What tells it apart where there is another hook of the same event; it is not read.
+        let more: &[&str] = if agent.events().contains(&event) { &["journal"] } else { &[] };
+        let words = [&["hook", name, event], more].concat();
+        let mut value = json!({ "hooks": [entry(invocation.line(&words))] });
         if let Some(matcher) = matcher {
             value["matcher"] = json!(matcher);
         }
-        let marks = vec![format!(" hook {name} ")];
+        let marks = vec![format!(r#" {}""#, words.join(" "))];
         Piece {
             part: Part::Journal,
             content: Content::Element { path: path(&["hooks", event]), value, marks },

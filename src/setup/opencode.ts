@@ -5,6 +5,7 @@ import { spawn } from "node:child_process"
 const COMMAND = [/* COMMAND */]
 const PATIENCE_MS = 1500
 const SESSIONS_MAX = 100
+const BEGUN_AT = Date.now()
 // How often a session that got no context asks for it: the first answer of a cold start may come too late.
 const TRIES_MAX = 5
 // The tools that belong to a session, and the argument that names it.
@@ -53,14 +54,27 @@ export const Cerebro = async ({ client, directory }) => {
   // The system prompt of a session must not change from one request to the next, or the model's provider
   // caches nothing. So a context is kept; an empty one is none, and is asked for again.
   const contexts = new Map()
+  // Sessions whose conversation was shortened since their context was asked for.
+  const shortened = new Set()
   const about = (sessionID, more = {}) => ({ session_id: sessionID, cwd: directory, ...more })
+  // Why a session asks for its context: what it has done itself is only told where its conversation has lost it.
+  const sourceOf = async (sessionID) => {
+    if (shortened.delete(sessionID)) return "compact"
+    try {
+      const answer = await client.session.get({ path: { id: sessionID } })
+      return answer.data.time.created < BEGUN_AT ? "resume" : "startup"
+    } catch {
+      return "startup"
+    }
+  }
+  const ask = async (sessionID) => hook("SessionStart", about(sessionID, { source: await sourceOf(sessionID) }))
   const contextOf = async (sessionID) => {
     if (!contexts.has(sessionID) && contexts.size >= SESSIONS_MAX) contexts.clear()
     const known = contexts.get(sessionID) ?? { tries: 0 }
     contexts.set(sessionID, known)
     if (!known.text && known.tries < TRIES_MAX) {
       known.tries += 1
-      known.text = hook("SessionStart", about(sessionID))
+      known.text = ask(sessionID)
     }
     const asked = known.text
     const text = await asked
@@ -75,6 +89,8 @@ export const Cerebro = async ({ client, directory }) => {
       if (text) output.system.push(text)
     },
     "chat.message": async ({ sessionID }, { parts }) => {
+      // What others left is told before this session has done anything itself.
+      await contextOf(sessionID)
       await hook("UserPromptSubmit", about(sessionID, { prompt: texts(parts) }))
     },
     "tool.execute.before": async ({ tool, sessionID }, output) => {
@@ -82,12 +98,15 @@ export const Cerebro = async ({ client, directory }) => {
       if (argument && output.args && !output.args[argument]) output.args[argument] = sessionID
     },
     "experimental.text.complete": async ({ sessionID }, { text }) => {
-      if (text?.trim()) await hook("Stop", about(sessionID, { last_assistant_message: text }))
+      if (text?.trim()) await hook("TextComplete", about(sessionID, { last_assistant_message: text }))
     },
     event: async ({ event }) => {
+      const sessionID = event?.properties?.sessionID
+      if (event?.type === "session.idle") await hook("Stop", about(sessionID))
       if (event?.type !== "session.compacted") return
-      const sessionID = event.properties?.sessionID
       contexts.delete(sessionID)
+      if (shortened.size >= SESSIONS_MAX) shortened.clear()
+      shortened.add(sessionID)
       const answer = await client.session.messages({ path: { id: sessionID } }).catch(() => undefined)
       const summary = (answer?.data ?? []).filter((message) => message.info?.summary === true).pop()
       const text = texts(summary?.parts ?? [])

@@ -1,37 +1,65 @@
 // The journal of work of Cerebro, written by `cerebro setup opencode`; `cerebro unsetup opencode` removes it.
-// It tells `cerebro hook` of commands, edits and plans. Nothing waits for it, and its end is not looked at.
+// It tells `cerebro hook` of commands, edits and plans, one after the other. OpenCode does not wait for it.
 import { spawn } from "node:child_process"
 
 const COMMAND = [/* COMMAND */]
 const PATIENCE_MS = 1500
-// Most hooks that run at once; what comes while they do is left out.
-const RUNNING_MAX = 8
+// Most that waits to be told. What comes beyond is counted, and the next that is told says so.
+const WAITING_MAX = 64
+const SESSIONS_MAX = 100
 const COMMANDS = ["bash"]
 const TOLD = ["bash", "edit", "write", "patch", "apply_patch", "multiedit", "todowrite"]
 
-let running = 0
+const waiting = []
+const missed = new Map()
+let running = false
+
+// Runs the hook to its end; whether it took what it was given.
+function run(event, input) {
+  return new Promise((resolve) => {
+    try {
+      const [program, ...words] = COMMAND
+      const child = spawn(program, [...words, event], { stdio: ["pipe", "ignore", "ignore"] })
+      const timer = setTimeout(() => child.kill(), PATIENCE_MS)
+      const over = (taken) => {
+        clearTimeout(timer)
+        resolve(taken)
+      }
+      child.on("error", () => over(false))
+      child.on("close", (code) => over(code === 0))
+      child.stdin.on("error", () => {})
+      child.stdin.end(JSON.stringify(input))
+    } catch {
+      resolve(false)
+    }
+  })
+}
+
+function miss(session, { count, from, to }) {
+  const before = missed.get(session)
+  if (!before && missed.size >= SESSIONS_MAX) missed.clear()
+  missed.set(session, { count: count + (before?.count ?? 0), from: before?.from ?? from, to })
+}
+
+async function tell() {
+  if (running) return
+  running = true
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    const { event, input, at } = next
+    const gap = missed.get(input.session_id)
+    missed.delete(input.session_id)
+    if (await run(event, gap ? { ...input, missed: gap } : input)) continue
+    if (gap) miss(input.session_id, gap)
+    miss(input.session_id, { count: 1, from: at, to: at })
+  }
+  running = false
+}
 
 function hook(event, input) {
-  if (running >= RUNNING_MAX) return
-  try {
-    const [program, ...words] = COMMAND
-    const child = spawn(program, [...words, event], { stdio: ["pipe", "ignore", "ignore"] })
-    running += 1
-    const timer = setTimeout(() => child.kill(), PATIENCE_MS)
-    const over = () => {
-      clearTimeout(timer)
-      running -= 1
-    }
-    let ended = false
-    const once = () => {
-      if (!ended) over()
-      ended = true
-    }
-    child.on("error", once)
-    child.on("close", once)
-    child.stdin.on("error", () => {})
-    child.stdin.end(JSON.stringify(input))
-  } catch {}
+  const at = Date.now()
+  if (waiting.length >= WAITING_MAX) return miss(input.session_id, { count: 1, from: at, to: at })
+  waiting.push({ event, input, at })
+  tell()
 }
 
 export const CerebroJournal = async ({ directory }) => {
@@ -48,9 +76,11 @@ export const CerebroJournal = async ({ directory }) => {
     },
     event: async ({ event }) => {
       const sessionID = event?.properties?.sessionID
-      if (event?.type === "session.error" && sessionID) {
-        hook("StopFailure", about(sessionID, { error: event.properties?.error?.name ?? "error" }))
+      if (!sessionID) return
+      if (event.type === "session.error") {
+        hook("StopFailure", about(sessionID, { error: event.properties.error?.name ?? "error" }))
       }
+      if (event.type === "session.compacted") hook("PreCompact", about(sessionID, { trigger: "auto" }))
     },
   }
 }

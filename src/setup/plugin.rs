@@ -1,5 +1,5 @@
-//! Cerebro's own packages for hosts that have such, `packaging/claude-code` and `packaging/gemini-cli`: whether the host
-//! has one, which does all that set-up would do.
+//! Cerebro's own packages for hosts that have such, `packaging/claude-code`, `packaging/codex` and
+//! `packaging/gemini-cli`: whether the host has one, which does all that set-up would do.
 
 use std::path::Path;
 
@@ -16,8 +16,13 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub fn removal(agent: &str, places: &Places) -> Option<&'static str> {
     if agent == Agent::ClaudeCode.name() {
         let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
-        return is_enabled(&read(&folder.join("settings.json"))?)
-            .then_some("claude plugin uninstall cerebro");
+        let settings = serde_json::from_str(&read(&folder.join("settings.json"))?).ok()?;
+        return is_enabled(&settings).then_some("claude plugin uninstall cerebro");
+    }
+    if agent == Agent::Codex.name() {
+        let config = read(&places.named("CODEX_HOME", ".codex").join("config.toml"))?;
+        return is_enabled_in_codex(&toml::from_str(&config).ok()?)
+            .then_some("codex plugin remove cerebro@cerebro");
     }
     if agent == Agent::GeminiCli.name() {
         let manifest = places.home(".gemini/extensions/cerebro/gemini-extension.json");
@@ -26,24 +31,36 @@ pub fn removal(agent: &str, places: &Places) -> Option<&'static str> {
     None
 }
 
-/// Whether Claude Code's settings turn the plugin on, from whichever marketplace.
-fn is_enabled(settings: &Value) -> bool {
-    let plugins = settings["enabledPlugins"].as_object();
-    plugins.into_iter().flatten().any(|(name, on)| *on == true && name.split('@').next() == Some("cerebro"))
+/// Whether a plugin of that name is ours, from whichever marketplace.
+fn is_ours(name: &str) -> bool {
+    name.split('@').next() == Some("cerebro")
 }
 
-fn read(path: &Path) -> Option<Value> {
+/// Whether Claude Code's settings turn the plugin on.
+fn is_enabled(settings: &Value) -> bool {
+    let plugins = settings["enabledPlugins"].as_object();
+    plugins.into_iter().flatten().any(|(name, on)| *on == true && is_ours(name))
+}
+
+/// Whether Codex's configuration turns the plugin on; one of which it says nothing more is on.
+fn is_enabled_in_codex(config: &Value) -> bool {
+    let plugins = config["plugins"].as_object();
+    plugins.into_iter().flatten().any(|(name, plugin)| plugin["enabled"] != false && is_ours(name))
+}
+
+fn read(path: &Path) -> Option<String> {
     let file = platform::open_without_waiting(path).ok()?;
-    serde_json::from_reader(std::io::Read::take(file, FILE_BYTES_MAX)).ok()
+    std::io::read_to_string(std::io::Read::take(file, FILE_BYTES_MAX)).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::path::PathBuf;
 
     use serde_json::json;
 
     use super::*;
+    use crate::setup::{self, Invocation, Part};
 
     #[test]
     fn only_a_plugin_of_ours_that_is_on_counts() {
@@ -59,20 +76,44 @@ mod tests {
         }
     }
 
-    /// The package has the hooks that set-up would put in, with the same command lines.
     #[test]
-    fn the_packages_have_every_hook() {
-        let claude = include_str!("../../packaging/claude-code/cerebro/hooks/hooks.json");
-        let gemini = include_str!("../../packaging/gemini-cli/hooks/hooks.json");
-        for (agent, text) in [(Agent::ClaudeCode, claude), (Agent::GeminiCli, gemini)] {
-            let hooks: Value = serde_json::from_str(text).unwrap();
-            let named: BTreeSet<&str> =
-                hooks["hooks"].as_object().unwrap().keys().map(String::as_str).collect();
-            assert_eq!(named, agent.events().iter().copied().collect(), "{agent:?}");
-            for event in agent.events() {
-                let command = &hooks["hooks"][event][0]["hooks"][0]["command"];
-                assert_eq!(*command, format!("cerebro hook {} {event}", agent.name()), "{agent:?}");
-            }
+    fn codex_has_its_plugins_by_their_marketplace() {
+        for (config, is_on) in [
+            ("[plugins.\"cerebro@cerebro\"]\nenabled = true\n", true),
+            ("[plugins.\"cerebro@elsewhere\"]\n", true),
+            ("[plugins.\"cerebro@cerebro\"]\nenabled = false\n", false),
+            ("[plugins.\"cerebro-two@cerebro\"]\nenabled = true\n", false),
+            ("plugins = 7\n", false),
+            ("[marketplaces.cerebro]\nsource = \"/x\"\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_enabled_in_codex(&toml::from_str(config).unwrap()), is_on, "{config}");
+        }
+    }
+
+    /// The packages have exactly the hooks that set-up puts in, those of the journal among them: set-up does nothing
+    /// where a package is. A hook says nothing where the journal is off.
+    #[test]
+    fn the_packages_have_the_hooks_of_set_up() {
+        let places = Places::of(PathBuf::from("/home/user"));
+        let invocation = Invocation { program: PathBuf::from("cerebro"), home: None };
+        let packages = [
+            (Agent::ClaudeCode, include_str!("../../packaging/claude-code/cerebro/hooks/hooks.json")),
+            (Agent::Codex, include_str!("../../packaging/codex/cerebro/hooks/hooks.json")),
+            (Agent::GeminiCli, include_str!("../../packaging/gemini-cli/hooks/hooks.json")),
+        ];
+        for (agent, text) in packages {
+            let targets = setup::Agent::named(agent.name()).unwrap().targets(&places, &invocation);
+            let is_of_hooks = |part| matches!(part, Part::Hooks | Part::Journal);
+            let (target, pieces) = targets
+                .iter()
+                .map(|target| (target, target.pieces_of(is_of_hooks)))
+                .find(|(_, pieces)| !pieces.is_empty())
+                .unwrap();
+            let put = target.format.put("", &pieces).unwrap();
+            let [put, package] =
+                [put.as_str(), text].map(|text| serde_json::from_str::<Value>(text).unwrap());
+            assert_eq!(package["hooks"], put["hooks"], "{agent:?}");
         }
     }
 
@@ -80,12 +121,16 @@ mod tests {
     fn the_packages_are_of_this_version_and_say_what_set_up_says() {
         for text in [
             include_str!("../../packaging/claude-code/cerebro/.claude-plugin/plugin.json"),
+            include_str!("../../packaging/codex/cerebro/.codex-plugin/plugin.json"),
             include_str!("../../packaging/gemini-cli/gemini-extension.json"),
         ] {
             let manifest: Value = serde_json::from_str(text).unwrap();
             assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"), "{manifest}");
         }
         let context = include_str!("../../packaging/gemini-cli/GEMINI.md");
-        assert_eq!(context, crate::setup::INSTRUCTIONS);
+        assert_eq!(context, setup::INSTRUCTIONS);
+        let claude = include_str!("../../packaging/claude-code/cerebro/skills/memory/SKILL.md");
+        let codex = include_str!("../../packaging/codex/cerebro/skills/memory/SKILL.md");
+        assert_eq!(claude, codex);
     }
 }

@@ -1,6 +1,7 @@
-"""The agents: their pinned packages, what their users have configured before Cerebro, how one turn is run.
+"""The agents: their pinned packages, what their users have configured before Cerebro, how turns are run.
 
-Of Cerebro nothing is configured here: `cerebro setup` does that.
+Of Cerebro nothing is configured here: `cerebro setup` does that. In `command`, an agent only talks to its servers; in
+`work` its user lets it use its own tools too, as `loosen` and the command line say.
 """
 
 import json
@@ -45,6 +46,21 @@ class Claude:
             "--output-format", "stream-json", "--verbose",
         ]
 
+    full = 990_000  # how long a conversation is that it shortens
+
+    def loosen(self, place):
+        place.write(".claude/settings.json", {"permissions": {"allow": ["WebSearch", "Bash", "Write", "Edit"]}})
+
+    def work(self, program, place, prompt, session=None):
+        which = ["--resume", session] if session else ["--session-id", place.session]
+        return [program, "-p", prompt, *which, "--output-format", "stream-json", "--verbose"]
+
+    def write(self, path, text):
+        return "Write", {"file_path": str(path), "content": text}
+
+    def run(self, line):
+        return "Bash", {"command": line, "description": "Runs it"}
+
     def environment(self, place):
         return {
             "ANTHROPIC_BASE_URL": place.model, "ANTHROPIC_API_KEY": "mock",
@@ -83,6 +99,26 @@ wire_api = "responses"
         trust = "--dangerously-bypass-hook-trust"
         return [program, "exec", "--json", "--sandbox", "read-only", trust, PROMPT]
 
+    full = 5_000
+
+    def loosen(self, place):
+        pass
+
+    def work(self, program, place, prompt, session=None):
+        options = [
+            "--json", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox",
+            "-c", "model_auto_compact_token_limit=1000",
+        ]
+        return [program, "exec", *(["resume", *options, session] if session else options), prompt]
+
+    def write(self, path, text):
+        added = "".join(f"+{line}\n" for line in text.splitlines())
+        patch = f"*** Begin Patch\n*** Add File: {path.name}\n{added}*** End Patch\n"
+        return self.run(f"apply_patch <<'EOF'\n{patch}EOF\n")
+
+    def run(self, line):
+        return "exec_command", {"cmd": line}
+
     def environment(self, place):
         return {"CODEX_HOME": str(place.home / ".codex")}
 
@@ -112,10 +148,26 @@ class Gemini:
     def command(self, program, place):
         return [program, "-m", "gemini-2.5-flash", "-p", PROMPT]
 
+    full = 900_000
+
+    def loosen(self, place):
+        pass
+
+    def work(self, program, place, prompt, session=None):
+        which = ["--resume", "latest"] if session else []
+        return [program, "-m", "gemini-2.5-flash", "--approval-mode", "yolo", *which, "-p", prompt]
+
+    def write(self, path, text):
+        return "write_file", {"file_path": str(path), "content": text}
+
+    def run(self, line):
+        return "run_shell_command", {"command": line}
+
     def environment(self, place):
         return {"GEMINI_API_KEY": "mock", "GOOGLE_GEMINI_BASE_URL": place.model}
 
     def session(self, place, output):
+        """Not said; it goes on with the latest."""
         return None
 
 
@@ -142,11 +194,31 @@ class OpenCode:
     def command(self, program, place):
         return [program, "run", "--model", "mock/mock", PROMPT]
 
+    full = 50_000
+
+    def loosen(self, place):
+        path = ".config/opencode/opencode.json"
+        config = json.loads((place.home / path).read_text())
+        config["permission"] = {"*": "allow"}
+        config["provider"]["mock"]["models"]["mock"]["limit"] = {"context": 20_000, "output": 1_000}
+        place.write(path, config)
+
+    def work(self, program, place, prompt, session=None):
+        return [program, "run", "--model", "mock/mock", *(["--continue"] if session else []), prompt]
+
+    def write(self, path, text):
+        return "write", {"filePath": str(path), "content": text}
+
+    def run(self, line):
+        return "bash", {"command": line, "description": "Runs it"}
+
     def environment(self, place):
         return {
             "XDG_CONFIG_HOME": str(place.home / ".config"),
             "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            # It asks npm for its plugin package, which cannot be reached here, and would ask again for a minute.
+            "npm_config_fetch_retries": "0",
         }
 
     def session(self, place, output):

@@ -1,7 +1,8 @@
-"""The four wire formats agents speak to their models, as far as one scripted turn needs them.
+"""The four wire formats agents speak to their models, as far as scripted turns need them.
 
 A dialect reads a request into a `Seen` (tools offered, results sent back) and writes a reply, which
-is either a `Call` of a tool or a plain text, as the stream of events that its clients expect.
+is either a `Call` of a tool or a plain text, as the stream of events that its clients expect. `_tokens` in
+a body is how long the model says that the conversation is.
 """
 
 import json
@@ -12,9 +13,15 @@ from dataclasses import dataclass, field
 class Seen:
     """What one request showed the model."""
 
-    tools: dict = field(default_factory=dict)  # bare tool name -> the name to call it by
+    tools: dict = field(default_factory=dict)  # bare name of a tool of ours -> the name to call it by
+    own: dict = field(default_factory=dict)  # name of one of the agent's own tools -> the name to call it by
     results: list = field(default_factory=list)  # texts of the tool results, in order
     text: str = ""  # the whole request, for what has no field of its own
+
+    def offer(self, name, called):
+        """Notes a tool that the agent offers."""
+        own = bare(name)
+        (self.tools if own else self.own)[own or name] = called
 
 
 @dataclass
@@ -57,8 +64,7 @@ class Anthropic:
     def read(self, body):
         seen = Seen(text=json.dumps(body))
         for tool in body.get("tools", []):
-            if name := bare(tool.get("name", "")):
-                seen.tools[name] = tool["name"]
+            seen.offer(tool.get("name", ""), tool.get("name", ""))
         for message in body.get("messages", []):
             for block in message["content"] if isinstance(message["content"], list) else []:
                 if block.get("type") == "tool_result":
@@ -69,7 +75,7 @@ class Anthropic:
         message = {
             "id": "msg_mock", "type": "message", "role": "assistant", "model": body.get("model", "mock"),
             "content": [], "stop_reason": None, "stop_sequence": None,
-            "usage": {"input_tokens": 10, "output_tokens": 1},
+            "usage": {"input_tokens": body["_tokens"], "output_tokens": 1},
         }
         if isinstance(reply, Call):
             reason = "tool_use"
@@ -101,7 +107,7 @@ class Responses:
         for tool in self.offered(body):
             self.note(seen, tool, None)
         for item in body.get("input", []):
-            if item.get("type") == "function_call_output":
+            if item.get("type") in ("function_call_output", "custom_tool_call_output"):
                 seen.results.append(texts(item.get("output")))
         return seen
 
@@ -113,23 +119,24 @@ class Responses:
     def note(self, seen, tool, namespace):
         for inner in tool.get("tools", []):
             self.note(seen, inner, tool.get("name"))
-        if tool.get("type") == "function" and (name := bare(tool.get("name", ""))):
-            seen.tools[name] = (namespace, tool["name"])
+        if tool.get("type") in ("function", "custom"):
+            seen.offer(tool.get("name", ""), (namespace, tool["name"], tool["type"]))
 
     def write(self, reply, body):
         if isinstance(reply, Call):
-            namespace, name = reply.name
-            item = {
-                "type": "function_call", "id": "fc_" + reply.id, "call_id": reply.id,
-                "name": name, "arguments": json.dumps(reply.arguments), "status": "completed",
-            }
+            namespace, name, kind = reply.name
+            item = {"id": "fc_" + reply.id, "call_id": reply.id, "name": name, "status": "completed"}
+            if kind == "custom":
+                item |= {"type": "custom_tool_call", "input": reply.arguments}
+            else:
+                item |= {"type": "function_call", "arguments": json.dumps(reply.arguments)}
             if namespace:
                 item["namespace"] = namespace
         else:
             content = [{"type": "output_text", "text": reply, "annotations": []}]
             item = {"type": "message", "id": "msg_mock", "role": "assistant", "content": content}
         usage = {
-            "input_tokens": 10, "output_tokens": 5, "total_tokens": 15,
+            "input_tokens": body["_tokens"], "output_tokens": 5, "total_tokens": body["_tokens"] + 5,
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens_details": {"reasoning_tokens": 0},
         }
@@ -152,8 +159,7 @@ class Chat:
         seen = Seen(text=json.dumps(body))
         for tool in body.get("tools", []):
             called = tool.get("function", {}).get("name", "")
-            if name := bare(called):
-                seen.tools[name] = called
+            seen.offer(called, called)
         for message in body.get("messages", []):
             if message.get("role") == "tool":
                 seen.results.append(texts(message.get("content")))
@@ -172,7 +178,8 @@ class Chat:
             head = {"id": "chat_mock", "object": "chat.completion.chunk", "created": 0, "model": "mock"}
             return None, head | {"choices": [choice]} | more
 
-        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        tokens = body["_tokens"]
+        usage = {"prompt_tokens": tokens, "completion_tokens": 5, "total_tokens": tokens + 5}
         return sse([chunk(delta), chunk({}, reason, usage=usage), (None, "[DONE]")])
 
 
@@ -185,8 +192,7 @@ class Gemini:
         seen = Seen(text=json.dumps(body))
         for tool in body.get("tools", []):
             for function in tool.get("functionDeclarations", []):
-                if name := bare(function["name"]):
-                    seen.tools[name] = function["name"]
+                seen.offer(function["name"], function["name"])
         for content in body.get("contents", []):
             for part in content.get("parts", []):
                 if "functionResponse" in part:
@@ -199,7 +205,8 @@ class Gemini:
             part = {"functionCall": {"id": reply.id, "name": reply.name, "args": reply.arguments}}
         else:
             part = {"text": reply}
-        usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+        tokens = body["_tokens"]
+        usage = {"promptTokenCount": tokens, "candidatesTokenCount": 5, "totalTokenCount": tokens + 5}
         content = {"role": "model", "parts": [part]}
         candidate = {"content": content, "finishReason": "STOP", "index": 0}
         answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "mock"}

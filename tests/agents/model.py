@@ -28,6 +28,7 @@ class Model:
 
     def __init__(self, script):
         self.script = script
+        self.tokens = 10  # how long it says that the conversation is
         self.seen = []
         self.unknown = []
         self.lock = threading.Lock()
@@ -92,7 +93,9 @@ def handler(model):
             seen = dialect.read(body)
             model.note(seen)
             kind = "text/event-stream" if body["_streamed"] else "application/json"
-            self.answer(200, kind, dialect.write(model.reply(seen), body))
+            reply = model.reply(seen)
+            body["_tokens"] = model.tokens
+            self.answer(200, kind, dialect.write(reply, body))
 
         def body(self):
             length = int(self.headers.get("content-length") or 0)

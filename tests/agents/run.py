@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs the real agents against Cerebro, offline, with a model server of our own.
 
-    tests/agents/run.py [--cerebro FILE] [--keep] [AGENT...]     (claude codex gemini opencode inspector)
+    tests/agents/run.py [--cerebro FILE] [--keep] [PART...]
+
+The parts are claude, codex, gemini, opencode and inspector, which this page describes, `packages` (packages.py) and
+`survive` (survive.py); without any, all.
 
 Each agent, at its pinned version, is installed from npm into a cache folder ($CEREBRO_AGENTS, by
 default ~/.cache/cerebro/agents), set up by `cerebro setup AGENT --allow` in a throw-away home that has
@@ -23,10 +26,7 @@ Exit code 0 when every check held; each failed check is named with what was seen
 import argparse
 import json
 import os
-import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,13 +38,13 @@ sys.dont_write_bytecode = True  # leaves nothing behind in the checkout
 
 import inspector
 import install
+import packages
+import survive
+from bench import PROJECT, Bench, run
 from clients import CLIENTS, PROMPT, Place
 from model import DONE, Model, Step
 from wire import Wire
 
-HERE = Path(__file__).resolve().parent
-TURN_SECONDS = 300
-PROJECT = "acme/harbour"
 QUERY = "which crane lifts the containers"
 KNOWN = "The harbour master listens on channel twelve"  # what the memory holds from the beginning
 TOOLS = 13
@@ -72,96 +72,6 @@ class Row:
     def must(self, held, what):
         if not held:
             self.faults.append(what)
-
-
-class Bench:
-    """The throw-away home, its git repository and its memory, shared by all agents of a run."""
-
-    def __init__(self, cerebro, root):
-        self.cerebro = cerebro
-        self.root = root
-        self.home = root / "home"
-        self.work = root / "harbour"
-        self.noted, self.logged = None, 0
-        self.program = root / "bin/cerebro"
-        self.program.parent.mkdir()
-        self.home.mkdir()
-        self.work.mkdir()
-        for arguments in (["init", "-q"], ["remote", "add", "origin", f"git@github.com:{PROJECT}.git"]):
-            subprocess.run(["git", *arguments], cwd=self.work, check=True, env=self.environment({}))
-
-    def install(self):
-        """Puts the program where the agents are told that it is."""
-        self.program.unlink(missing_ok=True)
-        shutil.copy2(self.cerebro, self.program)
-
-    def tap(self, log):
-        """Puts a listener between the agents and `cerebro mcp`, at the path that they were told."""
-        self.program.unlink()
-        listener = shlex.join([sys.executable, str(HERE / "tap.py"), str(log), str(self.cerebro)])
-        self.program.write_text(f"""\
-#!/bin/sh
-for word in "$@"; do
-  [ "$word" = mcp ] && exec {listener} "$@"
-done
-exec {shlex.quote(str(self.cerebro))} "$@"
-""")
-        self.program.chmod(0o755)
-
-    def setup(self, *arguments, more):
-        """Runs `cerebro setup` or `unsetup` as the user does."""
-        done = subprocess.run([self.program, "--json", *arguments], cwd=self.work, timeout=60,
-                              env=self.environment(more), capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-    def files(self):
-        """All files of the home but Cerebro's own."""
-        own = self.home / ".cerebro"
-        found = [path for path in self.home.rglob("*") if path.is_file() and own not in path.parents]
-        return {path: path.read_bytes() for path in found}
-
-    def environment(self, more):
-        """A clean environment. The XDG folders lead astray on purpose: the memory is found by HOME alone.
-        The proxy leads nowhere: only the model server can be reached."""
-        astray = str(self.root / "astray")
-        proxy = "http://127.0.0.1:9"
-        base = {
-            "HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "dumb", "LANG": "C.UTF-8",
-            "XDG_RUNTIME_DIR": astray, "XDG_DATA_HOME": astray, "XDG_STATE_HOME": astray,
-            "HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "http_proxy": proxy, "https_proxy": proxy,
-            "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
-        }
-        return base | more
-
-    def ask(self, *arguments, check=True):
-        """Cerebro's own answer, for people, as JSON."""
-        command = [self.cerebro, "--home", self.home / ".cerebro", "--json", *arguments]
-        done = subprocess.run(command, cwd=self.work, env=self.environment({}), timeout=60,
-                              capture_output=True, text=True, check=check)
-        return json.loads(done.stdout)
-
-    def daemon(self):
-        """The process id of the daemon; None when none runs."""
-        return self.ask("daemon", "status", check=False).get("pid")
-
-    def kill_daemon(self):
-        """Kills the daemon of this home and sees it dead; the agent's pump must start another."""
-        killed = self.daemon()
-        os.kill(killed, signal.SIGKILL)
-        while self.daemon() == killed:
-            time.sleep(0.05)
-
-    def note_daemon(self):
-        """Remembers which daemon serves, and how long its log is."""
-        self.noted = self.daemon()
-        self.logged = len(self.log())
-
-    def log(self):
-        return (self.home / ".cerebro/daemon.log").read_text().splitlines()
-
-    def stop(self):
-        subprocess.run([self.cerebro, "--home", self.home / ".cerebro", "daemon", "stop"],
-                       env=self.environment({}), timeout=60, capture_output=True, check=False)
 
 
 def turn(bench, key, program, earlier):
@@ -256,19 +166,6 @@ def script(titles, bench):
     ]
 
 
-def run(command, cwd, environment):
-    """Runs a command under the time limit; the whole group of processes ends with it."""
-    process = subprocess.Popen(command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=TURN_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return "the time limit", output.decode("utf-8", "replace")
-    return process.returncode, output.decode("utf-8", "replace")
-
-
 def check_tools(row, wire, model):
     row.must(row.listed == TOOLS, f"listed {row.listed} tools: {wire.tools}")
     row.must("mem_save" in model.offered and "mem_search" in model.offered,
@@ -347,6 +244,7 @@ def check_daemon(row, bench):
 
 
 def table(rows):
+    """What each agent did, for people."""
     head = ["client", "version", "protocol", "tools", "at once", "saved", "searched", "told errors",
             "half", "hooks", "unset", "list", "turn"]
     said = {True: "yes", False: "NO"}
@@ -361,49 +259,64 @@ def table(rows):
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
 
 
+PARTS = [*CLIENTS, "inspector", "packages", "survive"]
+
+
 def arguments():
     target = os.environ.get("CARGO_TARGET_DIR") or Path.home() / ".cache/cerebro/target"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cerebro", type=Path, default=Path(target) / "release/cerebro", help="the program")
     parser.add_argument("--keep", action="store_true", help="keep the throw-away home and name it")
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help=" ".join([*CLIENTS, "inspector"]))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=" ".join(PARTS))
     options = parser.parse_args()
-    options.agents = options.agents or [*CLIENTS, "inspector"]
-    if unknown := set(options.agents) - {*CLIENTS, "inspector"}:
-        parser.error(f"no such agent: {', '.join(sorted(unknown))}")
+    options.parts = options.parts or PARTS
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     if not options.cerebro.is_file():
         parser.error(f"{options.cerebro} is not there; build it first: make build")
     options.cerebro = options.cerebro.resolve()
     return options
 
 
-def main():
-    options = arguments()
-    root = Path(tempfile.mkdtemp(prefix="cerebro-agents-")).resolve()
-    bench = Bench(options.cerebro, root)
+def turns(options, root):
+    """The agents one after the other, over one memory; what went wrong."""
+    bench = Bench(options.cerebro, root / "turns")
     rows, titles, lints = [], [], []
     try:
         bench.ask("save", KNOWN, "**What**: channel 12, day and night.")
-        for key in options.agents:
-            if key == "inspector":
+        for part in options.parts:
+            if part == "inspector":
                 lints = inspector.check(bench)
-                continue
-            print(f"{CLIENTS[key].name} …", file=sys.stderr)
-            row, title = turn(bench, key, install.client(key), titles)
-            rows.append(row)
-            titles += [title] if row.saved else []
+            elif part in CLIENTS:
+                print(f"{CLIENTS[part].name} …", file=sys.stderr)
+                row, title = turn(bench, part, install.client(part), titles)
+                rows.append(row)
+                titles += [title] if row.saved else []
     finally:
         bench.stop()
-        if options.keep:
-            print(f"kept: {root}", file=sys.stderr)
-        else:
-            shutil.rmtree(root, ignore_errors=True)
     if rows:
         table(rows)
     for lint in lints:
         print(lint.line())
     faults = [f"{row.client}: {fault}" for row in rows for fault in row.faults]
-    faults += [fault for lint in lints for fault in lint.faults]
+    return faults + [fault for lint in lints for fault in lint.faults]
+
+
+def main():
+    options = arguments()
+    root = Path(tempfile.mkdtemp(prefix="cerebro-agents-")).resolve()
+    faults = []
+    try:
+        faults += turns(options, root)
+        if "packages" in options.parts:
+            faults += packages.check(options.cerebro, root / "packages")
+        if "survive" in options.parts:
+            faults += survive.check(options.cerebro, root / "survive")
+    finally:
+        if options.keep:
+            print(f"kept: {root}", file=sys.stderr)
+        else:
+            shutil.rmtree(root, ignore_errors=True)
     for fault in faults:
         print(f"FAILED  {fault}")
     return 1 if faults else 0

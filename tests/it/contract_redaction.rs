@@ -7,7 +7,7 @@ use crate::support::{Agent, Home, Reply, json};
 
 /// Kind, the text around the secret, and the part that must never be seen again. The secrets are
 /// put together here so that no scanner takes this file for a leak.
-fn secrets() -> Vec<(&'static str, String, String)> {
+pub fn secrets() -> Vec<(&'static str, String, String)> {
     let letters = |n: usize| "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zC".chars().cycle().take(n).collect::<String>();
     let upper = |n: usize| letters(n).to_uppercase();
     let key_body = format!("MIIEow{}", letters(58));
@@ -58,7 +58,7 @@ fn assert_hidden(reply: &Reply, secret: &str, what: &str) {
 }
 
 /// Every file below `folder` that holds `secret`, by its raw bytes.
-fn files_with(folder: &Path, secret: &str) -> Vec<String> {
+pub fn files_with(folder: &Path, secret: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();

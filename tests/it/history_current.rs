@@ -55,6 +55,32 @@ fn a_finished_turn_is_found_within_seconds() {
     assert_eq!(home.json(&["history", "show"])["sessions"].as_array().unwrap().len(), 1);
 }
 
+/// OpenCode has one database for all sessions, so its hooks name no file.
+#[test]
+fn a_finished_turn_in_a_database_is_found_within_seconds() {
+    let home = keeping();
+    let folder = home.user().join(".local/share/opencode");
+    fs::create_dir_all(&folder).unwrap();
+    let writer = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
+    let now = jiff::Timestamp::now().as_millisecond();
+    let rows = format!(
+        "CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT, title TEXT, time_created INT, time_updated INT);
+         CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, time_updated INT, data TEXT);
+         CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT,
+             time_updated INT, data TEXT);
+         INSERT INTO session VALUES ('ses_1', '{}', 'Mend it', {now}, {now});
+         INSERT INTO message VALUES ('m1', 'ses_1', {now}, {now}, '{{\"role\":\"user\"}}');
+         INSERT INTO part VALUES ('p1', 'm1', 'ses_1', {now}, {now}, '{{\"type\":\"text\",\"text\":\"Mend the skua\"}}');",
+        home.work().display()
+    );
+    writer.execute_batch(&rows).unwrap();
+    let input = json!({"session_id": "ses_1", "cwd": home.work()}).to_string();
+    hook(&home, "opencode", "Stop", input.as_bytes());
+    let begun = Instant::now();
+    wait_for("the turn", || (found(&home, "skua") == 1).then_some(()));
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn a_hook_cannot_name_a_file_elsewhere() {
     let home = keeping();

@@ -34,11 +34,14 @@ fn write(home: &Home, path: &str, text: &str) {
 fn a_host_with_the_package_is_left_as_it_is_and_says_how_it_takes_it_out() {
     let home = Home::new();
     write(&home, ".claude/settings.json", "{\"enabledPlugins\": {\"cerebro@cerebro\": true}}\n");
+    write(&home, ".codex/config.toml", "[plugins.\"cerebro@cerebro\"]\nenabled = true\n");
     write(&home, ".gemini/extensions/cerebro/gemini-extension.json", "{\"name\": \"cerebro\"}\n");
     let before = files(&home.user());
-    for (agent, removal) in
-        [("claude-code", "claude plugin uninstall"), ("gemini-cli", "gemini extensions uninstall")]
-    {
+    for (agent, removal) in [
+        ("claude-code", "claude plugin uninstall"),
+        ("codex", "codex plugin remove"),
+        ("gemini-cli", "gemini extensions uninstall"),
+    ] {
         let told = home.json(&["setup", agent]);
         assert_eq!(told["files"], json!([]), "{told}");
         assert!(told["notes"].to_string().contains(removal), "{told}");

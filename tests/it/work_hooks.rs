@@ -5,7 +5,7 @@ use crate::hooks::tell;
 use crate::support::{self, Agent, Home, Value, json};
 
 /// What a hint begins with. The context has a heading of a like name.
-const HINT: &str = "Unfinished: \"";
+pub const HINT: &str = "Unfinished: \"";
 /// Longest hint.
 const HINT_MAX: usize = 2_500;
 
@@ -78,7 +78,7 @@ impl<'a> Sitting<'a> {
 }
 
 /// What a session that begins is told.
-fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
+pub fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
     let said = tell(home, agent, "SessionStart", session, json!({ "source": source }));
     if said.is_empty() {
         return said;
@@ -88,11 +88,12 @@ fn told(home: &Home, agent: &str, session: &str, source: &str) -> String {
 }
 
 /// Waits until a list of work says something.
-fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
+#[track_caller]
+pub fn wait_for(home: &Home, what: &str, holds: impl Fn(&[Value]) -> bool) {
     support::wait_for(what, || holds(&works(home)).then_some(()));
 }
 
-fn works(home: &Home) -> Vec<Value> {
+pub fn works(home: &Home) -> Vec<Value> {
     home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
 }
 

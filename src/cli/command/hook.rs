@@ -10,11 +10,13 @@ use tokio::io::AsyncReadExt;
 
 use super::{CommandContext, Outcome};
 use crate::cli::error::Result;
+use crate::config::Config;
 use crate::daemon::client::{self, Autostart, Client};
 use crate::daemon::hello::{Hello, Role};
 use crate::home::{Home, user_home};
-use crate::hook::{self, Agent, Deed, Event, world};
+use crate::hook::{self, Agent, Deed, Event, Moment, compacted, missed, world};
 use crate::project_dir;
+use cerebro_core::domain::Timestamp;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
 use cerebro_core::operation::Operation;
 use cerebro_ledger::Step;
@@ -25,6 +27,8 @@ const CONTEXT_BYTES: usize = 8_000;
 const CONTEXT_TRIES: usize = 3;
 /// How long a look at the files of the work may take, of the same.
 const WORLD_MAX: Duration = Duration::from_millis(150);
+/// How long it may take until a daemon has greeted, of [`HOOK_TIME_MAX`]: enough is left to note that none did.
+const REACH_MAX: Duration = Duration::from_millis(800);
 /// How long the look at the agent's folder may take, of [`HOOK_TIME_MAX`] in all.
 const LOOK_MAX: Duration = Duration::from_millis(700);
 
@@ -59,30 +63,49 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
     if let Some(Deed::Bind(arguments)) = &event.deed {
         return Some(hook::bound(name, arguments));
     }
+    let folder = home.or_else(|| Some(user_home()?.join(".cerebro")))?;
+    let home = folder.is_dir().then(|| Home::open(Some(&folder)).ok())??;
     let is_start = event.deed == Some(Deed::Context);
-    let client = reach(home, agent, &event, is_start).await?;
-    let teller = Teller { client, agent };
+    let reached = tokio::time::timeout(REACH_MAX, reach(&home, agent, &event, is_start)).await;
+    let Ok(Some(client)) = reached else {
+        miss(&home, agent, &event);
+        return None;
+    };
+    let teller = Teller { client, agent, home };
+    let shortened = shortened(&teller, &event, name).await;
     let said = if is_start {
         let said = context(&teller, &event, name).await;
         journal(&teller, &event).await;
         said
     } else {
+        let hint = if shortened { hint(&teller, &event, "compact").await } else { None };
         // Neither waits for the other: what belongs to the session must not suffer from the journal.
         tokio::join!(deed(&teller, &event), journal(&teller, &event));
-        None
+        hint.map(|hint| hook::said(agent, name, &hint))
     };
-    if let Some(transcript) = &event.transcript {
-        let arguments = json!({ "transcript": transcript.to_string_lossy() });
-        teller.ask(Operation::HookTranscript, arguments).await;
+    if event.has_news {
+        let transcript = event.transcript.as_ref().map(|path| path.to_string_lossy());
+        teller.ask(Operation::HookTranscript, json!({ "transcript": transcript })).await;
     }
     teller.client.close().await;
     said
+}
+
+/// Notes that an event could not be told to the journal, where nothing else tells of it and somebody wants it.
+fn miss(home: &Home, agent: Agent, event: &Event) {
+    let tells = |moment: &Moment| moment.steps.iter().any(|step| *step != Step::Connected);
+    let is_lost = event.moment.as_ref().is_some_and(tells) && !agent.has_second_source();
+    if is_lost && Config::read(&home.config_file()).unwrap_or_default().work.enabled {
+        // An agent's hook has nobody to tell that it could not even do that.
+        let _ = missed::note(home.root(), &event.session, Timestamp::now());
+    }
 }
 
 /// Who tells the daemon.
 struct Teller {
     client: Client,
     agent: Agent,
+    home: Home,
 }
 
 impl Teller {
@@ -125,11 +148,36 @@ async fn journal(teller: &Teller, event: &Event) {
         Some((moment, commit)) => (Some(moment), commit),
         None => (event.moment.clone(), None),
     };
-    let Some(moment) = moment else { return };
+    let Some(mut moment) = moment else { return };
+    let missed = missed::take(teller.home.root(), &event.session);
+    moment.steps.extend(missed.as_ref().and_then(missed::Taken::step));
+    let recorded = step(teller, event, &moment, commit).await;
+    match missed {
+        Some(missed) if recorded == 0 => missed.give_back(),
+        Some(missed) => missed.done(),
+        None => {}
+    }
+}
+
+/// Tells the journal one moment; gives how many events became of it.
+async fn step(teller: &Teller, event: &Event, moment: &Moment, commit: Option<String>) -> u64 {
     let directory = event.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
     let arguments =
         json!({ "steps": moment.steps, "once": moment.once, "directory": directory, "commit": commit });
-    teller.ask(Operation::HookStep, arguments).await;
+    let answer = teller.ask(Operation::HookStep, arguments).await;
+    answer.and_then(|answer| answer["recorded"].as_u64()).unwrap_or(0)
+}
+
+/// Whether Gemini CLI has shortened the conversation since this was looked at last, which no hook says. It is looked at
+/// where the answer can tell what was lost.
+async fn shortened(teller: &Teller, event: &Event, name: &str) -> bool {
+    let is_heard = matches!(name, "SessionStart" | "BeforeAgent" | hook::AFTER_TOOL);
+    let is_silent = teller.agent == Agent::GeminiCli;
+    let Some(record) = event.transcript.clone().filter(|_| is_heard && is_silent) else { return false };
+    let Some(Some(last)) = looking(move || compacted::last(&record)).await else { return false };
+    let steps = vec![Step::Compacted { trigger: "auto".to_owned(), summary: None }];
+    let moment = Moment { steps, once: Some(format!("compacted:{last}")) };
+    step(teller, event, &moment, None).await > 0
 }
 
 /// A path as the agent names it, from the folder that it works in.
@@ -160,12 +208,7 @@ async fn input() -> Option<Value> {
 ///
 /// A daemon is started at the beginning of a session only: the agent is about to start one anyway, and
 /// without it there is no context.
-async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: bool) -> Option<Client> {
-    let folder = home.or_else(|| Some(user_home()?.join(".cerebro")))?;
-    if !folder.is_dir() {
-        return None;
-    }
-    let home = Home::open(Some(&folder)).ok()?;
+async fn reach(home: &Home, agent: Agent, event: &Event, is_start: bool) -> Option<Client> {
     let own = Hello::of_this_process(Role::Operator);
     let hello = Hello {
         cwd: event.cwd.clone().or(own.cwd),
@@ -180,14 +223,14 @@ async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: boo
     };
     let hello = Hello { folder_project: project.map(|project| project.as_str().to_owned()), ..hello };
     let autostart = if is_start { Autostart::Yes } else { Autostart::No };
-    let connection = client::connect(&home, &hello, autostart).await.ok()?;
+    let connection = client::connect(home, &hello, autostart).await.ok()?;
     Client::new(connection, Duration::from_secs(1)).await.ok()
 }
 
 /// What the session begins with, as the agent takes it, within the bound when it is written out: what another left
 /// undone, then the context of the project.
 async fn context(teller: &Teller, event: &Event, name: &str) -> Option<String> {
-    let hint = hint(teller, event).await;
+    let hint = hint(teller, event, &event.source).await;
     let transcript = event.transcript.as_ref().filter(|_| event.source == "compact");
     let transcript = transcript.map(|path| path.to_string_lossy());
     let mut max_bytes = CONTEXT_BYTES - hint.as_ref().map_or(0, String::len);
@@ -209,8 +252,8 @@ async fn context(teller: &Teller, event: &Event, name: &str) -> Option<String> {
 }
 
 /// What is unfinished, checked against the files as they are now.
-async fn hint(teller: &Teller, event: &Event) -> Option<String> {
-    let found = teller.ask(Operation::HookHint, json!({ "source": event.source })).await?;
+async fn hint(teller: &Teller, event: &Event, source: &str) -> Option<String> {
+    let found = teller.ask(Operation::HookHint, json!({ "source": source })).await?;
     let text = found["text"].as_str()?.to_owned();
     let folder = event.cwd.clone();
     let paths: Vec<String> = found["files"]
@@ -227,8 +270,7 @@ async fn hint(teller: &Teller, event: &Event) -> Option<String> {
     });
     // Without an answer of the file system it is still told, unchecked.
     let Some((files, commit)) = looked.await else { return Some(text) };
-    let arguments =
-        json!({ "source": event.source, "work": found["work"], "files": files, "commit": commit });
+    let arguments = json!({ "source": source, "work": found["work"], "files": files, "commit": commit });
     let checked = teller.ask(Operation::HookHint, arguments).await;
     Some(checked.and_then(|checked| checked["text"].as_str().map(str::to_owned)).unwrap_or(text))
 }

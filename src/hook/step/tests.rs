@@ -151,6 +151,32 @@ fn gemini_tells_exit_codes_in_its_words() {
     });
     let (ending, exit, ..) = ran(Agent::GeminiCli, "AfterTool", &input);
     assert_eq!((ending, exit), (Ending::Failed, Some(1)));
+    // As version 0.61 has it: a status that is 0 is left out, and what comes last is no output.
+    let report = |text: &str| {
+        let mut input = input.clone();
+        input["tool_response"]["llmContent"] =
+            json!(format!("<untrusted_context>\n{text}\n</untrusted_context>"));
+        let (ending, exit, tail, _) = ran(Agent::GeminiCli, "AfterTool", &input);
+        (ending, exit, tail)
+    };
+    let long = "line\n".repeat(500);
+    for (text, want) in [
+        (format!("Output: {long}boom\nExit Code: 3\nProcess Group PGID: 9"), (Ending::Failed, Some(3))),
+        ("Output: (empty)\nProcess Group PGID: 9".to_owned(), (Ending::Passed, Some(0))),
+        ("Output: a\nBackground PIDs: 7\nProcess Group PGID: 9".to_owned(), (Ending::Passed, Some(0))),
+        ("Output: a\nSignal: 9\nProcess Group PGID: 9".to_owned(), (Ending::Unknown, None)),
+        ("Command was cancelled by user before it could complete.".to_owned(), (Ending::Unknown, None)),
+    ] {
+        let (ending, exit, tail) = report(&text);
+        assert_eq!((ending, exit), want, "{text}");
+        assert!(!tail.contains("untrusted_context"), "{tail}");
+    }
+    let mut named = input.clone();
+    named["tool_input"]["command"] = json!("pytest -q");
+    named["tool_response"]["llmContent"] =
+        json!("Output: FAILED a.py::test_b - x\nExit Code: 1\nProcess Group PGID: 9");
+    let (.., tests) = ran(Agent::GeminiCli, "AfterTool", &named);
+    assert_eq!(tests.names, ["a.py::test_b"], "its first line is a line");
     let todos = json!({
         "session_id": "g", "tool_name": "write_todos", "tool_response": {"llmContent": "ok"},
         "tool_input": {"todos": [{"description": "Mend", "status": "in_progress"}]},
@@ -158,6 +184,50 @@ fn gemini_tells_exit_codes_in_its_words() {
     let steps = vec![Planned { text: "Mend".to_owned(), standing: Standing::Active }];
     assert_eq!(step(Agent::GeminiCli, "AfterTool", &todos), Step::Planned { steps });
     assert_eq!(read(Agent::GeminiCli, "PreCompress", &todos), None, "it comes with every turn");
+}
+
+#[test]
+fn the_beginning_of_a_command_of_gemini_is_joined_with_its_end() {
+    let call = json!({
+        "session_id": "g", "tool_name": "run_shell_command", "tool_input": {"command": "make"},
+        "tool_response": {"llmContent": "Output: (empty)\nProcess Group PGID: 9"},
+    });
+    let begun = read(Agent::GeminiCli, "BeforeTool", &call).unwrap();
+    let ended = read(Agent::GeminiCli, "AfterTool", &call).unwrap();
+    let (Step::Started { call: first, .. }, Step::Ran { call: Some(last), .. }) =
+        (&begun.steps[0], &ended.steps[0])
+    else {
+        panic!("{begun:?} {ended:?}");
+    };
+    assert_eq!(first, last);
+    assert_eq!((begun.once, ended.once), (None, None), "the same command run twice is two");
+    let edit = json!({"session_id": "g", "tool_name": "replace", "tool_input": {"file_path": "/a", "new_string": "b"}});
+    assert_eq!(read(Agent::GeminiCli, "BeforeTool", &edit), None);
+}
+
+#[test]
+fn what_a_plugin_could_not_tell_is_a_gap_behind_the_rest() {
+    let call = json!({
+        "session_id": "o", "tool_name": "bash", "tool_use_id": "c", "tool_input": {"command": "make"},
+        "missed": {"count": 3, "from": 1_000, "to": 2_000},
+    });
+    let moment = read(Agent::OpenCode, "PreToolUse", &call).unwrap();
+    assert_eq!(moment.once.as_deref(), Some("started:c"));
+    let [Step::Started { .. }, Step::Gap { from, to, count: Some(3), filled: false, .. }] = &moment.steps[..]
+    else {
+        panic!("{moment:?}");
+    };
+    assert_eq!((from.as_millisecond(), to.as_millisecond()), (1_000, 2_000));
+    for odd in [
+        json!(null),
+        json!({"count": 0, "from": 1, "to": 2}),
+        json!({"count": 1}),
+        json!({"count": -1, "from": 1}),
+    ] {
+        let mut call = call.clone();
+        call["missed"] = odd;
+        assert_eq!(read(Agent::OpenCode, "PreToolUse", &call).unwrap().steps.len(), 1);
+    }
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! Whether Gemini CLI has shortened a conversation: no hook says so, since `PreCompress` comes with every request. Its
+//! record of the session does, by a summary in the place of what went before.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use cerebro_core::text::hex;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::platform;
+
+/// How much of the end of a record is looked at. A record is written anew, in one line, when it is shortened.
+const TAIL_BYTES: u64 = 2 * 1024 * 1024;
+/// What is in every summary.
+const MARK: &str = "<state_snapshot>";
+
+/// What tells the last shortening of a record apart from all others; `None` where its end tells of none.
+pub fn last(record: &Path) -> Option<String> {
+    let mut file = platform::open_without_waiting(record).ok()?;
+    let facts = file.metadata().ok()?;
+    if !facts.is_file() {
+        return None;
+    }
+    let skipped = facts.len().saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(skipped)).ok()?;
+    summary(&tail(&file)?).map(|summary| hex(&Sha256::digest(summary)[..16]))
+}
+
+fn tail(file: &File) -> Option<String> {
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
+    // The first line may have lost its beginning; then it is no JSON, and is passed over.
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The newest summary. It is a message of the user's that the program wrote; what a tool printed is no summary.
+fn summary(lines: &str) -> Option<String> {
+    let line = lines.lines().rev().find(|line| line.starts_with(r#"{"$set""#) && line.contains(MARK))?;
+    let line: Value = serde_json::from_str(line).ok()?;
+    let of_user =
+        line["$set"]["messages"].as_array()?.iter().rev().filter(|message| message["type"] == "user");
+    let parts = of_user.filter_map(|message| message["content"].as_array()).flatten();
+    let mut texts = parts.filter_map(|part| part["text"].as_str());
+    texts.find(|text| text.contains(MARK)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A record that was shortened: the line that takes the place of all before.
+    fn shortened(summary: &str, id: &str) -> String {
+        let messages = json!([
+            { "id": id, "type": "user", "content": [{ "text": summary }] },
+            { "id": "m", "type": "gemini", "content": [{ "text": "Got it." }] },
+            { "id": "u", "type": "user", "content": [{ "text": "Go on" }] },
+        ]);
+        format!("{}\n", json!({ "$set": { "messages": messages } }))
+    }
+
+    #[test]
+    fn the_newest_summary_is_told_apart_from_the_one_before() {
+        let first = shortened("<state_snapshot>half</state_snapshot>", "a");
+        let again = shortened("<state_snapshot>half</state_snapshot>", "b");
+        let second = shortened("<state_snapshot>whole</state_snapshot>", "c");
+        let plain = "{\"id\":\"x\",\"type\":\"user\",\"content\":[{\"text\":\"<state_snapshot>\"}]}\n";
+        let printed = json!({ "$set": { "messages": [
+            { "type": "user", "content": [{ "functionResponse": { "output": MARK } }] },
+            { "type": "gemini", "content": [{ "text": MARK }] },
+        ] } });
+        assert_eq!(summary(plain), None, "a user may speak of it");
+        assert_eq!(summary(&printed.to_string()), None, "a tool may print it");
+        assert_eq!(summary("{\"$set\": <state_snapshot>"), None);
+        assert!(summary(&first).is_some());
+        assert_eq!(
+            summary(&first),
+            summary(&format!("{first}{again}{plain}")),
+            "written again, it is the same"
+        );
+        assert_ne!(summary(&first), summary(&format!("{first}{second}")));
+    }
+
+    #[test]
+    fn only_the_end_of_a_record_is_looked_at() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("session.jsonl");
+        assert_eq!(last(&path), None);
+        assert_eq!(last(temp.path()), None, "a folder");
+        let shortened = shortened("<state_snapshot>half</state_snapshot>", "a");
+        std::fs::write(&path, &shortened).unwrap();
+        assert!(last(&path).is_some());
+        let rest = "x".repeat(usize::try_from(TAIL_BYTES).unwrap());
+        std::fs::write(&path, format!("{shortened}{rest}\n")).unwrap();
+        assert_eq!(last(&path), None);
+    }
+}

@@ -1,0 +1,160 @@
+//! What hooks could not tell because no daemon answered: how often and when, never what.
+//!
+//! The next hook of the session that reaches a daemon hands it over as a gap. Of each session there is one file in the
+//! home, a line an event, which hooks that run at once can add to without waiting for each other.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cerebro_core::domain::Timestamp;
+use cerebro_core::text::hex;
+use cerebro_ledger::Step;
+use sha2::{Digest, Sha256};
+
+/// The folder of the files, in the home.
+const FOLDER: &str = "missed";
+/// Most sessions of which this is kept, and how long one that never came back is.
+const FILES_MAX: usize = 64;
+const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Largest file: about 4,600 events. What is beyond is not counted.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Notes that an event of a session could not be told.
+///
+/// # Errors
+/// When it cannot be written down.
+pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
+    let folder = home.join(FOLDER);
+    fs::create_dir_all(&folder)?;
+    let path = place(home, session);
+    if !path.exists() && !has_room(&folder)? {
+        return Ok(());
+    }
+    // Added to and not synced: it is a count, and lines of hooks that run at once must not get lost.
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    if file.metadata()?.len() < FILE_BYTES_MAX {
+        file.write_all(format!("{}\n", now.as_millisecond()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Whether another session has room; those that never came back make some.
+fn has_room(folder: &Path) -> io::Result<bool> {
+    let files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    if files.len() < FILES_MAX {
+        return Ok(true);
+    }
+    let old: Vec<&PathBuf> = files.iter().filter(|file| cerebro_durable::is_older(file, AGE_MAX)).collect();
+    for file in &old {
+        fs::remove_file(file)?;
+    }
+    Ok(files.len() - old.len() < FILES_MAX)
+}
+
+/// What was missed of a session, taken out of its file. It is to be [`Taken::done`] or [`Taken::give_back`].
+pub fn take(home: &Path, session: &str) -> Option<Taken> {
+    let path = place(home, session);
+    let aside = path.with_extension(std::process::id().to_string());
+    // Of two hooks at once, one gets it.
+    fs::rename(&path, &aside).ok()?;
+    let text = fs::read_to_string(&aside).unwrap_or_default();
+    Some(Taken { path, aside, text })
+}
+
+fn place(home: &Path, session: &str) -> PathBuf {
+    home.join(FOLDER).join(hex(&Sha256::digest(session)[..16]))
+}
+
+/// What one hook took to hand it over.
+#[derive(Debug)]
+pub struct Taken {
+    path: PathBuf,
+    aside: PathBuf,
+    text: String,
+}
+
+impl Taken {
+    /// What it comes to; `None` where the file holds nothing that was noted here.
+    pub fn step(&self) -> Option<Step> {
+        let moments: Vec<i64> = self.text.lines().filter_map(|line| line.parse().ok()).collect();
+        let at = |moment: Option<&i64>| Timestamp::from_millisecond(*moment?).ok();
+        Some(Step::Gap {
+            from: at(moments.iter().min())?,
+            to: at(moments.iter().max())?,
+            count: Some(moments.len() as u64),
+            reason: "no daemon answered".to_owned(),
+            filled: false,
+        })
+    }
+
+    /// It was handed over.
+    pub fn done(self) {
+        // One that stays is removed with its age.
+        let _ = fs::remove_file(&self.aside);
+    }
+
+    /// It could not be handed over: it waits for the next hook, beside what was missed since.
+    pub fn give_back(self) {
+        let put = OpenOptions::new().append(true).create(true).open(&self.path);
+        if put.and_then(|mut file| file.write_all(self.text.as_bytes())).is_ok() {
+            self.done();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> Timestamp {
+        Timestamp::from_millisecond(milliseconds).unwrap()
+    }
+
+    #[test]
+    fn what_was_missed_is_handed_over_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        assert!(take(home, "s").is_none());
+        for moment in [3_000, 1_000, 2_000] {
+            note(home, "s", at(moment)).unwrap();
+        }
+        note(home, "another", at(9_000)).unwrap();
+        let taken = take(home, "s").unwrap();
+        assert!(take(home, "s").is_none(), "one hook has it");
+        note(home, "s", at(4_000)).unwrap();
+        taken.give_back();
+        let taken = take(home, "s").unwrap();
+        let Some(Step::Gap { from, to, count: Some(4), filled: false, .. }) = taken.step() else {
+            panic!("{taken:?}");
+        };
+        assert_eq!((from, to), (at(1_000), at(4_000)));
+        taken.done();
+        assert!(take(home, "s").is_none());
+        assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), 1, "the other session's");
+    }
+
+    #[test]
+    fn sessions_and_events_have_a_bound() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        for n in 0..=FILES_MAX {
+            note(home, &format!("s{n}"), at(1)).unwrap();
+        }
+        assert_eq!(fs::read_dir(home.join(FOLDER)).unwrap().count(), FILES_MAX);
+        assert!(take(home, &format!("s{FILES_MAX}")).is_none());
+        // What is old makes room.
+        let old = fs::File::options().write(true).open(place(home, "s0")).unwrap();
+        old.set_modified(std::time::SystemTime::now() - 2 * AGE_MAX).unwrap();
+        note(home, &format!("s{FILES_MAX}"), at(1)).unwrap();
+        assert!(take(home, &format!("s{FILES_MAX}")).is_some() && take(home, "s0").is_none());
+
+        let long = "1\n".repeat(usize::try_from(FILE_BYTES_MAX).unwrap() / 2);
+        fs::write(place(home, "s1"), &long).unwrap();
+        note(home, "s1", at(1)).unwrap();
+        assert_eq!(fs::metadata(place(home, "s1")).unwrap().len(), FILE_BYTES_MAX);
+        fs::write(place(home, "s2"), "nonsense\n").unwrap();
+        assert!(take(home, "s2").unwrap().step().is_none());
+    }
+}

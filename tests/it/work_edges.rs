@@ -1,0 +1,191 @@
+//! The journal where hooks alone do not tell everything: Gemini CLI's commands and compactions, a daemon that is away, and
+//! a journal that is off.
+
+use std::fs;
+
+use crate::hooks::tell;
+use crate::support::{Home, Value, json};
+use crate::work_hooks::{HINT, told, works};
+
+const AGENT: &str = "gemini-cli";
+
+fn shell(command: &str) -> Value {
+    json!({ "tool_name": "run_shell_command", "tool_input": { "command": command } })
+}
+
+fn ran(command: &str, report: &str) -> Value {
+    let mut call = shell(command);
+    call["tool_response"] =
+        json!({ "llmContent": format!("<untrusted_context>\n{report}\n</untrusted_context>") });
+    call
+}
+
+/// What a hook said to the agent.
+fn said(answer: &str) -> String {
+    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+fn state(home: &Home) -> Value {
+    let works = works(home);
+    let id = works[0]["work"].as_str().unwrap();
+    home.json(&["work", "show", id])["state"].clone()
+}
+
+#[test]
+fn a_command_of_gemini_that_was_under_way_has_an_unknown_outcome() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    tell(&home, AGENT, "BeforeAgent", "g", json!({ "prompt": "Mend the PEM case" }));
+    for _ in 0..2 {
+        tell(&home, AGENT, "BeforeTool", "g", shell("pytest -q"));
+        tell(
+            &home,
+            AGENT,
+            "AfterTool",
+            "g",
+            ran("pytest -q", "Output: FAILED a.py::test_b\nExit Code: 1\nProcess Group PGID: 7"),
+        );
+    }
+    let before = state(&home);
+    assert_eq!(before["under_way"], json!([]), "each end was joined with its beginning: {before}");
+    assert_eq!(
+        (&before["test"]["ending"], &before["failed"]["text"]),
+        (&json!("failed"), &json!("pytest -q"))
+    );
+    tell(&home, AGENT, "BeforeTool", "g", shell("gh pr create --fill"));
+    let after = state(&home);
+    assert_eq!(after["under_way"][0]["what"], "gh pr create --fill", "{after}");
+    let text = told(&home, AGENT, "g", "resume");
+    assert!(text.contains(HINT) && text.contains("`gh pr create --fill` had begun"), "{text}");
+}
+
+#[test]
+fn gemini_is_told_its_work_once_after_each_compaction() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let record = home.folder("chats").join("session.jsonl");
+    fs::write(&record, "{\"sessionId\":\"g\",\"kind\":\"main\"}\n").unwrap();
+    let hook = |event: &str, more: Value| {
+        let mut input = json!({ "transcript_path": record });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        said(&tell(&home, AGENT, event, "g", input))
+    };
+    assert_eq!(hook("BeforeAgent", json!({ "prompt": "Mend the PEM case" })), "");
+    assert_eq!(hook("AfterTool", ran("make", "Output: (empty)\nProcess Group PGID: 7")), "");
+    for (n, event, more) in [
+        (1, "AfterTool", ran("make", "Output: (empty)\nProcess Group PGID: 7")),
+        (2, "BeforeAgent", json!({ "prompt": "Go on" })),
+    ] {
+        let summary = format!("<state_snapshot>part {n}</state_snapshot>");
+        let messages = json!([{ "id": "a", "type": "user", "content": [{ "text": summary }] }]);
+        let shortened = format!("{}\n", json!({ "$set": { "messages": messages } }));
+        crate::support::transcripts::append(&record, shortened.as_bytes());
+        let text = hook(event, more.clone());
+        assert!(text.contains(HINT) && text.contains("Mend the PEM case"), "{event}: {text}");
+        assert!(text.starts_with("<cerebro-context>"), "{text}");
+        // Written again, it is the same compaction.
+        crate::support::transcripts::append(&record, shortened.replace("\"a\"", "\"b\"").as_bytes());
+        assert_eq!(hook(event, more), "");
+        assert_eq!(state(&home)["compactions"], n);
+    }
+}
+
+#[test]
+fn what_hooks_missed_while_no_daemon_answered_is_told_as_a_gap() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    for agent in [AGENT, "claude-code"] {
+        tell(&home, agent, "BeforeAgent", &format!("s-{agent}"), json!({ "prompt": "Mend it" }));
+    }
+    home.kill_daemon();
+    for _ in 0..3 {
+        tell(
+            &home,
+            AGENT,
+            "AfterTool",
+            "s-gemini-cli",
+            ran("make", "Output: (empty)\nProcess Group PGID: 7"),
+        );
+    }
+    // Of Claude Code the transcript tells it.
+    let call = json!({ "tool_name": "Bash", "tool_use_id": "c", "tool_input": { "command": "make" } });
+    tell(&home, "claude-code", "PreToolUse", "s-claude-code", call);
+    let count = || fs::read_dir(home.data().join("missed")).unwrap().count();
+    assert_eq!(count(), 1, "of one session");
+
+    home.json(&["projects"]);
+    tell(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
+    let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
+    assert_eq!((&state["gaps"]["times"], &state["gaps"]["events"]), (&json!(1), &json!(3)), "{state}");
+    assert_eq!(state["gaps"]["reason"], "no daemon answered");
+    assert_eq!(count(), 0, "it was handed over");
+    tell(&home, AGENT, "AfterTool", "s-gemini-cli", ran("make", "Output: (empty)\nProcess Group PGID: 7"));
+    let state = home.json(&["work", "show", &work_of(&home, "s-gemini-cli")])["state"].clone();
+    assert_eq!(state["gaps"]["times"], 1, "once");
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+fn work_of(home: &Home, session: &str) -> String {
+    let works = works(home);
+    let own = works.iter().find(|work| work["session_id"] == session).unwrap_or_else(|| panic!("{works:?}"));
+    own["work"].as_str().unwrap().to_owned()
+}
+
+/// All text of a person's files, but for the memory's own.
+fn configured(home: &Home) -> String {
+    let mut text = String::new();
+    let mut folders = vec![home.user()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path == home.data() {
+                continue;
+            }
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    text +=
+                        &format!("{}\n{}\n", path.display(), fs::read_to_string(&path).unwrap_or_default())
+                }
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn a_journal_that_is_off_has_no_hook_no_tool_and_no_file() {
+    let marks = ["PreToolUse", "PostToolUse", "StopFailure", "PreCompact", "AfterTool", "journal"];
+    let agents = ["claude-code", "codex", "gemini-cli", "opencode", "cursor"];
+    let on = Home::new();
+    let off = Home::with_config("[work]\nenabled = false\ntools = true\n");
+    for home in [&on, &off] {
+        for agent in agents {
+            home.run(&["setup", agent]).success();
+        }
+    }
+    let (with, without) = (configured(&on), configured(&off));
+    for mark in marks {
+        assert!(with.contains(mark), "{mark} marks no hook of the journal");
+        assert!(!without.contains(mark), "{mark} is in {without}");
+    }
+    let tools = |home: &Home| home.agent().request("tools/list", json!({})).unwrap().to_string();
+    assert_eq!(tools(&off), tools(&on), "not one byte of the journal");
+
+    // A package has the hooks all the same: they say and leave nothing, also while no daemon runs.
+    for is_there in [true, false] {
+        if !is_there {
+            off.kill_daemon();
+        }
+        for (event, more) in [
+            ("BeforeAgent", json!({ "prompt": "Mend it" })),
+            ("BeforeTool", shell("make")),
+            ("AfterTool", ran("make", "Output: (empty)\nProcess Group PGID: 7")),
+        ] {
+            assert_eq!(tell(&off, AGENT, event, "g", more), "");
+        }
+    }
+    assert!(!off.data().join("missed").exists());
+    assert_eq!(works(&off), Vec::<Value>::new());
+}
