@@ -96,6 +96,11 @@ impl Agent {
             Self::Cursor => "cursor-vscode",
         }
     }
+
+    /// Whether its transcript tells the journal what its hooks did not.
+    pub fn has_transcript(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::OpenCode)
+    }
 }
 
 /// What a hook is to do.

@@ -89,6 +89,7 @@ mod work;
 mod work_faults;
 mod work_hooks;
 mod work_portable;
+mod work_proof;
 mod work_transcripts;
 mod worker;
 mod worker_crash;

@@ -6,6 +6,7 @@
 
 mod browse;
 mod changes;
+mod checkpoint;
 mod counts;
 mod cycle;
 mod distil;
@@ -54,6 +55,7 @@ pub use cerebro_engine::{
     Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Trial, Visitor, script,
     secret,
 };
+pub use checkpoint::Checkpoint;
 pub use counts::{Counts, HealthCounts, ProjectCount};
 pub use cycle::{Alone, CycleState, StepOutcome, StoredCycle, StoredStep};
 pub use distil::DistilCounts;
@@ -76,7 +78,7 @@ pub use tombstone::{Saying, Tombstone, Why};
 pub use topic::Topic;
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{ModelState, StoredModel, StoredVector};
-pub use work::{Artifact, StoredEvent, StoredWork};
+pub use work::{Artifact, StoredEvent, StoredWork, Works};
 
 use cerebro_core::domain::Timestamp;
 

@@ -33,6 +33,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, name: "feedback", text: include_str!("../../../schema/0014_feedback.surql") },
     Migration { version: 15, name: "worked_in", text: include_str!("../../../schema/0015_worked_in.surql") },
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
+    Migration { version: 17, name: "work_held", text: include_str!("../../../schema/0017_work_held.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -16,8 +16,10 @@ use crate::home::{Home, user_home};
 use crate::hook::{self, Agent, Deed, Event, world};
 use crate::project_dir;
 use cerebro_core::domain::limits::{HOOK_INPUT_BYTES_MAX, HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
+use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::operation::Operation;
 use cerebro_ledger::Step;
+use cerebro_service::work::{KEYS_FILE, note_missed};
 
 /// How much context is asked for first; escapes and the frame need some of the room.
 const CONTEXT_BYTES: usize = 8_000;
@@ -60,7 +62,10 @@ async fn answer(home: Option<PathBuf>, words: Vec<String>) -> Option<String> {
         return Some(hook::bound(name, arguments));
     }
     let is_start = event.deed == Some(Deed::Context);
-    let client = reach(home, agent, &event, is_start).await?;
+    let Some(client) = reach(home.clone(), agent, &event, is_start).await else {
+        missed(home, agent, &event).await;
+        return None;
+    };
     let teller = Teller { client, agent };
     let said = if is_start {
         let said = context(&teller, &event, name).await;
@@ -182,6 +187,24 @@ async fn reach(home: Option<PathBuf>, agent: Agent, event: &Event, is_start: boo
     let autostart = if is_start { Autostart::Yes } else { Autostart::No };
     let connection = client::connect(&home, &hello, autostart).await.ok()?;
     Client::new(connection, Duration::from_secs(1)).await.ok()
+}
+
+/// Notes that the journal was not told something, where no transcript will tell it.
+async fn missed(home: Option<PathBuf>, agent: Agent, event: &Event) -> Option<()> {
+    let steps = event.moment.as_ref().map_or(0, |moment| moment.steps.len());
+    let folder = home.or_else(|| Some(user_home()?.join(".cerebro")))?;
+    let session = SessionId::parse(&event.session).ok()?;
+    let note = move || {
+        // Without its keys, there is no journal.
+        if folder.join(KEYS_FILE).is_file() {
+            // There is nobody to tell that this failed too.
+            let _ = note_missed(&folder, &session, Timestamp::now(), steps);
+        }
+    };
+    if steps > 0 && !agent.has_transcript() {
+        looking(note).await?;
+    }
+    Some(())
 }
 
 /// What the session begins with, as the agent takes it, within the bound when it is written out: what another left

@@ -20,7 +20,7 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 
 /// What a home holds of ours by its very name. Settings and backups are not among them: they are the person's.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "store",
     "index",
     "models",
@@ -32,6 +32,7 @@ const OURS: [&str; 16] = [
     "folders.json",
     "writer",
     cerebro_service::work::KEYS_FILE,
+    cerebro_service::work::MISSED_FILE,
     cerebro_service::TOMBSTONE_SECRET_FILE,
     "daemon.log",
     "daemon.log.old",
