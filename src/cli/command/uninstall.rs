@@ -20,7 +20,7 @@ use cerebro_durable as durable;
 use cerebro_service::backup;
 
 /// What a home holds of ours by its very name. Settings and backups are not among them: they are the person's.
-const OURS: [&str; 17] = [
+const OURS: [&str; 16] = [
     "store",
     "index",
     "models",
@@ -32,15 +32,22 @@ const OURS: [&str; 17] = [
     "folders.json",
     "writer",
     cerebro_service::work::KEYS_FILE,
-    cerebro_service::work::MISSED_FILE,
     cerebro_service::TOMBSTONE_SECRET_FILE,
     "daemon.log",
     "daemon.log.old",
     backup::MAKING,
     "daemon.lock",
 ];
-/// And by how its name begins: databases put aside, other indexes, unsaved edits and drafts.
-const OURS_BEGIN: [&str; 6] = [backup::REPLACED, "index-", "edit-", ".edit-", ".#edit-", durable::PREFIX];
+/// And by how its name begins: databases put aside, other indexes, unsaved edits, drafts, and what is missing from the journal.
+const OURS_BEGIN: [&str; 7] = [
+    backup::REPLACED,
+    "index-",
+    "edit-",
+    ".edit-",
+    ".#edit-",
+    durable::PREFIX,
+    cerebro_service::work::MISSED_FILE,
+];
 
 /// Take Cerebro out of this machine: all agents, the service, completions
 ///

@@ -262,7 +262,7 @@ fn a_seal_that_is_removed_or_changed_and_keys_that_are_gone_are_found() {
             let one = format!("WHERE origin = '{origin}' AND number = {number}");
             let (script, name) = match way % 8 {
                 0 | 1 => (format!("DELETE seal {one};"), "seal_missing"),
-                2 => (format!("UPDATE seal SET leaves[0] += '0' {one};"), "seal_edited"),
+                2 => (format!("UPDATE seal SET leaves = array::append(leaves, 'x') {one};"), "seal_edited"),
                 3 => (format!("UPDATE seal SET signature = 'x' {one};"), "seal_edited"),
                 4 => (format!("UPDATE seal SET root = '{}' {one};", "0".repeat(64)), "seal_edited"),
                 5 => (format!("UPDATE seal SET size += 1 {one};"), "seal_edited"),
