@@ -72,6 +72,10 @@ studio-clients: build ## SurrealDB's own clients from npm and PyPI against `cere
 proof: build ## proofs of the journal, checked by Go's own verifier (skipped where Go is not installed)
 	@tests/proof/run.sh $(RELEASE)/cerebro
 
+proof-full: deps ## 1,000 ways of tampering and 10,000 random histories of the journal, on real stores (hours)
+	CEREBRO_TEST_SCALE=1 PROPTEST_CASES=10000 $(CARGO) test --release --locked --workspace --lib -- \
+		each_tampering_is_found a_seal_that_is_removed every_history_verifies honest_histories_raise
+
 tour: build ## type through all screens of `cerebro tui` in a real terminal (MEMORIES=2000)
 	@tests/tui/tour.sh $(RELEASE)/cerebro $(MEMORIES)
 

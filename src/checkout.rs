@@ -16,13 +16,14 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{looks, platform};
+use crate::{hook::world, looks, platform};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, names};
 use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
 use cerebro_core::sync::lock;
 use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_MAX};
+use cerebro_ledger::SeenFile;
 
 /// How long a search waits for verdicts; what is not known by then is not told.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
@@ -105,6 +106,26 @@ impl Checkout {
         let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
         looks::within(&self.folder, bound, move || checkout.judge(wanted, &telling)).await;
         std::mem::take(&mut *lock(&found))
+    }
+
+    /// What some files hold, and which commit is checked out: for who goes on with work that touched them. `directory` is
+    /// the folder in which their names were told, where it lies in this checkout. `None` when the folder does not answer
+    /// in time.
+    pub async fn seen(
+        self: &Arc<Self>,
+        paths: Vec<String>,
+        directory: Option<String>,
+        bound: Duration,
+    ) -> Option<(Vec<SeenFile>, Option<String>)> {
+        let checkout = Arc::clone(self);
+        let look = move || {
+            let (root, folder) = checkout.root()?;
+            let told_in = directory.map(PathBuf::from).filter(|told_in| told_in.starts_with(&root));
+            let folder = told_in.unwrap_or(folder);
+            let file = |path: String| SeenFile { digest: world::digest(&folder.join(&path)), path };
+            Some((paths.into_iter().take(FILES_MAX).map(file).collect(), world::commit(&root)))
+        };
+        looks::within(&self.folder, bound, look).await?
     }
 
     /// A file below the client's own folder, with its whole path: what leads out of the folder is not opened, and neither is

@@ -7,8 +7,8 @@ use super::{
     arguments::Arguments,
     call::{Answer, Call},
     context::Context,
-    cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http, maintenance,
-    observation, operator, studio, tools, tui_ops, web, work, work_tools, worker,
+    cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http,
+    maintenance, observation, operator, studio, tools, tui_ops, web, work, work_tools, worker,
 };
 use cerebro_core::operation::Operation;
 
@@ -141,6 +141,10 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::WorkVerify => store!(work::verify),
         O::WorkHead => store!(work::head),
         O::WorkProve => store!(work::prove),
+        O::WorkClaim => store!(work::claim),
+        O::WorkRelease => store!(work::release),
+        O::WorkArtifact => store!(work::artifact),
+        O::WorkUnsettled => store!(work::unsettled),
         O::WhatIf => store!(studio::what_if),
         O::Sql => store!(studio::sql),
         O::StudioOpen => store!(studio::open),

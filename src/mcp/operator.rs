@@ -12,6 +12,7 @@ use super::{
     http, maintenance,
     reply::{Reply, moment},
     rows::{memory_row, session_row},
+    work,
 };
 use cerebro_core::domain::{
     Memory, Project, Prompt,
@@ -41,6 +42,7 @@ pub(super) fn status(context: &Context) -> Reply {
         .fact("database", context.database())
         .fact("http", http::address(context))
         .fact("backup", maintenance::backup_facts(context))
+        .fact("journal", work::journal_facts(context))
 }
 
 /// Lets the daemon leave.

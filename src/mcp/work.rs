@@ -7,17 +7,24 @@ use serde_json::{Value, json};
 use super::{
     arguments::ArgumentError,
     call::{Answer, Call},
+    context::Context,
     fault::Fault,
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{SessionId, WorkId};
-use cerebro_ledger::limits::{HINT_BYTES, HINT_BYTES_RANGE};
-use cerebro_ledger::{Entry, Outcome, Work, World};
+use cerebro_ledger::anchor::anchors;
+use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
+use cerebro_ledger::{Entry, IntentState, Outcome, Work, World};
 use cerebro_service::work::{
-    Actor, CloseWork, LOCAL_OWNER, ListedWork, Retention, Stale, WORKS_LISTED_MAX, WorkFilter, WorkQuery,
+    Actor, ClaimWork, CloseWork, LOCAL_OWNER, ListedWork, ResumedWork, Retention, Stale, WORKS_LISTED_MAX,
+    WorkFilter, WorkQuery,
 };
 use cerebro_service::{Caller, ServiceError};
 
+/// How long a look at the files of a piece of work may take.
+const LOOK_MAX: Duration = Duration::from_millis(500);
+/// Most files of it that are looked at.
+const FILES_LOOKED_AT_MAX: usize = 32;
 /// Most events of one page of a journal.
 const ENTRIES_MAX: usize = 500;
 /// The longest time that anything is kept or looked back over, in days.
@@ -79,11 +86,25 @@ fn facts(work: &Work, stale: Option<Stale>) -> Value {
     })
 }
 
+/// How the journal is, if the store is open.
+pub(super) fn journal_facts(context: &Context) -> Option<Value> {
+    let report = context.opened()?.journal_report();
+    Some(json!({
+        "enabled": report.enabled, "degraded_until": report.degraded_until.map(moment), "missed": report.missed,
+    }))
+}
+
+/// That the journal does not keep up, for an answer of a tool.
+pub(super) fn degraded(call: &Call) -> Option<String> {
+    call.service.journal_report().degraded_until.map(moment)
+}
+
 /// One event.
 pub(super) fn event(entry: &Entry) -> Value {
     json!({
         "seq": entry.seq, "at": entry.at.to_string(), "kind": entry.kind, "late": entry.late,
         "step": entry.step, "purged": entry.step.is_none(),
+        "full_bytes": entry.artifact.is_some().then_some(entry.full), "artifact": entry.artifact,
     })
 }
 
@@ -115,6 +136,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} pieces of work", listed.len()))
         .fact("enabled", report.enabled)
         .fact("degraded_until", report.degraded_until.map(moment))
+        .fact("missed", (report.missed > 0).then_some(report.missed))
         .list("works", listed.iter().map(row).collect()))
 }
 
@@ -154,13 +176,88 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     };
     let (least, most) = HINT_BYTES_RANGE;
     let max_bytes = call.arguments.clamped("max_bytes", HINT_BYTES, least..=most)?;
-    let world = World::at(call.now());
-    let resumed = call.service.work_resume(&person(call), id.as_ref(), &world, max_bytes).await?;
+    let resumed = resumed(call, &person(call), id.as_ref(), max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
     Ok(Reply::saying(resumed.text.clone())
         .fact("work", facts(&resumed.work, None))
         .fact("action", resumed.action.as_str())
         .fact("text", resumed.text))
+}
+
+/// What to do with a piece of work, checked against the files of the caller's folder where that answers in time.
+pub(super) async fn resumed(
+    call: &Call,
+    actor: &Actor,
+    id: Option<&WorkId>,
+    max_bytes: usize,
+) -> Result<Option<ResumedWork>, ServiceError> {
+    let world = World::at(call.now());
+    let Some(found) = call.service.work_resume(actor, id, &world, max_bytes).await? else { return Ok(None) };
+    let checkout = call.connection.checkout().filter(|_| found.work.project == *call.connection.project());
+    let Some(checkout) = checkout else { return Ok(Some(found)) };
+    let ResumedWork { work, state, .. } = &found;
+    let paths = state.files.iter().rev().take(FILES_LOOKED_AT_MAX).map(|file| file.path.clone()).collect();
+    match checkout.seen(paths, state.directory.clone(), LOOK_MAX).await {
+        Some((files, commit)) => {
+            let world = World { files, commit, ..world };
+            call.service.work_resume(actor, Some(&work.id), &world, max_bytes).await
+        }
+        None => Ok(Some(found)),
+    }
+}
+
+/// Claims a piece of work for the person, who may take it over.
+pub(super) async fn claim(call: &mut Call) -> Answer {
+    let id = named(call).await?;
+    let takeover = call.arguments.flag(&["takeover"])?;
+    let claimed = call.service.work_claim(&person(call), &id, ClaimWork { lease: None, takeover }).await?;
+    let said = if claimed.held { "claimed" } else { "held by another" };
+    Ok(Reply::saying(format!("{said} `{id}`"))
+        .fact("work", id.as_str())
+        .fact("held", claimed.held)
+        .fact("holder", claimed.holder)
+        .fact("fence", claimed.fence)
+        .fact("until", moment(claimed.until)))
+}
+
+pub(super) async fn release(call: &mut Call) -> Answer {
+    let id = named(call).await?;
+    let work = call.service.work_release(&person(call), &id).await?;
+    let is_free = work.lease.is_none();
+    Ok(Reply::saying(if is_free { "nobody holds it" } else { "another one holds it" })
+        .fact("work", facts(&work, None))
+        .fact("free", is_free))
+}
+
+/// The whole body of an event that is too long for its row.
+pub(super) async fn artifact(call: &mut Call) -> Answer {
+    let id = named(call).await?;
+    let seq = call
+        .arguments
+        .count("seq")?
+        .ok_or_else(|| ArgumentError::new("seq", None, "it must be the number of an event"))?
+        as u64;
+    let found = call.service.work_artifact(&person(call), &id, seq).await?;
+    Ok(Reply::saying(if found.is_some() { "an artifact" } else { "all of the event is in its row" })
+        .fact("work", id.as_str())
+        .fact("seq", seq)
+        .fact("artifact", found.as_ref().map(|found| found.id.clone()))
+        .fact("full_bytes", found.as_ref().map(|found| found.full))
+        .fact("text", found.map(|found| found.text)))
+}
+
+/// Effects of which nobody knows whether they took place, in all projects.
+pub(super) async fn unsettled(call: &mut Call) -> Answer {
+    let found = call.service.work_unsettled(&person(call)).await?;
+    let row = |work: &Work, intent: &IntentState| {
+        json!({
+            "work": work.id.as_str(), "project": work.project.as_str(), "title": work.title.as_str(),
+            "key": intent.key, "text": intent.text, "repeat": intent.repeat, "seq": intent.seq,
+        })
+    };
+    let rows: Vec<Value> =
+        found.iter().flat_map(|(work, intents)| intents.iter().map(|intent| row(work, intent))).collect();
+    Ok(Reply::saying(format!("{} effects of unknown outcome", rows.len())).list("effects", rows))
 }
 
 pub(super) async fn close(call: &mut Call) -> Answer {
@@ -227,18 +324,21 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
         .fact("artifacts", pruned.artifacts))
 }
 
-/// Reads everything again. `heads` are lines that `work head` printed earlier: size and root.
+/// Reads everything again. `heads` are texts with heads that were written down: by `work head` or `work anchor`, or in a hint.
 pub(super) async fn verify(call: &mut Call) -> Answer {
     let given = call.arguments.texts("heads")?.unwrap_or_default();
     let mut heads = Vec::with_capacity(given.len());
-    for line in &given {
-        let read = line.trim().split_once(char::is_whitespace).and_then(|(size, root)| {
-            let root = root.trim().to_ascii_lowercase();
-            let is_hex = !root.is_empty() && root.bytes().all(|byte| byte.is_ascii_hexdigit());
-            Some((size.replace(',', "").parse::<u64>().ok()?, root)).filter(|_| is_hex)
-        });
-        let problem = "it must be a size and a root in hex, as `cerebro work head` prints them";
-        heads.push(read.ok_or_else(|| ArgumentError::new("heads", Some(line), problem))?);
+    for text in &given {
+        let found = anchors(text);
+        if found.is_empty() {
+            let problem = "there is no head in it: a size and at least 16 digits of a root in hex";
+            return Err(ArgumentError::new("heads", Some(text), problem).into());
+        }
+        heads.extend(found);
+    }
+    if heads.len() > ANCHORS_MAX {
+        let problem = format!("at most {ANCHORS_MAX} heads at once");
+        return Err(ArgumentError::new("heads", Some(&heads.len().to_string()), problem).into());
     }
     let found = call.service.work_verify(&heads).await?;
     let findings = found.findings.iter().map(|finding| {

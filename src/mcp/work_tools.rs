@@ -8,11 +8,11 @@ use super::{
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
-    work::{actor, closed, filter, row},
+    work::{actor, closed, degraded, filter, resumed, row},
 };
 use cerebro_core::domain::WorkId;
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
-use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step, World};
+use cerebro_ledger::{Ending, Outcome, Repeat, Standing, Step};
 use cerebro_service::work::{
     Actor, Appended, BeginWork, ClaimWork, CloseWork, Happening, IntentAnswer, Target, WORKS_LISTED_MAX,
     WorkQuery,
@@ -53,7 +53,8 @@ pub(super) async fn begin(call: &mut Call) -> Answer {
         .fact("work", work.id.as_str())
         .fact("outcome", outcome)
         .fact("fence", claimed.fence)
-        .fact("holder", holder))
+        .fact("holder", holder)
+        .fact("degraded_until", degraded(call)))
 }
 
 /// The piece of work that a note is of: the one that is named, else that of the session.
@@ -201,6 +202,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} pieces of work", listed.len()))
         .lines(lines)
         .fact("next_cursor", cursor)
+        .fact("degraded_until", degraded(call))
         .list("works", listed.iter().map(row).collect()))
 }
 
@@ -217,8 +219,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         let work = call.service.work_release(&actor, work).await?;
         return Ok(Reply::saying(format!("released `{}`", work.id)).fact("work", work.id.as_str()));
     }
-    let world = World::at(call.now());
-    let resumed = call.service.work_resume(&actor, named.as_ref(), &world, max_bytes).await?;
+    let resumed = resumed(call, &actor, named.as_ref(), max_bytes).await?;
     let Some(resumed) = resumed else { return Ok(Reply::saying("nothing is unfinished")) };
     let id = resumed.work.id;
     let claimed = if claim || takeover {
@@ -234,5 +235,6 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         .fact("text", resumed.text)
         .fact("next", steps)
         .fact("holder", holder)
-        .fact("fence", claimed.map(|claimed| claimed.fence)))
+        .fact("fence", claimed.map(|claimed| claimed.fence))
+        .fact("degraded_until", degraded(call)))
 }

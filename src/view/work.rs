@@ -78,6 +78,9 @@ pub fn work_facts(value: &Value) -> Vec<(String, String)> {
     for intent in items(state, "intents").filter(|intent| intent["standing"] == "open") {
         add("outcome unknown", format!("{} (key {})", text(intent, "text"), text(intent, "key")));
     }
+    for gate in items(state, "gates") {
+        add("gate", [text(gate, "name"), text(gate, "standing"), text(gate, "text")].join(" "));
+    }
     let test = &state["test"];
     let names: Vec<&str> = items(&test["tests"], "names").filter_map(Value::as_str).collect();
     let names = super::clean_line(&names.join(", "));
@@ -115,6 +118,7 @@ mod tests {
                 "under_way": [{ "what": "gh pr create" }],
                 "intents": [{ "text": "release", "key": "r-1", "standing": "open" },
                             { "text": "old", "key": "o", "standing": "confirmed" }],
+                "gates": [{ "name": "review", "standing": "pending" }],
                 "files": [{ "path": "a.rs", "added": 2, "removed": 1 }], "gaps": { "times": 0 },
             },
         }));
@@ -127,6 +131,7 @@ mod tests {
                 "turn: open",
                 "outcome unknown: gh pr create",
                 "outcome unknown: release (key r-1)",
+                "gate: review pending",
                 "edited: a.rs +2 −1",
             ]
         );

@@ -93,6 +93,7 @@ mod work_edges;
 mod work_faults;
 mod work_hooks;
 mod work_portable;
+mod work_proof;
 mod work_secrets;
 mod work_transcripts;
 mod worker;

@@ -12,6 +12,8 @@ use crate::support::{Agent, Disk, Home, Value, json, scaled};
 
 const ROUNDS: usize = 50;
 const NOTES_PER_ROUND: usize = 12;
+/// How many events a full disk meets.
+const FULL: u64 = 40;
 
 fn works(home: &Home) -> Vec<Value> {
     home.json(&["work", "list", "--state", "all", "--all-projects"])["works"].as_array().unwrap().clone()
@@ -65,6 +67,43 @@ impl Noting {
     }
 }
 
+/// What the hooks of a session tell in one round: a request, a command and an edit.
+fn sitting(home: &Home, agent: &str, session: &str, round: usize) {
+    let words = format!("request of round {round}");
+    let said = json!({ "prompt": words, "prompt_id": words, "turn_id": words });
+    tell(home, agent, "UserPromptSubmit", session, said);
+    let command = json!({
+        "tool_name": "Bash", "tool_use_id": format!("c{round}"),
+        "tool_input": { "command": format!("make part-{round}") }, "tool_response": { "stdout": "ok" },
+    });
+    tell(home, agent, "PreToolUse", session, command.clone());
+    tell(home, agent, "PostToolUse", session, command);
+    let edit = json!({
+        "tool_name": "Write", "tool_use_id": format!("e{round}"), "tool_response": {},
+        "tool_input": { "file_path": format!("part-{round}.rs"), "content": "fn a() {}" },
+    });
+    tell(home, agent, "PostToolUse", session, edit);
+}
+
+/// What tells the events of hooks apart: the request, or the command or file with the kind.
+fn hooked(home: &Home, work: &str) -> Vec<String> {
+    let events = home.json(&["work", "tail", work, "--limit", "500"])["events"].clone();
+    let named = |event: &Value| {
+        let step = &event["step"];
+        let name = ["command", "what", "path", "text"].into_iter().find_map(|key| step[key].as_str());
+        format!("{} {}", event["kind"], name.unwrap_or_default())
+    };
+    let of_hooks =
+        |event: &&Value| ["prompt", "started", "ran", "edited"].iter().any(|kind| event["kind"] == *kind);
+    events.as_array().unwrap().iter().filter(of_hooks).map(named).collect()
+}
+
+/// A hint without its last line: the head of the journal goes on with each start.
+fn hint(home: &Home, work: &str) -> String {
+    let hint = home.run(&["work", "resume", work]).success();
+    hint.trim().rsplit_once('\n').map(|(all, _)| all.to_owned()).unwrap()
+}
+
 #[test]
 fn what_was_noted_survives_kill_9() {
     let seed = std::env::var("CEREBRO_TEST_SEED").ok().and_then(|text| text.parse().ok());
@@ -82,13 +121,7 @@ fn what_was_noted_survives_kill_9() {
             // Two more sessions, by hooks, which nobody answers.
             for (agent, session) in [("claude-code", "hooked-1"), ("codex", "hooked-2")] {
                 let home = &home;
-                scope.spawn(move || {
-                    for n in 0..3 {
-                        let prompt = format!("request {n} of round {round}");
-                        let said = json!({ "prompt": prompt, "prompt_id": prompt, "turn_id": prompt });
-                        tell(home, agent, "UserPromptSubmit", session, said);
-                    }
-                });
+                scope.spawn(move || sitting(home, agent, session, round));
             }
             std::thread::sleep(pause);
             home.kill_daemon();
@@ -111,14 +144,14 @@ fn what_was_noted_survives_kill_9() {
     }
     for work in works(&home) {
         let id = work["work"].as_str().unwrap();
-        let texts = texts(&home, id);
-        let prompts = texts.iter().filter(|text| text.starts_with("request "));
-        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
-        prompts.for_each(|text| *counts.entry(text).or_default() += 1);
+        texts(&home, id);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        hooked(&home, id).into_iter().for_each(|told| *counts.entry(told).or_default() += 1);
         assert!(counts.values().all(|count| *count == 1), "{counts:?}");
-        let before = home.json(&["work", "show", id])["state"].clone();
+        let before = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
         home.kill_daemon();
-        assert_eq!(home.json(&["work", "show", id])["state"], before, "folded anew, it is the same");
+        let after = (home.json(&["work", "show", id])["state"].clone(), hint(&home, id));
+        assert_eq!(after, before, "folded anew, it is the same");
     }
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
     assert_eq!(home.run(&["doctor"]).code(), 0);
@@ -138,7 +171,7 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
             piece /= 2;
         }
     }
-    for n in 0..40 {
+    for n in 0..FULL {
         let begun = Instant::now();
         tell(
             &home,
@@ -151,13 +184,47 @@ fn a_full_disk_holds_no_hook_up_and_the_journal_goes_on_after_it() {
     }
     drop(file);
     std::fs::remove_file(&filler).unwrap();
+    let missed = home.json(&["daemon", "status"])["journal"]["missed"].as_u64().unwrap();
+    assert!(missed > 0, "the disk was full");
+    // It goes on by itself, and tells what is missing; so it does after a kill.
+    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
     home.kill_daemon();
     home.json(&["projects"]);
-    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "after" }));
-    let listed = works(&home);
-    let texts = texts(&home, listed[0]["work"].as_str().unwrap());
+    tell(&home, "codex", "UserPromptSubmit", "s", json!({ "prompt": "at last" }));
+    let work = works(&home)[0]["work"].as_str().unwrap().to_owned();
+    let texts = texts(&home, &work);
     assert_eq!(texts.first().map(String::as_str), Some("before"), "{texts:?}");
-    assert_eq!(texts.last().map(String::as_str), Some("after"), "{texts:?}");
+    assert_eq!(texts[texts.len() - 2..], ["after", "at last"], "{texts:?}");
+    let full = texts.iter().filter(|text| text.starts_with("full ")).count() as u64;
+    let state = home.json(&["work", "show", &work])["state"].clone();
+    assert_eq!((&state["gaps"]["events"], missed + full), (&json!(missed), FULL), "{}", state["gaps"]);
+    assert_eq!(home.run(&["work", "verify"]).code(), 0);
+}
+
+#[test]
+fn what_no_daemon_heard_and_no_transcript_has_is_told_as_a_gap() {
+    let home = Home::new();
+    home.json(&["projects"]);
+    let ask = |session: &str, words: &str| {
+        tell(&home, "gemini-cli", "BeforeAgent", session, json!({ "prompt": words }))
+    };
+    ask("s", "before");
+    home.json(&["daemon", "stop"]);
+    let begun = Instant::now();
+    for words in ["away", "still away"] {
+        assert_eq!(ask("s", words), "");
+    }
+    ask("new", "the first words of another one");
+    assert!(begun.elapsed() < Duration::from_secs(6));
+    home.json(&["projects"]);
+    ask("s", "after");
+    ask("new", "the second ones");
+    let gaps = |session: &str| {
+        let works = works(&home);
+        let work = works.iter().find(|work| work["session_id"] == session).unwrap();
+        home.json(&["work", "show", work["work"].as_str().unwrap()])["state"]["gaps"]["events"].as_u64()
+    };
+    assert_eq!((gaps("s"), gaps("new")), (Some(2), Some(1)));
     assert_eq!(home.run(&["work", "verify"]).code(), 0);
 }
 

@@ -269,6 +269,10 @@ operations! {
     WorkVerify "op_work_verify" = Row::person(Reads).command("work verify");
     WorkHead "op_work_head" = Row::person(Runs).command("work head");
     WorkProve "op_work_prove" = Row::person(Reads).command("work prove");
+    WorkClaim "op_work_claim" = Row::person(Settles).command("work claim");
+    WorkRelease "op_work_release" = Row::person(Settles).command("work release");
+    WorkArtifact "op_work_artifact" = Row::person(Reads);
+    WorkUnsettled "op_work_unsettled" = Row::person(Reads).command("work sweep");
     WhatIf "op_whatif" = Row::person(Runs).command("whatif run");
 
     Sql "op_sql" = Row::person(Reads).command("sql");

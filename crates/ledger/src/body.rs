@@ -73,7 +73,8 @@ fn cut(value: &mut Value, bytes: usize, items: usize) {
 impl From<&Kept> for Entry {
     fn from(kept: &Kept) -> Self {
         let step = kept.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
-        Self { seq: kept.seq, at: kept.at, kind: kept.kind.clone(), step, late: kept.late }
+        let (kind, artifact) = (kept.kind.clone(), kept.artifact.clone());
+        Self { seq: kept.seq, at: kept.at, kind, step, late: kept.late, full: kept.full, artifact }
     }
 }
 

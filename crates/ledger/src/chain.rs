@@ -130,8 +130,8 @@ impl WorkKey {
         Canon::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
     }
 
-    /// The MAC of the row of the work: over what must not change without an event. The project and the title are not in
-    /// it: a merge of projects and a purge change them.
+    /// The MAC of the row of the work: over what must not change without an event. The project, the title and the name
+    /// are not in it: a merge of projects and a purge change them.
     pub fn row(&self, work: &Work) -> Mac {
         let lease = work.lease.as_ref();
         let parent = work.parent.map(|id| id.to_string());
@@ -141,12 +141,14 @@ impl WorkKey {
             .field(work.owner.as_bytes())
             .field(work.kind.as_bytes())
             .option(work.key.as_deref())
+            .field(work.agent.as_bytes())
             .option(work.session.as_ref().map(cerebro_core::domain::SessionId::as_str))
             .option(parent.as_deref())
             .option(forked.as_deref())
             .field(work.status.as_str().as_bytes())
             .option(work.outcome.map(crate::Outcome::as_str))
             .byte(u8::from(work.lost))
+            .number(work.unknown)
             .moment(work.created_at)
             .moment(work.active_at)
             .number(work.seq)
@@ -154,6 +156,16 @@ impl WorkKey {
             .option(lease.map(|lease| lease.holder.as_str()))
             .moment(lease.map_or(Timestamp::UNIX_EPOCH, |lease| lease.until))
             .number(work.fence)
+            .field(work.key_id.as_bytes())
+            .mac(&self.0)
+    }
+
+    /// The MAC of what a piece of work had come to after an event, as JSON.
+    pub fn checkpoint(&self, work: &WorkId, seq: u64, state: &str) -> Mac {
+        Canon::new("cerebro/journal/checkpoint")
+            .field(work.as_str().as_bytes())
+            .number(seq)
+            .field(state.as_bytes())
             .mac(&self.0)
     }
 

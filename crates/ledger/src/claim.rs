@@ -1,11 +1,12 @@
 //! Who holds a piece of work: leases with fences.
 //!
 //! A claim is a lease. Each that goes to somebody else raises the fence, and what an earlier holder writes after that is
-//! late. Whoever asks says what time it is.
+//! late, until it claims again: also when the later one has let go or its lease has ended. Somebody who never claimed has
+//! no fence, and is late only while another one holds it. Whoever asks says what time it is.
 
 use cerebro_core::domain::Timestamp;
 
-use crate::{Lease, Step, Work};
+use crate::{Lease, State, Step, Work};
 
 /// Claims a piece of work until a moment, or renews the claim. What is told is the event of a claim that went to
 /// somebody new; a renewal is none.
@@ -39,9 +40,10 @@ pub fn release(work: &mut Work, me: &str) -> Option<Step> {
     Some(Step::Released { holder: me.to_owned(), fence: work.fence })
 }
 
-/// Whether what somebody writes now is late: another one holds the work.
-pub fn is_late(work: &Work, me: &str, now: Timestamp) -> bool {
-    work.holder(now).is_some_and(|holder| holder != me)
+/// Whether what somebody writes now is late: another one holds the work, or has claimed it since.
+pub fn is_late(work: &Work, state: &State, me: &str, now: Timestamp) -> bool {
+    let fence = state.claims.iter().find(|claim| claim.holder == me).map(|claim| claim.fence);
+    work.holder(now).is_some_and(|holder| holder != me) || fence.is_some_and(|fence| fence < work.fence)
 }
 
 /// Any activity of its holder keeps a claim, at least until a moment.

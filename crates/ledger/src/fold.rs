@@ -7,9 +7,12 @@ use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 
 use crate::{
-    CallState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, PlanStep, Said, Standing,
-    State, Step, TestState,
-    limits::{CALLS_MAX, FILES_MAX, GATES_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX, TEXT_BYTES_MAX},
+    CallState, ClaimState, Ending, Entry, FileState, GateState, IntentStanding, IntentState, PlanStep, Said,
+    Standing, State, Step, TestState,
+    limits::{
+        CALLS_MAX, FILES_MAX, GATES_MAX, HOLDERS_MAX, INTENTS_OPEN_MAX, REMARKS_MAX, STEPS_MAX,
+        TEXT_BYTES_MAX,
+    },
 };
 
 /// Most things that were done last.
@@ -117,13 +120,15 @@ impl State {
             }
             Step::Closed { outcome, .. } => (self.closed, self.turn_open) = (Some(*outcome), false),
             Step::Reopened => self.closed = None,
+            Step::Claimed { holder, fence, .. } => {
+                self.let_go(holder);
+                push(&mut self.claims, ClaimState { holder: holder.clone(), fence: *fence }, HOLDERS_MAX);
+            }
+            Step::Released { holder, .. } => self.let_go(holder),
+            // Who held the other one does not hold this one.
+            Step::Forked { .. } => self.claims.clear(),
             // What was missing and follows is not missing.
-            Step::Gap { filled: true, .. }
-            | Step::Read { .. }
-            | Step::Claimed { .. }
-            | Step::Released { .. }
-            | Step::Forked { .. }
-            | Step::Anchored { .. } => {}
+            Step::Gap { filled: true, .. } | Step::Read { .. } | Step::Anchored { .. } => {}
         }
     }
 
@@ -225,6 +230,10 @@ impl State {
         if standing != Standing::Pending {
             self.blocked = None;
         }
+    }
+
+    fn let_go(&mut self, holder: &str) {
+        self.claims.retain(|claim| claim.holder != holder);
     }
 
     fn gate(&mut self, name: &str, standing: Standing, text: Option<&String>) {

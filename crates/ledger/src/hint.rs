@@ -8,7 +8,7 @@ use cerebro_core::text::{self, inert};
 
 use crate::{
     Action, Ending, IntentState, Kind, Outcome, Repeat, Standing, State, Work, World,
-    limits::HINT_BYTES_RANGE,
+    anchor::ROOT_DIGITS_MIN, limits::HINT_BYTES_RANGE,
 };
 
 /// Longest request that is quoted, in characters.
@@ -279,9 +279,8 @@ fn next(work: &Work, state: &State) -> Option<String> {
 }
 
 fn foot(work: &Work, world: &World) -> String {
-    let head = world
-        .head
-        .as_ref()
-        .map_or(String::new(), |(size, root)| format!("  log {size} {}", text::cut_bytes(root, 16)));
+    let head = world.head.as_ref().map_or(String::new(), |(size, root)| {
+        format!("  log {size} {}", text::cut_bytes(root, ROOT_DIGITS_MIN))
+    });
     format!("work {} event {}{head}", work.id, work.seq)
 }

@@ -11,9 +11,11 @@
 //! | [`mod@claim`] | who holds it |
 //! | [`mod@chain`], [`mod@verify`] | whether it is what was written |
 //! | [`mod@seal`] | whether all of it is there, also for somebody outside |
+//! | [`mod@anchor`] | which heads somebody wrote down outside |
 //!
 //! Everything is a pure function: the same events and facts give the same bytes.
 
+pub mod anchor;
 pub mod body;
 pub mod chain;
 pub mod claim;
@@ -30,13 +32,15 @@ pub mod verify;
 pub mod work;
 mod world;
 
+pub use anchor::Anchor;
 pub use chain::{Kept, Key, Mac};
 pub use fold::fold;
 pub use hint::{action, hint};
 pub use state::{
-    CallState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, Said, State, TestState,
+    CallState, ClaimState, FileState, Gaps, GateState, IntentStanding, IntentState, PlanStep, Said, State,
+    TestState,
 };
 pub use step::{Ending, Outcome, Planned, Repeat, Standing, Step, Tests};
-pub use verify::{Finding, Verified, verify};
+pub use verify::{Finding, Verified, is_of_key, verify};
 pub use work::{Entry, Kind, Lease, Status, Work};
 pub use world::{Action, LiveSession, SeenFile, World};

@@ -34,6 +34,10 @@ pub const CALLS_MAX: usize = 16;
 pub const REMARKS_MAX: usize = 16;
 /// Longest text that a state keeps of one event, in bytes.
 pub const TEXT_BYTES_MAX: usize = 600;
+/// Most former holders that a state knows; the oldest go first.
+pub const HOLDERS_MAX: usize = 16;
+/// Most heads of one check that were written down outside.
+pub const ANCHORS_MAX: usize = 1_000;
 /// How long a claim holds without any activity, unless the claimer says otherwise.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);
 /// The shortest and the longest lease.

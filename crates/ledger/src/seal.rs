@@ -239,9 +239,27 @@ pub fn unhex_signature(text: &str) -> Option<Vec<u8>> {
     text::unhex(text).filter(|bytes| bytes.len() == Signature::BYTE_SIZE)
 }
 
+/// The digits of base64 in RFC 4648.
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Reads 32 bytes in base64 with padding.
+pub(crate) fn unbase64(text: &str) -> Option<[u8; 32]> {
+    let digits = text.strip_suffix('=').filter(|digits| digits.len() == 43)?;
+    let (mut word, mut bits, mut bytes) = (0_u32, 0, Vec::with_capacity(33));
+    for byte in digits.bytes() {
+        let digit = DIGITS.iter().position(|digit| *digit == byte)?;
+        word = word << 6 | u32::try_from(digit).ok()?;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(word >> bits & 0xff).ok()?);
+        }
+    }
+    bytes.try_into().ok()
+}
+
 /// Base64 of RFC 4648 with padding, as signed notes have it.
 fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let word =

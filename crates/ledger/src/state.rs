@@ -55,6 +55,14 @@ pub struct IntentState {
     pub seq: u64,
 }
 
+/// Somebody who claimed it and did not let go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimState {
+    pub holder: String,
+    /// The number of the claim.
+    pub fence: u64,
+}
+
 /// A file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
@@ -125,6 +133,8 @@ pub struct State {
     pub steps: Vec<PlanStep>,
     pub gates: Vec<GateState>,
     pub intents: Vec<IntentState>,
+    /// Who claimed it and did not let go, the last one last: whoever is not the last one is late.
+    pub claims: VecDeque<ClaimState>,
     pub files: Vec<FileState>,
     /// The last run of tests.
     pub test: Option<TestState>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Work,
-    chain::{self, Kept, Mac, WorkKey},
+    chain::{self, Kept, Key, Mac, WorkKey},
     limits::EVENTS_MAX,
 };
 
@@ -46,6 +46,8 @@ pub enum Finding {
     SealEdited { seal: u64 },
     /// What was written down outside is no earlier state of this journal.
     AnchorDiffers { size: u64 },
+    /// Seals of this store were made with a key that is not here: nothing under them can be checked.
+    KeyMissing,
 }
 
 impl Finding {
@@ -68,6 +70,7 @@ impl Finding {
             Self::SealMissing { .. } => "seal_missing",
             Self::SealEdited { .. } => "seal_edited",
             Self::AnchorDiffers { .. } => "anchor_differs",
+            Self::KeyMissing => "key_missing",
         }
     }
 }
@@ -75,7 +78,9 @@ impl Finding {
 /// What a piece of work turned out to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Events whose text was purged.
+    /// How many events there are.
+    pub events: u64,
+    /// Those of them whose text was purged.
     pub purged: u64,
     pub findings: Vec<Finding>,
     /// The heads at the numbers that were asked for, as the rows have them.
@@ -86,16 +91,17 @@ pub struct Verified {
 /// head is wanted, to be compared with what seals say of them.
 pub fn verify(key: &WorkKey, work: &Work, rows: &[Kept], sealed: &BTreeSet<u64>) -> Verified {
     let mut verified = Verified {
+        events: rows.len() as u64,
         purged: rows.iter().filter(|kept| kept.body.is_none() && kept.salt.is_none()).count() as u64,
         ..Verified::default()
     };
-    let row_is_genuine = key.row(work) == work.row_mac;
+    let row_is_genuine = is_row_genuine(key, work);
     let numbers = true_numbers(key, work, rows);
     let (mut findings, last) = compare(rows, &numbers, row_is_genuine.then_some(work.seq));
     if row_is_genuine && last > work.seq {
         findings.push(Finding::RolledBack { row: work.seq, found: last });
     }
-    if !row_is_genuine {
+    if !row_is_genuine || !work.has_fitting_name() {
         findings.push(Finding::RowEdited);
     }
     let mut head = key.origin(work);
@@ -112,6 +118,18 @@ pub fn verify(key: &WorkKey, work: &Work, rows: &[Kept], sealed: &BTreeSet<u64>)
     findings.sort();
     verified.findings = findings;
     verified
+}
+
+fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
+    key.row(work) == work.row_mac
+}
+
+/// Whether a piece of work that says to be made with another key was made with this one: its row was, but for the name
+/// of the key, or any of its events.
+pub fn is_of_key(key: &Key, work: &Work, rows: &[Kept]) -> bool {
+    let own = Work { key_id: key.id(), ..work.clone() };
+    let key = key.of(&work.id);
+    is_row_genuine(&key, &own) || rows.iter().any(|kept| key.event(&work.id, kept.seq, kept) == kept.mac)
 }
 
 /// The number that each row was written with: its own, another, or none.

@@ -75,6 +75,8 @@ pub struct Work {
     pub title: RedactedText,
     /// The caller's own name for it: beginning it twice is beginning it once.
     pub key: Option<String>,
+    /// Under which it is found: see [`key_name`] and [`session_name`]. No two have the same.
+    pub name: Option<String>,
     pub session: Option<SessionId>,
     pub agent: RedactedText,
     pub parent: Option<WorkId>,
@@ -84,6 +86,8 @@ pub struct Work {
     pub outcome: Option<Outcome>,
     /// The agent's connection went away without an end.
     pub lost: bool,
+    /// Effects of which nobody knows whether they took place.
+    pub unknown: u64,
     pub created_at: Timestamp,
     /// When something last happened in it. Looking at it is nothing that happens.
     pub active_at: Timestamp,
@@ -107,6 +111,40 @@ impl Work {
     pub fn holder(&self, now: Timestamp) -> Option<&str> {
         self.lease.as_ref().filter(|lease| lease.until > now).map(|lease| lease.holder.as_str())
     }
+
+    /// The name under which it is looked for, if it is. That of a session is for the piece that the session goes on in:
+    /// one that is closed need not have it.
+    pub fn proper_name(&self) -> Option<String> {
+        match &self.key {
+            Some(key) => Some(key_name(&self.owner, &self.project, key)),
+            None if self.kind == "session" => {
+                let session = self.session.as_ref().map_or(self.agent.as_str(), SessionId::as_str);
+                Some(session_name(&self.owner, session))
+            }
+            None => None,
+        }
+    }
+
+    /// Whether a piece of work like this one can have its name. The project in it may be another one: in that which its
+    /// own was merged into, the name may have been taken.
+    pub fn has_fitting_name(&self) -> bool {
+        let (Some(name), Some(key)) = (&self.name, &self.key) else {
+            return self.name.is_none() || self.name == self.proper_name();
+        };
+        let rest = name.strip_prefix(&format!("key\n{}\n", self.owner));
+        let project = rest.and_then(|rest| rest.strip_suffix(&format!("\n{key}")));
+        project.is_some_and(|project| !project.contains('\n'))
+    }
+}
+
+/// The name of the piece of work of a session: there is one of each.
+pub fn session_name(owner: &str, session: &str) -> String {
+    format!("session\n{owner}\n{session}")
+}
+
+/// The name of a piece of work that its maker gave a key.
+pub fn key_name(owner: &str, project: &Project, key: &str) -> String {
+    format!("key\n{owner}\n{project}\n{key}")
 }
 
 /// An event as it is folded and shown.
@@ -120,4 +158,8 @@ pub struct Entry {
     pub step: Option<Step>,
     /// It came from somebody who did not hold the work any more: kept, and changes no state.
     pub late: bool,
+    /// The length of its whole body in bytes.
+    pub full: u64,
+    /// The SHA-256 of that in hex, where only its beginning stands in the row.
+    pub artifact: Option<String>,
 }

@@ -337,6 +337,7 @@ impl Service {
     /// # Errors
     /// When the engine could not flush; what was acknowledged is safe all the same.
     pub async fn close(self) -> Result<(), ServiceError> {
+        self.close_journal().await;
         let tasks = self.0.tasks.clone();
         tasks.stop();
         // Its connections hold the database open.

@@ -120,8 +120,14 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_prompt(&prompt);
         merged.prompts += 1;
     }
-    for mut stored in write.store().works_of_project(from, BATCH).await? {
+    for mut stored in write.store().works_of_project(from, BATCH).await?.readable {
         stored.work.project.clone_from(into);
+        // Begun again under its key, it is found in the other project, unless one of there has the key.
+        if let (Some(_), Some(name)) = (&stored.work.name, stored.work.proper_name())
+            && write.is_free_work_name(&name).await?
+        {
+            stored.work.name = Some(name);
+        }
         write.merge_work(&stored);
         merged.works += 1;
     }

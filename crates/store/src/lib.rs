@@ -6,6 +6,7 @@
 
 mod browse;
 mod changes;
+mod checkpoint;
 mod counts;
 mod cycle;
 mod distil;
@@ -55,6 +56,7 @@ pub use cerebro_engine::{
     Answer, Dump, Endpoint, EngineError, Pieces, Query, Remote, Script, Secret, Trial, Visitor, script,
     secret,
 };
+pub use checkpoint::Checkpoint;
 pub use counts::{Counts, HealthCounts, ProjectCount};
 pub use cycle::{ASKED_KEPT, Alone, Asked, CycleState, StepOutcome, StoredCycle, StoredStep};
 pub use distil::DistilCounts;
@@ -77,7 +79,7 @@ pub use tombstone::{Saying, Tombstone, Why};
 pub use topic::Topic;
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{ModelState, StoredModel, StoredVector};
-pub use work::{Artifact, StoredEvent, StoredWork};
+pub use work::{Artifact, StoredEvent, StoredWork, Works};
 
 use cerebro_core::domain::Timestamp;
 

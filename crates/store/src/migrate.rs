@@ -33,9 +33,10 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, name: "feedback", text: include_str!("../../../schema/0014_feedback.surql") },
     Migration { version: 15, name: "worked_in", text: include_str!("../../../schema/0015_worked_in.surql") },
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
-    Migration { version: 20, name: "insight", text: include_str!("../../../schema/0020_insight.surql") },
-    Migration { version: 21, name: "image", text: include_str!("../../../schema/0021_image.surql") },
-    Migration { version: 24, name: "handbook", text: include_str!("../../../schema/0024_handbook.surql") },
+    Migration { version: 17, name: "work_held", text: include_str!("../../../schema/0017_work_held.surql") },
+    Migration { version: 18, name: "insight", text: include_str!("../../../schema/0018_insight.surql") },
+    Migration { version: 19, name: "image", text: include_str!("../../../schema/0019_image.surql") },
+    Migration { version: 20, name: "handbook", text: include_str!("../../../schema/0020_handbook.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -1,11 +1,12 @@
 //! The journal of work: what is asked about it, and what may happen to it. Its chain is the business of `cerebro_ledger`.
 
 use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work};
-use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
+    checkpoint::CheckpointChanges,
     read::{Page, Table, Vars, one, take},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
@@ -36,6 +37,11 @@ pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, Store
     WorkId::parse(&key).map_err(|_| malformed(table, "id", &key))
 }
 
+/// One that is no hex is none that was written: nothing is made with it.
+fn mac(text: &str) -> Mac {
+    cerebro_ledger::seal::unhex(text).map(Mac).unwrap_or_default()
+}
+
 pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreError> {
     cerebro_ledger::seal::unhex(text).ok_or_else(|| malformed(table, "digest", text))
 }
@@ -44,12 +50,49 @@ pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreEr
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredWork {
     pub work: Work,
-    /// Owner and key, or owner and session: there is one piece of work of a name.
-    pub name: Option<String>,
-    /// Effects of which nobody knows whether they took place.
-    pub unknown: u64,
     /// The number of the last event that is under a seal.
     pub sealed: u64,
+}
+
+/// Pieces of work of one answer: those whose rows can be read. One that cannot holds up none of the others; to name it is
+/// the business of whoever verifies the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Works {
+    pub readable: Vec<StoredWork>,
+    /// There are no more.
+    pub is_last: bool,
+}
+
+impl Works {
+    fn of(rows: Vec<Value>, limit: usize) -> Self {
+        let is_last = rows.len() < limit;
+        let found = rows.len();
+        let readable: Vec<StoredWork> = rows.into_iter().filter_map(|row| AnyWork::of(row).0).collect();
+        if readable.len() < found {
+            tracing::error!(
+                rows = found - readable.len(),
+                "rows of work cannot be read; `cerebro work verify`"
+            );
+        }
+        Self { readable, is_last }
+    }
+}
+
+/// A row of the table as it is: a piece of work, if it is one.
+struct AnyWork(Option<StoredWork>);
+
+impl AnyWork {
+    fn of(row: Value) -> Self {
+        Self(WorkRow::from_value(row).ok().and_then(|row| StoredWork::try_from(row).ok()))
+    }
+}
+
+impl TryFrom<Value> for AnyWork {
+    type Error = StoreError;
+
+    fn try_from(row: Value) -> Result<Self, StoreError> {
+        Ok(Self::of(row))
+    }
 }
 
 /// Bytes that have their SHA-256 for a name.
@@ -105,7 +148,7 @@ impl WorkRow {
 
     /// The row as the next write leaves it: one version on.
     fn next(stored: &StoredWork) -> Self {
-        let StoredWork { work, name, unknown, sealed } = stored;
+        let StoredWork { work, sealed } = stored;
         Self {
             id: None,
             owner: work.owner.clone(),
@@ -113,7 +156,7 @@ impl WorkRow {
             kind: work.kind.clone(),
             title: work.title.to_string(),
             key: work.key.clone(),
-            name: name.clone(),
+            name: work.name.clone(),
             session: work.session.as_ref().map(session_record),
             agent: work.agent.to_string(),
             parent: work.parent.as_ref().map(work_record),
@@ -123,7 +166,7 @@ impl WorkRow {
             outcome: work.outcome.map(|outcome| outcome.as_str().to_owned()),
             live: work.status != Status::Closed,
             lost: work.lost,
-            unknown: signed(*unknown),
+            unknown: signed(work.unknown),
             created_at: datetime(work.created_at),
             active_at: datetime(work.active_at),
             seq: signed(work.seq),
@@ -145,6 +188,11 @@ impl TryFrom<WorkRow> for StoredWork {
     fn try_from(row: WorkRow) -> Result<Self, StoreError> {
         let id = row.id.ok_or_else(|| malformed(WORK, "missing", "id"))?;
         let forked = row.forked_from.map(|id| work_id(WORK, id)).transpose()?;
+        let status = Status::parse(&row.status).ok_or_else(|| malformed(WORK, "status", &row.status))?;
+        // What is looked for by it must not find what is not so: nothing that is open is pruned.
+        if row.live != (status != Status::Closed) {
+            return Err(malformed(WORK, "live", &row.live.to_string()));
+        }
         let work = Work {
             id: work_id(WORK, id)?,
             owner: row.owner,
@@ -152,24 +200,26 @@ impl TryFrom<WorkRow> for StoredWork {
             kind: row.kind,
             title: held(row.title),
             key: row.key,
+            name: row.name,
             session: row.session.map(|id| session_id(WORK, id)).transpose()?,
             agent: held(row.agent),
             parent: row.parent.map(|id| work_id(WORK, id)).transpose()?,
             forked_from: forked.map(|id| (id, unsigned(row.forked_at.unwrap_or(0)))),
-            status: Status::parse(&row.status).ok_or_else(|| malformed(WORK, "status", &row.status))?,
+            status,
             outcome: row.outcome.as_deref().and_then(Outcome::parse),
             lost: row.lost,
+            unknown: unsigned(row.unknown),
             created_at: timestamp(row.created_at),
             active_at: timestamp(row.active_at),
             seq: unsigned(row.seq),
-            head: Mac(unhex(WORK, &row.head)?),
+            head: mac(&row.head),
             lease: row.holder.zip(row.until).map(|(holder, until)| Lease { holder, until: timestamp(until) }),
             fence: unsigned(row.fence),
             key_id: row.key_id,
-            row_mac: Mac(unhex(WORK, &row.mac)?),
+            row_mac: mac(&row.mac),
             version: unsigned(row.version),
         };
-        Ok(Self { work, name: row.name, unknown: unsigned(row.unknown), sealed: unsigned(row.sealed) })
+        Ok(Self { work, sealed: unsigned(row.sealed) })
     }
 }
 
@@ -237,12 +287,13 @@ impl TryFrom<WorkEventRow> for Kept {
             once: row.once,
             late: row.late,
             full: unsigned(row.full),
-            artifact: row.artifact.map(|id| key("artifact", id)).transpose()?,
+            // The name of none is empty.
+            artifact: row.artifact.map(|id| key("artifact", id).unwrap_or_default()),
             body: row.body.map(held),
             // One that is no hex is none that was written: the commitment does not hold.
             salt: row.salt.map(|salt| cerebro_ledger::chain::salt_of(&salt)),
-            commitment: Mac(unhex(EVENT, &row.commitment)?),
-            mac: Mac(unhex(EVENT, &row.mac)?),
+            commitment: mac(&row.commitment),
+            mac: mac(&row.mac),
         })
     }
 }
@@ -277,6 +328,7 @@ pub(super) struct WorkChanges {
     pub purged: Vec<(WorkId, u64)>,
     pub gone: Vec<WorkId>,
     pub gone_artifacts: Vec<String>,
+    pub checkpoints: CheckpointChanges,
 }
 
 impl Part for WorkChanges {
@@ -308,6 +360,7 @@ impl Part for WorkChanges {
         commit.add(statement::COMMIT_GONE_ARTIFACTS, "gone_artifacts", &self.gone_artifacts, |id| {
             artifact_record(id)
         });
+        self.checkpoints.add_to(commit);
     }
 }
 
@@ -339,11 +392,15 @@ impl Write<'_> {
         let works = self.tell_work(EventKind::WorkPurged, Some(stored));
         works.put.push(stored.clone());
         works.purged.extend(numbers.iter().map(|seq| (id, *seq)));
+        // It has texts too.
+        works.checkpoints.drop(id);
     }
 
     /// It is taken away for good.
     pub fn prune_work(&mut self, stored: &StoredWork) {
-        self.tell_work(EventKind::WorkPruned, Some(stored)).gone.push(stored.work.id);
+        let works = self.tell_work(EventKind::WorkPruned, Some(stored));
+        works.gone.push(stored.work.id);
+        works.checkpoints.drop(stored.work.id);
     }
 
     /// A piece of work comes from an export, without its events.
@@ -408,7 +465,7 @@ impl Write<'_> {
     /// # Errors
     /// A failing store.
     pub async fn is_free_work_name(&self, name: &str) -> Result<bool, StoreError> {
-        let here = self.tables().works.put.iter().any(|stored| stored.name.as_deref() == Some(name));
+        let here = self.tables().works.put.iter().any(|stored| stored.work.name.as_deref() == Some(name));
         Ok(!here && self.store().work_named(name).await?.is_none())
     }
 
@@ -456,27 +513,65 @@ impl Store {
         project: Option<&Project>,
         before: Timestamp,
         limit: usize,
-    ) -> Result<Vec<StoredWork>, StoreError> {
+    ) -> Result<Works, StoreError> {
         let vars = Vars::new().with("live", live).at("before", before).limit(limit);
-        match project {
-            Some(project) => self.works(statement::WORK_LATEST, vars.with("project", project.as_str())).await,
-            None => self.works(statement::WORK_LATEST_EVERYWHERE, vars).await,
-        }
+        let rows = match project {
+            Some(project) => {
+                self.rows(WORK, statement::WORK_LATEST, vars.with("project", project.as_str())).await?
+            }
+            None => self.rows(WORK, statement::WORK_LATEST_EVERYWHERE, vars).await?,
+        };
+        Ok(Works::of(rows, limit))
     }
 
     /// Pieces of work of a project, whatever they are.
-    pub async fn works_of_project(
-        &self,
-        project: &Project,
-        limit: usize,
-    ) -> Result<Vec<StoredWork>, StoreError> {
+    pub async fn works_of_project(&self, project: &Project, limit: usize) -> Result<Works, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
-        self.works(statement::WORK_OF_PROJECT, vars).await
+        Ok(Works::of(self.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
     }
 
     /// Pieces of work that went on since they were sealed.
-    pub async fn unsealed_works(&self, limit: usize) -> Result<Vec<StoredWork>, StoreError> {
-        self.works(statement::WORK_UNSEALED, Vars::new().limit(limit)).await
+    pub async fn unsealed_works(&self, limit: usize) -> Result<Works, StoreError> {
+        Ok(Works::of(self.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
+    }
+
+    /// Pieces of work that somebody holds or held, whose lease ends before a moment and that are not closed.
+    pub async fn works_held_by(
+        &self,
+        holder: &str,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Works, StoreError> {
+        let vars = Vars::new().with("holder", holder).at("until", until).limit(limit);
+        Ok(Works::of(self.rows(WORK, statement::WORK_HELD, vars).await?, limit))
+    }
+
+    /// Nothing that was made with a key is under a seal: the journal begins anew.
+    pub async fn unseal_works(&self, key_id: &str) -> Result<(), StoreError> {
+        self.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await.map(drop)
+    }
+
+    /// How many events there are, of whichever piece of work.
+    pub async fn work_event_count(&self) -> Result<u64, StoreError> {
+        let mut results = self.engine()?.run(statement::WORK_EVENT_COUNT, Vars::new().0).await?;
+        Ok(unsigned(take::<i64>(EVENT, &mut results, 0)?.into_iter().sum()))
+    }
+
+    /// Pieces of work that are not there, and of which there are events.
+    pub async fn works_of_lost_events(&self, limit: usize) -> Result<Vec<WorkId>, StoreError> {
+        let mut results = self.engine()?.run(statement::WORK_LOST, Vars::new().limit(limit).0).await?;
+        let ids = take::<RecordId>(EVENT, &mut results, 0)?;
+        Ok(ids.into_iter().filter_map(|id| work_id(EVENT, id).ok()).collect())
+    }
+
+    /// A page of all rows of the table in order of id: each with its id, and with its piece of work if it is one.
+    pub async fn page_of_work_rows(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Option<StoredWork>>, StoreError> {
+        let page = self.page_of::<Value, AnyWork>(WORK, after, limit).await?;
+        Ok(page.into_iter().map(|(id, row)| (id, row.0)).collect())
     }
 
     /// A page of all pieces of work in order of id.

@@ -181,6 +181,7 @@ fn show_status(context: &CommandContext, mut status: Value) -> Result<Outcome> {
             ("HTTP", shown(&status["http"])),
             ("last backup", context.output.moment(&status["backup"]["made_at"])),
             ("backup failed", shown(&status["backup"]["failure"])),
+            ("journal slow", context.output.moment(&status["journal"]["degraded_until"])),
         ])?;
     }
     Ok(Outcome::Done)

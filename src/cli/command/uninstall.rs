@@ -39,8 +39,16 @@ const OURS: [&str; 17] = [
     backup::MAKING,
     "daemon.lock",
 ];
-/// And by how its name begins: databases put aside, other indexes, unsaved edits and drafts.
-const OURS_BEGIN: [&str; 6] = [backup::REPLACED, "index-", "edit-", ".edit-", ".#edit-", durable::PREFIX];
+/// And by how its name begins: databases put aside, other indexes, unsaved edits, drafts, and what is missing from the journal.
+const OURS_BEGIN: [&str; 7] = [
+    backup::REPLACED,
+    "index-",
+    "edit-",
+    ".edit-",
+    ".#edit-",
+    durable::PREFIX,
+    cerebro_service::work::MISSED_FILE,
+];
 
 /// Take Cerebro out of this machine: all agents, the service, completions
 ///

@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::{CommandContext, Outcome, within};
 use crate::cli::daemon_client::{Daemon, Request};
-use crate::cli::error::Result;
+use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, shown};
 use cerebro_core::operation::Operation;
+use cerebro_ledger::anchor::anchors;
 
 /// Most pieces of work, and most events, of one answer.
 const WORKS_MAX: usize = 100;
@@ -30,8 +31,7 @@ pub struct WorkArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     List(ListArgs),
-    /// Show what the events of one come to: requests, files, tests, steps, what is unknown
-    Show(OneArgs),
+    Show(ShowArgs),
     Tail(TailArgs),
     Resume(ResumeArgs),
     /// Close one, and remember what was found out in it
@@ -48,6 +48,11 @@ enum Action {
     Anchor,
     /// Print the proof that a piece of work is under a seal
     Prove(OneArgs),
+    Claim(ClaimArgs),
+    /// Let go of one that you claimed
+    Release(OneArgs),
+    /// List the effects of which nobody knows whether they took place, in all projects
+    Sweep,
 }
 
 /// List pieces of work, those that were active last first
@@ -100,6 +105,26 @@ impl State {
 struct OneArgs {
     /// Its id, or the beginning of one that no other has
     work: String,
+}
+
+/// Show what the events of one come to: requests, files, tests, steps, gates, what is unknown
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// Its id, or the beginning of one that no other has
+    work: String,
+    /// Print the whole body of this event instead, where only its beginning stands in its row
+    #[arg(long, value_name = "SEQ")]
+    artifact: Option<u64>,
+}
+
+/// Hold one, so that you can close it and others know; any of your `cerebro` commands on it keeps the claim
+#[derive(Debug, Args)]
+struct ClaimArgs {
+    /// Its id, or the beginning of one that no other has
+    work: String,
+    /// Take it from a session that holds it
+    #[arg(long)]
+    takeover: bool,
 }
 
 /// Show the last events of one
@@ -177,10 +202,10 @@ struct PruneArgs {
 /// puts the whole home back to an earlier state is only found by a head that was written down outside.
 #[derive(Debug, Args)]
 struct VerifyArgs {
-    /// A line that `cerebro work head` printed earlier; can be repeated
+    /// A line that `cerebro work head` printed earlier, or the last line of a hint; can be repeated
     #[arg(long, value_name = "LINE")]
     head: Vec<String>,
-    /// A file of such lines
+    /// A file with such lines, notes of `cerebro work anchor` or hints in it: a transcript, for example
     #[arg(long, value_name = "FILE")]
     anchor: Option<std::path::PathBuf>,
 }
@@ -211,6 +236,9 @@ pub async fn run(context: &CommandContext, args: WorkArgs) -> Result<Outcome> {
         Some(Action::Head) => head(context, false).await,
         Some(Action::Anchor) => head(context, true).await,
         Some(Action::Prove(args)) => prove(context, args).await,
+        Some(Action::Claim(args)) => claim(context, args).await,
+        Some(Action::Release(args)) => release(context, args).await,
+        Some(Action::Sweep) => sweep(context).await,
     }
 }
 
@@ -258,7 +286,10 @@ fn said(value: &Value) -> String {
     shown(&value["text"])
 }
 
-async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
+    if let Some(seq) = args.artifact {
+        return artifact(context, args.work, seq).await;
+    }
     let answer = ask(context, Request::new(Operation::WorkShow).with("work", args.work)).await?;
     if context.output.json(&answer)? {
         return Ok(Outcome::Done);
@@ -299,13 +330,101 @@ async fn show(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
         ("blocked", said(&state["blocked"])),
         ("failed", said(&state["failed"])),
         ("tests", of_test.trim().to_owned()),
-        ("outcome unknown", list("under_way", |call| shown(&call["what"]))),
+        ("under way", list("under_way", |call| shown(&call["what"]))),
+        ("outcome unknown", intents(state)),
+        ("gates", list("gates", gate)),
         ("files", list("files", |file| shown(&file["path"]))),
         ("last", list("last", said)),
         ("gaps", shown(&state["gaps"]["times"]).trim_start_matches('0').to_owned()),
         ("remembered", remembered.join(" · ")),
     ])?;
     steps(context, state)
+}
+
+/// A condition, and how it stands.
+fn gate(gate: &Value) -> String {
+    [shown(&gate["name"]), shown(&gate["standing"]), shown(&gate["text"])].join(" ").trim().to_owned()
+}
+
+/// The effects of which nobody knows whether they took place.
+fn intents(state: &Value) -> String {
+    let open =
+        state["intents"].as_array().into_iter().flatten().filter(|intent| intent["standing"] == "open");
+    let line = |intent: &Value| {
+        format!("{} (key {}, {})", said(intent), shown(&intent["key"]), shown(&intent["repeat"]))
+    };
+    open.map(line).collect::<Vec<_>>().join(" · ")
+}
+
+async fn artifact(context: &CommandContext, work: String, seq: u64) -> Result<Outcome> {
+    let request = Request::new(Operation::WorkArtifact).with("work", work).with("seq", seq);
+    let answer = ask(context, request).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let Some(text) = answer["text"].as_str() else {
+        context.output.note("all of the event stands in its row; `cerebro work tail` shows it");
+        return Ok(Outcome::Short);
+    };
+    context.output.text(text)?;
+    let full = answer["full_bytes"].as_u64().unwrap_or_default();
+    if full > text.len() as u64 {
+        context.output.note(&format!("{} of {full} bytes are kept", text.len()));
+    }
+    Ok(Outcome::Done)
+}
+
+async fn claim(context: &CommandContext, args: ClaimArgs) -> Result<Outcome> {
+    let request = Request::new(Operation::WorkClaim).with("work", args.work).with("takeover", args.takeover);
+    let answer = ask(context, request).await?;
+    let is_held = answer["held"] == true;
+    let outcome = if is_held { Outcome::Done } else { Outcome::Short };
+    if context.output.json(&answer)? {
+        return Ok(outcome);
+    }
+    let until = context.output.moment(&answer["until"]);
+    if is_held {
+        context.output.outcome(&shown(&answer["work"]), "claimed", &format!(" until {until}"))?;
+    } else {
+        let holder = shown(&answer["holder"]);
+        context.output.note(&format!("{holder} holds it until {until}; --takeover takes it"));
+    }
+    Ok(outcome)
+}
+
+async fn release(context: &CommandContext, args: OneArgs) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::WorkRelease).with("work", args.work)).await?;
+    let is_free = answer["free"] == true;
+    let outcome = if is_free { Outcome::Done } else { Outcome::Short };
+    if context.output.json(&answer)? {
+        return Ok(outcome);
+    }
+    let work = &answer["work"];
+    if is_free {
+        context.output.outcome(&shown(&work["work"]), "free", &format!(" {}", shown(&work["title"])))?;
+    } else {
+        context.output.note(&format!("{} holds it; nothing was changed", shown(&work["holder"])));
+    }
+    Ok(outcome)
+}
+
+const EFFECTS: &[(&str, Layout)] = &[
+    ("work", Layout::Fixed),
+    ("event", Layout::Count),
+    ("project", Layout::Fixed),
+    ("key", Layout::Fixed),
+    ("repeat", Layout::Fixed),
+    ("effect", Layout::Flexible),
+];
+
+async fn sweep(context: &CommandContext) -> Result<Outcome> {
+    let answer = ask(context, Request::new(Operation::WorkUnsettled)).await?;
+    if context.output.json(&answer)? {
+        return Ok(Outcome::Done);
+    }
+    let fields = ["work", "seq", "project", "key", "repeat", "text"];
+    context.output.table(&Table::of(EFFECTS, &fields, &answer["effects"]), "no effect of unknown outcome")?;
+    Ok(Outcome::Done)
 }
 
 const STEPS: &[(&str, Layout)] =
@@ -341,7 +460,11 @@ fn what(event: &Value) -> String {
         _ => String::new(),
     };
     let late = if event["late"] == true { " (late)" } else { "" };
-    format!("{word}{more}{late}")
+    let cut = match event["full_bytes"].as_u64() {
+        Some(full) => format!(" (cut; {full} bytes: work show ID --artifact {})", shown(&event["seq"])),
+        None => String::new(),
+    };
+    format!("{word}{more}{late}{cut}")
 }
 
 fn events(list: &Value) -> Table {
@@ -447,9 +570,15 @@ async fn prune(context: &CommandContext, args: PruneArgs) -> Result<Outcome> {
 async fn verify(context: &CommandContext, args: VerifyArgs) -> Result<Outcome> {
     let mut heads = args.head;
     if let Some(path) = &args.anchor {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| crate::cli::error::Error::file("read", path, &error))?;
-        heads.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+        let text = std::fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
+        let found = anchors(&text);
+        if found.is_empty() {
+            let words = format!("there is no head in {}", path.display());
+            return Err(
+                Error::usage(words).hint("`cerebro work head` and `anchor` print some; hints end with one")
+            );
+        }
+        heads.extend(found.iter().map(|anchor| format!("{} {}", anchor.size, anchor.root)));
     }
     let answer = ask(context, Request::new(Operation::WorkVerify).with("heads", heads)).await?;
     let findings = answer["findings"].as_array().cloned().unwrap_or_default();

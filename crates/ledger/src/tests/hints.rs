@@ -137,6 +137,8 @@ fn what_is_asked_first_is_decided_first() {
             kind: step.kind().to_owned(),
             step: Some(step),
             late: false,
+            full: 0,
+            artifact: None,
         };
         *state = fold(std::mem::take(state), &entry);
     };

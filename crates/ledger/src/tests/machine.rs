@@ -57,6 +57,8 @@ struct Expected {
     fence: u64,
     /// Who holds it, and until when.
     holder: Option<(usize, i64)>,
+    /// The fence of each who claimed it and did not let go.
+    fences: [Option<u64>; AGENTS.len()],
 }
 
 impl Expected {
@@ -127,6 +129,10 @@ impl ReferenceStateMachine for Model {
             Act::Begin => state.pieces.push(Some(Expected::default())),
             Act::Note { piece, agent, .. } => with(piece, &|expected| {
                 expected.events += 1;
+                if expected.fences[agent].is_some_and(|fence| fence < expected.fence) {
+                    expected.late += 1;
+                    return;
+                }
                 match expected.holds(now) {
                     Some(holder) if holder != agent => expected.late += 1,
                     Some(holder) => expected.holder = Some((holder, now + LEASE)),
@@ -143,6 +149,7 @@ impl ReferenceStateMachine for Model {
                 _ => {
                     expected.events += 1;
                     expected.fence += 1;
+                    expected.fences[agent] = Some(expected.fence);
                     expected.holder = Some((agent, now + LEASE));
                 }
             }),
@@ -150,6 +157,7 @@ impl ReferenceStateMachine for Model {
                 if expected.holder.is_some_and(|(holder, _)| holder == agent) {
                     expected.events += 1;
                     expected.holder = None;
+                    expected.fences[agent] = None;
                 }
             }),
             Act::Prune(piece) => state.pieces[piece] = None,
@@ -198,7 +206,9 @@ impl Journal {
     fn note(&mut self, piece: usize, agent: &str, step: &Step) {
         let now = self.now;
         let (piece, state) = self.pieces[piece].as_mut().unwrap();
-        let late = claim::is_late(&piece.work, agent, minute(now));
+        // A claim, and its end, is told by the journal itself.
+        let is_told = matches!(step, Step::Claimed { .. } | Step::Released { .. });
+        let late = !is_told && claim::is_late(&piece.work, state, agent, minute(now));
         if !late {
             claim::renew(&mut piece.work, agent, minute(now + LEASE));
         }
@@ -275,7 +285,10 @@ impl StateMachineTest for Journal {
             }
             Act::Purge(piece, event) => {
                 let (piece, state) = journal.pieces[piece].as_mut().unwrap();
-                piece.purge(event);
+                // Texts go from work that is closed; who held it matters until then.
+                if !matches!(piece.rows[event].kind.as_str(), "claimed" | "released") {
+                    piece.purge(event);
+                }
                 *state = crate::fold::fold_all(&piece.entries());
             }
             Act::Prune(piece) => {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Piece, at, key, text};
-use crate::{Finding, Mac, Step, chain};
+use crate::{Finding, Mac, Step, chain, work::session_name};
 
 /// A way to tamper, and what it must be called.
 #[derive(Debug, Clone)]
@@ -26,6 +26,10 @@ enum Tamper {
     RowStatus,
     RowHolder,
     RowOfOtherKey,
+    RowKey,
+    RowName,
+    RowAgent,
+    RowUnknown,
     PurgeHalf(usize),
 }
 
@@ -54,6 +58,10 @@ fn tampers() -> impl Strategy<Value = Tamper> {
         Just(RowStatus),
         Just(RowHolder),
         Just(RowOfOtherKey),
+        Just(RowKey),
+        Just(RowName),
+        Just(RowAgent),
+        Just(RowUnknown),
         i.prop_map(PurgeHalf),
     ]
 }
@@ -186,6 +194,23 @@ impl Tamper {
                 piece.work.row_mac = crate::Key::new([1; 32]).of(&piece.work.id).row(&piece.work);
                 Finding::RowEdited
             }
+            Self::RowKey => {
+                piece.work.key_id = crate::Key::new([1; 32]).id();
+                assert!(crate::is_of_key(&key(), &piece.work, &piece.rows));
+                Finding::RowEdited
+            }
+            Self::RowName => {
+                piece.work.name = Some(session_name("local", "s2"));
+                Finding::RowEdited
+            }
+            Self::RowAgent => {
+                piece.work.agent = text("somebody else");
+                Finding::RowEdited
+            }
+            Self::RowUnknown => {
+                piece.work.unknown += 1;
+                Finding::RowEdited
+            }
             _ => return None,
         })
     }
@@ -249,4 +274,16 @@ fn a_row_of_another_piece_is_none_of_this_one() {
     let mut piece = Piece::notes("session", 4);
     piece.rows[1] = Piece::notes("session", 4).rows[1].clone();
     assert_eq!(piece.findings(), [Finding::Edited { seq: 2 }]);
+}
+
+#[test]
+fn a_piece_of_another_key_is_known_as_none_of_this_one() {
+    let mut piece = Piece::notes("session", 3);
+    let other = crate::Key::new([1; 32]);
+    assert!(!crate::is_of_key(&other, &piece.work, &piece.rows));
+    // One event that was made with the key is enough, whatever became of the row.
+    piece.work.key_id = other.id();
+    piece.work.row_mac = Mac([1; 32]);
+    piece.rows[0].mac = Mac([1; 32]);
+    assert!(crate::is_of_key(&key(), &piece.work, &piece.rows));
 }

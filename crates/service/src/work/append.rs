@@ -1,61 +1,17 @@
 //! Writing down what happened, and never being waited for longer than a moment.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::BTreeSet;
 
-use cerebro_core::domain::{Timestamp, WorkId};
-use cerebro_ledger::{Mac, State, Status, Step, Work, claim, limits};
+use cerebro_core::domain::{SessionId, Timestamp, WorkId};
+use cerebro_ledger::{Mac, State, Status, Step, Work, claim, limits, work::session_name};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
-    Actor, Appended, Happening, JournalReport, Target,
-    draft::{Draft, Prepared, lease_end, line},
+    Actor, Appended, Happening, Target,
+    draft::{Draft, Prepared, line},
+    slow::{Missed, Place},
 };
 use crate::{Service, ServiceError, lock};
-
-/// How long a caller waits for the journal.
-pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long nobody waits after one waited in vain.
-const DEGRADED: Duration = Duration::from_secs(60);
-/// Most sessions and pieces of work of which it is remembered that something is missing.
-const MISSED_MAX: usize = 256;
-
-/// What is missing from one piece of work.
-#[derive(Debug, Clone, Copy)]
-struct Missed {
-    from: Timestamp,
-    to: Timestamp,
-    count: u64,
-}
-
-/// Whether the journal keeps up.
-#[derive(Default)]
-pub(super) struct Slow {
-    until: Option<Timestamp>,
-    unwaited: u64,
-    missed: BTreeMap<String, Missed>,
-}
-
-impl Slow {
-    fn miss(&mut self, place: String, at: Timestamp, count: usize) {
-        self.unwaited += count as u64;
-        if self.missed.len() < MISSED_MAX || self.missed.contains_key(&place) {
-            let missed = self.missed.entry(place).or_insert(Missed { from: at, to: at, count: 0 });
-            missed.to = at;
-            missed.count += count as u64;
-        }
-    }
-}
-
-/// Where events go, as a name for what is missing there.
-fn place(actor: &Actor, target: &Target) -> String {
-    match target {
-        Target::Session => format!("{}/{}", actor.owner, actor.holder()),
-        Target::Work(id) => format!("{}/{id}", actor.owner),
-    }
-}
 
 impl Service {
     /// Writes down what happened, in order and in one commit, in a piece of work of the actor's. It waits for two
@@ -79,44 +35,60 @@ impl Service {
             let problem = format!("at most {} events at once", limits::BATCH_MAX);
             return Err(ServiceError::invalid("events", &happenings.len().to_string(), problem));
         }
-        let (place, count) = (place(actor, &target), happenings.len());
-        let now = self.now();
-        if lock(&self.journal().slow).until.is_some_and(|until| now < until) {
-            lock(&self.journal().slow).miss(place, now, count);
-            return Ok(Appended { degraded: true, ..Appended::default() });
+        let (place, missed) = (Place::of(actor, &target), Missed::at(self.now(), happenings.len()));
+        let degraded = Appended { degraded: true, ..Appended::default() };
+        if self.is_degraded() {
+            self.unwaited(happenings.len());
+            lock(&self.journal().slow).miss(place, missed);
+            return Ok(degraded);
         }
-        let (service, actor) = (self.clone(), actor.clone());
-        // In a task of its own: a caller that goes must not stop a commit half-way.
-        let work = self.0.tasks.spawn("writing down what happened", async move {
-            let missed = lock(&service.journal().slow).missed.remove(&place);
-            let done = service.append(&actor, target, happenings, missed.map(gap)).await;
-            if let (Err(_), Some(missed)) = (&done, missed) {
-                lock(&service.journal().slow).missed.entry(place).or_insert(missed);
-            }
-            done
-        });
-        match tokio::time::timeout(WAIT_MAX, work).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => Ok(Appended { degraded: true, ..Appended::default() }),
-            Err(_) => {
-                tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");
-                let mut slow = lock(&self.journal().slow);
-                slow.until = Some(lease_end(now, DEGRADED));
-                slow.unwaited += count as u64;
-                Ok(Appended { degraded: true, ..Appended::default() })
-            }
+        let (service, actor, count) = (self.clone(), actor.clone(), happenings.len());
+        let done = self.in_time(
+            "writing down what happened",
+            Box::pin(async move {
+                let before = lock(&service.journal().slow).take(&place);
+                let done = service.append(&actor, target, happenings, before.map(Missed::gap)).await;
+                if let Err(error) = &done {
+                    // Whoever waited hears it; whoever did not, or does not look, is told of a gap.
+                    let lost = (!is_refusal(error)).then_some(missed);
+                    let mut slow = lock(&service.journal().slow);
+                    before.into_iter().chain(lost).for_each(|missed| slow.miss(place.clone(), missed));
+                }
+                done
+            }),
+        );
+        let done = done.await?;
+        if done.is_none() {
+            self.unwaited(count);
         }
+        Ok(done.unwrap_or(degraded))
     }
 
-    /// Whether the journal keeps up.
-    pub fn journal_report(&self) -> JournalReport {
-        let slow = lock(&self.journal().slow);
-        let now = self.now();
-        JournalReport {
-            enabled: self.journal().retention.is_some(),
-            degraded_until: slow.until.filter(|until| now < *until),
-            unwaited: slow.unwaited,
+    /// Tells what is missing from a place, if there is a piece of work to tell it in.
+    pub(super) async fn tell_gap(&self, place: &Place) -> Result<(), ServiceError> {
+        let id = match &place.work {
+            Some(id) => WorkId::parse(id).ok(),
+            None => {
+                let named = self.store().work_named(&session_name(&place.owner, &place.holder)).await?;
+                named.map(|stored| stored.work.id)
+            }
+        };
+        let Some(id) = id else { return Ok(()) };
+        let stored = self.stored_work(&place.owner, &id).await?;
+        let Some(missed) = lock(&self.journal().slow).take(place) else { return Ok(()) };
+        let work = stored.work;
+        let actor = Actor {
+            owner: work.owner,
+            agent: work.agent,
+            session: SessionId::parse(&place.holder).ok(),
+            project: work.project,
+            directory: None,
+        };
+        let told = self.append(&actor, Target::Work(id), Vec::new(), Some(missed.gap())).await;
+        if told.as_ref().is_err_and(|error| !is_refusal(error)) {
+            lock(&self.journal().slow).miss(place.clone(), missed);
         }
+        told.map(drop)
     }
 
     async fn append(
@@ -128,18 +100,36 @@ impl Service {
     ) -> Result<Appended, ServiceError> {
         let steps = gap.map(Happening::from).into_iter().chain(happenings);
         let prepared = steps.map(Prepared::of).collect::<Result<Vec<_>, _>>()?;
+        // Folded before the writer is held: under it, only what came in between is.
+        self.fold_ahead(actor, &target).await?;
         let decision = Append { service: self, actor, target: &target, prepared: &prepared };
         let (appended, changed) = self.store().transact(&decision).await?;
         if let Some((id, state)) = changed {
-            self.journal().remember(id, state);
+            self.journal().wrote(id, state, appended.recorded);
+            if prepared.iter().any(Prepared::is_activity) {
+                self.renew_held(actor, id);
+            }
         }
         Ok(appended)
     }
+
+    /// Has the state of what is meant at hand, if it is there.
+    async fn fold_ahead(&self, actor: &Actor, target: &Target) -> Result<(), ServiceError> {
+        let stored = match target {
+            Target::Work(id) if self.journal().remembers(id) => None,
+            Target::Work(id) => Some(self.stored_work(&actor.owner, id).await?),
+            Target::Session => self.store().work_named(&actor.session_name()).await?,
+        };
+        if let Some(stored) = stored {
+            self.state_of(&stored).await?;
+        }
+        Ok(())
+    }
 }
 
-fn gap(missed: Missed) -> Step {
-    let reason = "the journal answered too slowly".to_owned();
-    Step::Gap { from: missed.from, to: missed.to, count: Some(missed.count), reason, filled: false }
+/// Whether the journal said no, for a reason of the caller's, and nothing is missing from it.
+fn is_refusal(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::Invalid { .. } | ServiceError::NoWork(_))
 }
 
 struct Append<'a> {
@@ -169,7 +159,7 @@ impl Decision for Append<'_> {
             write.store().work_onces(&onces).await?.into_iter().collect()
         };
         let now = service.now();
-        let late = claim::is_late(work, &actor.holder(), now);
+        let late = claim::is_late(work, &draft.state, &actor.holder(), now);
         let mut appended = Appended { work: Some(id), late, ..Appended::default() };
         for one in prepared {
             if one.once(&id).is_some_and(|once| !known.insert(once)) {
@@ -179,8 +169,10 @@ impl Decision for Append<'_> {
             // Somebody asks for more after the end: it goes on.
             if draft.state.closed.is_some() && matches!(one.step, Step::Prompt { .. }) && !late {
                 draft.tell(write.at(), Step::Reopened)?;
+                draft.entitle(&one.step);
             }
-            draft.add(write.at(), one, late);
+            // That something is missing is told by the journal itself.
+            draft.add(write.at(), one, late && !matches!(one.step, Step::Gap { .. }));
             appended.recorded += 1;
         }
         appended.seq = draft.stored.work.seq;
@@ -188,7 +180,7 @@ impl Decision for Append<'_> {
         if appended.recorded == 0 {
             return Ok((appended, None));
         }
-        if !late {
+        if !late && prepared.iter().any(Prepared::is_activity) {
             draft.renew(actor, now);
         }
         let (_, state) = draft.finish(write);
@@ -228,7 +220,7 @@ impl Append<'_> {
                 );
                 let closed = Step::Closed { outcome: cerebro_ledger::Outcome::Done, text };
                 old.tell(write.at(), closed)?;
-                old.stored.name = None;
+                old.stored.work.name = None;
                 old.finish(write);
                 self.begin(write, name, Some(full))
             }
@@ -253,7 +245,8 @@ impl Append<'_> {
         let mut work = new_work(service, actor, "session", &title, write.at());
         let (forked_from, state) = full.unzip();
         work.forked_from = forked_from;
-        let stored = StoredWork { work, name: Some(name), unknown: 0, sealed: 0 };
+        work.name = Some(name);
+        let stored = StoredWork { work, sealed: 0 };
         let mut draft = Draft::of(service.journal(), stored, state.unwrap_or_default());
         if let Some((from, at)) = forked_from {
             draft.tell(write.at(), Step::Forked { from: from.to_string(), at })?;
@@ -281,6 +274,7 @@ pub(super) fn new_work(service: &Service, actor: &Actor, kind: &str, title: &str
         kind: kind.to_owned(),
         title: line(title, limits::TITLE_CHARS_MAX),
         key: None,
+        name: None,
         session: actor.session.clone(),
         agent: actor.agent.clone(),
         parent: None,
@@ -288,6 +282,7 @@ pub(super) fn new_work(service: &Service, actor: &Actor, kind: &str, title: &str
         status: Status::Open,
         outcome: None,
         lost: false,
+        unknown: 0,
         created_at: at,
         active_at: at,
         seq: 0,

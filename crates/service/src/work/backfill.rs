@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use cerebro_core::domain::{SessionId, Timestamp};
 use cerebro_core::redact::redact_text;
-use cerebro_ledger::{Entry, Step, limits};
+use cerebro_ledger::{Entry, Step, limits, work::session_name};
 use cerebro_store::StoredWork;
 
 use super::{
     Actor, Happening, LOCAL_OWNER, Target,
     draft::kept_once,
-    session_name,
     told::{self, Told},
 };
 use crate::{Service, ServiceError};

@@ -1,14 +1,14 @@
 //! How a piece of work begins, goes on from another one, and ends.
 
 use cerebro_core::domain::WorkId;
-use cerebro_ledger::{State, Step, Work, limits};
+use cerebro_ledger::{State, Step, Work, limits, work::key_name};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{
     Actor, Appended, BeginWork, CloseWork, Happening, Target,
     append::new_work,
     draft::{Draft, Prepared, line},
-    key_name,
+    slow::too_slow,
 };
 use crate::{Service, ServiceError};
 
@@ -17,11 +17,15 @@ impl Service {
     /// Says whether it is new.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] for a bound, or where the journal is off; [`ServiceError::NoWork`] for the parent.
+    /// [`ServiceError::Invalid`] for a bound, or where the journal is off or does not answer in time;
+    /// [`ServiceError::NoWork`] for the parent.
     pub async fn work_begin(&self, actor: &Actor, begin: BeginWork) -> Result<(Work, bool), ServiceError> {
         self.needs_journal()?;
         let kind = begin.kind.as_deref().unwrap_or("task");
         check_chars("kind", kind, limits::KIND_CHARS_MAX)?;
+        if kind == "session" {
+            return Err(ServiceError::invalid("kind", kind, "a session begins by itself; name another kind"));
+        }
         check_chars("title", &begin.title, limits::TITLE_CHARS_MAX)?;
         if let Some(key) = &begin.key {
             check_chars("key", key, limits::KEY_CHARS_MAX)?;
@@ -41,13 +45,21 @@ impl Service {
             commit: begin.commit.clone(),
             steps: begin.steps.clone(),
         })?;
-        let decision = Begin { service: self, actor, asked: &begin, kind, first: &first };
-        let (work, state) = self.store().transact(&decision).await?;
-        let is_new = state.is_some();
-        if let Some(state) = state {
-            self.journal().remember(work.id, state);
-        }
-        Ok((work, is_new))
+        let (service, actor, kind) = (self.clone(), actor.clone(), kind.to_owned());
+        let begun = self.in_time_or_not(
+            "beginning work",
+            Box::pin(async move {
+                let decision =
+                    Begin { service: &service, actor: &actor, asked: &begin, kind: &kind, first: &first };
+                let (work, state) = service.store().transact(&decision).await?;
+                let is_new = state.is_some();
+                if let Some(state) = state {
+                    service.journal().wrote(work.id, state, 1);
+                }
+                Ok((work, is_new))
+            }),
+        );
+        begun.await
     }
 
     /// Makes a piece of work that goes on from an event of another one; what that had become by then is its beginning.
@@ -64,10 +76,18 @@ impl Service {
         }
         let state = self.state_at(&from, at).await?;
         let first = Prepared::step(Step::Forked { from: id.to_string(), at })?;
-        let fork = Fork { service: self, actor, from: &from, at, state: &state, first: &first };
-        let (work, state) = self.store().transact(&fork).await?;
-        self.journal().remember(work.id, state);
-        Ok(work)
+        let (service, actor) = (self.clone(), actor.clone());
+        let forked = self.in_time_or_not(
+            "forking work",
+            Box::pin(async move {
+                let fork =
+                    Fork { service: &service, actor: &actor, from: &from, at, state: &state, first: &first };
+                let (work, state) = service.store().transact(&fork).await?;
+                service.journal().wrote(work.id, state, 1);
+                Ok(work)
+            }),
+        );
+        forked.await
     }
 
     /// Ends a piece of work.
@@ -99,15 +119,19 @@ impl Service {
     ) -> Result<Appended, ServiceError> {
         let appended = self.work_append(actor, Target::Work(*id), vec![happening]).await?;
         if appended.late {
-            let problem = "another session holds it; claim it first";
-            return Err(ServiceError::invalid("work", id.as_str(), problem));
+            return Err(held_by_another(id));
         }
         if appended.degraded {
-            let problem = "the journal answers too slowly at present; call again in a minute";
-            return Err(ServiceError::invalid("work", id.as_str(), problem));
+            return Err(too_slow());
         }
         Ok(appended)
     }
+}
+
+/// Why somebody cannot change a piece of work.
+pub(super) fn held_by_another(id: &WorkId) -> ServiceError {
+    let problem = "another session holds it, or has claimed it since; claim it first";
+    ServiceError::invalid("work", id.as_str(), problem)
 }
 
 /// Refuses a text that is empty or too long.
@@ -147,19 +171,20 @@ impl Decision for Begin<'_> {
         work.project = project.clone();
         work.key = key;
         work.parent = begin.parent;
-        let (work, state) = made(service, (work, name, State::default()), first, write);
+        work.name = name;
+        let (work, state) = made(service, (work, State::default()), first, write);
         Ok((work, Some(state)))
     }
 }
 
-/// Puts a piece of work that is new, under a name, with what it was before and its first event.
+/// Puts a piece of work that is new, with what it was before and its first event.
 fn made(
     service: &Service,
-    (work, name, state): (Work, Option<String>, State),
+    (work, state): (Work, State),
     first: &Prepared,
     write: &mut Write<'_>,
 ) -> (Work, State) {
-    let mut draft = Draft::of(service.journal(), StoredWork { work, name, unknown: 0, sealed: 0 }, state);
+    let mut draft = Draft::of(service.journal(), StoredWork { work, sealed: 0 }, state);
     draft.add(write.at(), first, false);
     let (stored, state) = draft.finish(write);
     (stored.work, state)
@@ -183,9 +208,11 @@ impl Decision for Fork<'_> {
         let from = &from.work;
         // A session's piece of work is found by its session; a fork is not, so it is a task.
         let kind = if from.kind == "session" { "task" } else { &from.kind };
-        let mut work = new_work(service, actor, kind, &from.title, write.at());
+        // One whose texts were purged has no title; a piece of work with texts has one.
+        let title = if from.title.is_empty() { "a fork" } else { from.title.as_str() };
+        let mut work = new_work(service, actor, kind, title, write.at());
         work.project = from.project.clone();
         work.forked_from = Some((from.id, at));
-        Ok(made(service, (work, None, state.clone()), first, write))
+        Ok(made(service, (work, state.clone()), first, write))
     }
 }

@@ -7,10 +7,17 @@ use cerebro_store::{Decision, Write};
 use super::{
     Actor, Appended, ClaimWork, Happening, IntentAnswer, WorkClaimed,
     append::foreign,
-    begin::check_chars,
+    begin::{check_chars, held_by_another},
     draft::{Draft, Prepared, lease_end, line},
 };
-use crate::{Service, ServiceError};
+use crate::{Service, ServiceError, lock};
+
+/// How often what a session does renews what it holds elsewhere, at most: the shortest lease is five times as long.
+const RENEW_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
+/// Most holders of which it is remembered when that was.
+const RENEWED_MAX: usize = 256;
+/// Most pieces of work of one holder that are renewed.
+const HELD_MAX: usize = 64;
 
 impl Service {
     /// Claims a piece of work, or renews the claim. Of two that claim at once, one gets it. A claim ends with its lease
@@ -30,18 +37,16 @@ impl Service {
             return Err(ServiceError::invalid("lease", &value, "it must be 5 minutes to 24 hours"));
         }
         let me = actor.holder();
-        let ((holder, held), work) = self
-            .change_work(actor, id, |draft, at| {
-                let now = self.now();
-                let times = (now, lease_end(now, lease));
-                match claim::claim(&mut draft.stored.work, &me, times, asked.takeover) {
-                    Err(other) => return Ok(Changed::Nothing((other, false))),
-                    Ok(Some(step)) => draft.tell(at, step)?,
-                    Ok(None) => {}
-                }
-                Ok(Changed::Work((me.clone(), true)))
-            })
-            .await?;
+        let claim = move |draft: &mut Draft<'_>, (now, at): Moments| {
+            let times = (now, lease_end(now, lease));
+            match claim::claim(&mut draft.stored.work, &me, times, asked.takeover) {
+                Err(other) => return Ok(Changed::Nothing((other, false))),
+                Ok(Some(step)) => draft.tell(at, step)?,
+                Ok(None) => {}
+            }
+            Ok(Changed::Work((me.clone(), true)))
+        };
+        let ((holder, held), work) = self.change_work("claiming work", actor, id, claim).await?;
         // Held by whomever: there is a lease.
         let until = work.lease.as_ref().map_or(work.active_at, |lease| lease.until);
         Ok(WorkClaimed { work: *id, held, holder, fence: work.fence, until })
@@ -53,14 +58,14 @@ impl Service {
     /// [`ServiceError::NoWork`], or a failing store.
     pub async fn work_release(&self, actor: &Actor, id: &WorkId) -> Result<Work, ServiceError> {
         let me = actor.holder();
-        let released = self.change_work(actor, id, |draft, at| {
+        let release = move |draft: &mut Draft<'_>, (_, at): Moments| {
             let Some(step) = claim::release(&mut draft.stored.work, &me) else {
                 return Ok(Changed::Nothing(()));
             };
             draft.tell(at, step)?;
             Ok(Changed::Work(()))
-        });
-        Ok(released.await?.1)
+        };
+        Ok(self.change_work("releasing work", actor, id, release).await?.1)
     }
 
     /// Says that an effect on the world is about to be tried under a key, and whether it may be: a confirmed one never
@@ -82,12 +87,10 @@ impl Service {
         let key = line(key, limits::KEY_CHARS_MAX).to_string();
         let step = Step::Intent { key: key.clone(), text: text.to_owned(), repeat };
         let prepared = Prepared::step(step)?;
-        let work = *id;
-        let intended = self.change_work(actor, id, |draft, at| {
-            let now = self.now();
-            if claim::is_late(&draft.stored.work, &actor.holder(), now) {
-                let problem = "another session holds it; claim it first";
-                return Err(ServiceError::invalid("work", id.as_str(), problem));
+        let (work, who) = (*id, actor.clone());
+        let intend = move |draft: &mut Draft<'_>, (now, at): Moments| {
+            if claim::is_late(&draft.stored.work, &draft.state, &who.holder(), now) {
+                return Err(held_by_another(&work));
             }
             if let Some(intent) = draft.state.intent(&key) {
                 let (seq, repeat) = (intent.seq, intent.repeat);
@@ -106,10 +109,10 @@ impl Service {
                 return Err(ServiceError::invalid("key", &key, problem));
             }
             draft.add(at, &prepared, false);
-            draft.renew(actor, now);
+            draft.renew(&who, now);
             Ok(Changed::Work(IntentAnswer::GoAhead { work, seq: draft.stored.work.seq }))
-        });
-        Ok(intended.await?.0)
+        };
+        Ok(self.change_work("announcing an effect", actor, id, intend).await?.0)
     }
 
     /// Says that an effect took place.
@@ -166,22 +169,78 @@ impl Service {
     }
 
     /// Changes a piece of work that is there, on its row and state as they are under the writer, and gives what the
-    /// change tells, with the row as it is then.
-    async fn change_work<T: Send>(
+    /// change tells, with the row as it is then. It waits as long as for an event.
+    async fn change_work<T: Send + 'static>(
         &self,
+        name: &'static str,
         actor: &Actor,
         id: &WorkId,
-        change: impl Fn(&mut Draft<'_>, Timestamp) -> Result<Changed<T>, ServiceError> + Sync,
+        make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Send + Sync + 'static,
     ) -> Result<(T, Work), ServiceError> {
-        self.needs_journal()?;
-        let change = Change { service: self, actor, id, make: change };
+        let (service, owner, id) = (self.clone(), actor.owner.clone(), *id);
+        // Boxed, so that the callers' futures stay small.
+        let changed = Box::pin(async move { service.changed(&owner, &id, make).await });
+        self.in_time_or_not(name, changed).await
+    }
+
+    async fn changed<T: Send>(
+        &self,
+        owner: &str,
+        id: &WorkId,
+        make: impl Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
+    ) -> Result<(T, Work), ServiceError> {
+        // Folded before the writer is held: under it, only what came in between is.
+        self.state_of(&self.stored_work(owner, id).await?).await?;
+        let change = Change { service: self, owner, id, make };
         let (told, work, state) = self.store().transact(&change).await?;
         if let Some(state) = state {
-            self.journal().remember(*id, state);
+            self.journal().wrote(*id, state, 1);
         }
         Ok((told, work))
     }
+
+    /// Activity of a session keeps all that it holds, not only what it writes to. Nobody waits for it.
+    pub(super) fn renew_held(&self, actor: &Actor, written: WorkId) {
+        let (me, now) = (actor.holder(), self.now());
+        {
+            let mut renewed = lock(&self.journal().renewed);
+            if renewed.get(&me).is_some_and(|at| now.duration_since(*at).abs() < RENEW_EVERY) {
+                return;
+            }
+            if renewed.len() >= RENEWED_MAX {
+                renewed.clear();
+            }
+            renewed.insert(me, now);
+        }
+        let (service, actor) = (self.clone(), actor.clone());
+        self.0.tasks.spawn("renewing claims", async move {
+            if let Err(error) = service.renew_all(&actor, &written).await {
+                tracing::warn!(%error, "the claims of a session that goes on were not renewed");
+            }
+        });
+    }
+
+    async fn renew_all(&self, actor: &Actor, written: &WorkId) -> Result<(), ServiceError> {
+        let (me, until) = (actor.holder(), lease_end(self.now(), limits::LEASE));
+        let held = self.store().works_held_by(&me, until, HELD_MAX).await?.readable;
+        let others = held.iter().map(|stored| &stored.work).filter(|work| work.id != *written);
+        for work in others.filter(|work| work.owner == actor.owner) {
+            let renew = |draft: &mut Draft<'_>, (now, _): Moments| {
+                let work = &draft.stored.work;
+                if work.lease.as_ref().is_none_or(|lease| lease.holder != me) {
+                    return Ok(Changed::Nothing(()));
+                }
+                draft.renew(actor, now);
+                Ok(Changed::Work(()))
+            };
+            self.changed(&actor.owner, &work.id, renew).await?;
+        }
+        Ok(())
+    }
 }
+
+/// The present moment, which leases are measured by; and that of the write.
+type Moments = (Timestamp, Timestamp);
 
 /// What a change came to, with what it tells.
 enum Changed<T> {
@@ -194,28 +253,28 @@ enum Changed<T> {
 /// A change of a piece of work that is there.
 struct Change<'a, F> {
     service: &'a Service,
-    actor: &'a Actor,
+    owner: &'a str,
     id: &'a WorkId,
     make: F,
 }
 
 impl<T: Send, F> Decision for Change<'_, F>
 where
-    F: Fn(&mut Draft<'_>, Timestamp) -> Result<Changed<T>, ServiceError> + Sync,
+    F: Fn(&mut Draft<'_>, Moments) -> Result<Changed<T>, ServiceError> + Sync,
 {
     /// What it tells, the row, and the state if it is another one.
     type Output = (T, Work, Option<State>);
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
-        let Self { service, actor, id, make } = self;
-        let stored = service.stored_work(&actor.owner, id).await?;
+        let Self { service, owner, id, make } = self;
+        let stored = service.stored_work(owner, id).await?;
         if stored.work.key_id != service.journal().key_id {
             return Err(foreign(id));
         }
         let state = service.state_of(&stored).await?;
         let mut draft = Draft::of(service.journal(), stored, state);
-        match make(&mut draft, write.at())? {
+        match make(&mut draft, (service.now(), write.at()))? {
             Changed::Nothing(told) => Ok((told, draft.stored.work, None)),
             Changed::Work(told) => {
                 let (stored, state) = draft.finish(write);

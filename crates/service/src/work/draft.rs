@@ -6,12 +6,14 @@ use cerebro_core::text;
 use cerebro_ledger::{
     Entry, Kept, Key, Mac, State, Status, Step, body::Body, chain, chain::SALT_BYTES, claim, fold,
 };
-use cerebro_store::{Artifact, StoredWork, Write};
+use cerebro_store::{Artifact, Checkpoint, StoredWork, Write};
 use sha2::{Digest, Sha256};
 
 use super::{Actor, Happening, Journal};
 use crate::ServiceError;
 
+/// After how many events what they come to is kept, so that not all of a long piece of work need be folded again.
+pub(super) const CHECKPOINT_EVERY: u64 = 500;
 /// How much zstd tries: its own default.
 const ZSTD_LEVEL: i32 = 3;
 
@@ -36,6 +38,11 @@ impl Prepared {
     /// A step of this program's own.
     pub fn step(step: Step) -> Result<Self, ServiceError> {
         Self::of(step.into())
+    }
+
+    /// Whether it is something that an agent does: no end of its doing, and nothing that the journal says of itself.
+    pub fn is_activity(&self) -> bool {
+        !matches!(self.step, Step::Lost | Step::Ended { .. } | Step::Gap { .. })
     }
 
     /// What makes it the same as another event of a piece of work, as it is kept.
@@ -69,13 +76,16 @@ pub(super) struct Draft<'a> {
     key: &'a Key,
     pub stored: StoredWork,
     pub state: State,
+    /// The number of its last event before.
+    before: u64,
     kept: Vec<Kept>,
     artifacts: Vec<Artifact>,
 }
 
 impl<'a> Draft<'a> {
     pub fn of(journal: &'a Journal, stored: StoredWork, state: State) -> Self {
-        Self { key: &journal.key, stored, state, kept: Vec::new(), artifacts: Vec::new() }
+        let before = stored.work.seq;
+        Self { key: &journal.key, stored, state, before, kept: Vec::new(), artifacts: Vec::new() }
     }
 
     /// Adds an event: chained, folded, and with its artifact.
@@ -109,6 +119,15 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// Gives it a title again by a request, where its own was purged.
+    pub fn entitle(&mut self, step: &Step) {
+        if let Step::Prompt { text } = step
+            && self.stored.work.title.is_empty()
+        {
+            self.stored.work.title = line(text, cerebro_ledger::limits::TITLE_CHARS_MAX);
+        }
+    }
+
     /// A claim is renewed by whoever holds it: any activity keeps it.
     pub fn renew(&mut self, actor: &Actor, at: Timestamp) {
         let until = lease_end(at, cerebro_ledger::limits::LEASE);
@@ -117,7 +136,8 @@ impl<'a> Draft<'a> {
 
     /// Makes the row what the events come to, and leaves both in the write.
     pub fn finish(self, write: &mut Write<'_>) -> (StoredWork, State) {
-        let Self { key, mut stored, state, kept, artifacts } = self;
+        let Self { key, mut stored, state, before, kept, artifacts } = self;
+        let key = key.of(&stored.work.id);
         let work = &mut stored.work;
         work.status = match state.closed {
             Some(_) => Status::Closed,
@@ -126,8 +146,15 @@ impl<'a> Draft<'a> {
         };
         work.outcome = state.closed;
         work.lost = state.lost.is_some();
-        stored.unknown = state.open_intents().count() as u64;
-        stored.work.row_mac = key.of(&stored.work.id).row(&stored.work);
+        work.unknown = state.open_intents().count() as u64;
+        work.row_mac = key.row(work);
+        let (work, seq) = (work.id, work.seq);
+        if before / CHECKPOINT_EVERY < seq / CHECKPOINT_EVERY
+            && let Ok(state) = serde_json::to_string(&state)
+        {
+            let mac = key.checkpoint(&work, seq, &state);
+            write.put_checkpoint(Checkpoint { work, seq, state, mac });
+        }
         write.note_work(&stored, kept, artifacts);
         // As the commit leaves it.
         stored.work.version += 1;

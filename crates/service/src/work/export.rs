@@ -7,10 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    draft::{packed, unpacked},
-    key_name, session_name,
-};
+use super::draft::{packed, unpacked};
 use crate::{Service, ServiceError};
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::{RedactedText, redact_json, redact_name, redact_secrets, redact_text};
@@ -108,7 +105,7 @@ impl From<&StoredWork> for WorkLine {
             status: work.status.as_str().to_owned(),
             outcome: work.outcome.map(|outcome| outcome.as_str().to_owned()),
             lost: work.lost,
-            unknown: stored.unknown,
+            unknown: work.unknown,
             created_at: work.created_at,
             active_at: work.active_at,
             seq: work.seq,
@@ -140,6 +137,7 @@ impl TryFrom<WorkLine> for StoredWork {
             kind: plain("type", line.kind, limits::KIND_CHARS_MAX)?,
             title: redact_text(&line.title).kept.one_line().cut_chars(limits::TITLE_CHARS_MAX),
             key: line.key.map(|key| plain("key", key, limits::KEY_CHARS_MAX)).transpose()?,
+            name: None,
             session: line.session.as_deref().map(session).transpose()?,
             agent: redact_text(&line.agent).kept.one_line().cut_chars(NAME_CHARS_MAX),
             parent: line.parent.as_deref().map(work_id).transpose()?,
@@ -147,6 +145,7 @@ impl TryFrom<WorkLine> for StoredWork {
             status: status.ok_or_else(|| format!("`{}` is no status", redact_secrets(&line.status)))?,
             outcome: line.outcome.as_deref().and_then(Outcome::parse),
             lost: line.lost,
+            unknown: line.unknown,
             created_at: line.created_at,
             active_at: line.active_at,
             seq: line.seq,
@@ -157,7 +156,7 @@ impl TryFrom<WorkLine> for StoredWork {
             row_mac: mac(&line.mac)?,
             version: 0,
         };
-        Ok(Self { work, name: None, unknown: line.unknown, sealed: 0 })
+        Ok(Self { work, sealed: 0 })
     }
 }
 
@@ -280,10 +279,12 @@ pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine)
     if work.key_id != intake.key_id {
         // A chain of another home cannot go on here: nobody looks for it by its name, and no seal is over it.
         stored.sealed = work.seq;
-    } else if let Some(name) = name_of(work)
-        && write.is_free_work_name(&name).await?
-    {
-        stored.name = Some(name);
+    } else if let Some(name) = name_of(work) {
+        // Without its name it would look as if somebody had taken it away.
+        if !write.is_free_work_name(&name).await? {
+            return Ok(Err(format!("work `{}` has a key or session that another one has here", work.id)));
+        }
+        stored.work.name = Some(name);
     }
     write.import_work(&stored);
     Ok(Ok(true))
@@ -291,13 +292,8 @@ pub(crate) async fn work(write: &mut Write<'_>, intake: &Intake, line: WorkLine)
 
 /// The name that a piece of work has in its home. One of a session that is closed may have been gone on from.
 fn name_of(work: &Work) -> Option<String> {
-    match (&work.key, &work.session) {
-        (Some(key), _) => Some(key_name(&work.owner, &work.project, key)),
-        (None, Some(session)) if work.kind == "session" && work.status != Status::Closed => {
-            Some(session_name(&work.owner, session.as_str()))
-        }
-        _ => None,
-    }
+    let is_former = work.key.is_none() && work.status == Status::Closed;
+    work.proper_name().filter(|_| !is_former)
 }
 
 /// Takes in an event of a piece of work that is here.

@@ -1,61 +1,146 @@
 //! What the daemon does for the journal by itself: it looks what was left open, seals, and takes away what is over its
 //! time. Nobody waits for any of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cerebro_core::domain::Timestamp;
-use cerebro_ledger::Status;
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_ledger::{State, Status};
 
-use super::Swept;
-use crate::{Service, ServiceError};
+use super::{Journal, Retention, Swept};
+use crate::{Service, ServiceError, lock};
 
-/// How often it seals what went on.
-const SEAL_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How many of those rounds lie between two prunings: a day.
-const ROUNDS_PER_PRUNING: u32 = 24;
+/// How often it looks whether there is something to do.
+const ROUND: Duration = Duration::from_secs(30);
+/// After how many events it seals, and after how long without any, if it did not at the end of a piece of work.
+const SEAL_EVENTS: usize = 500;
+const SEAL_QUIET: Duration = Duration::from_secs(2 * 60);
+/// How often it takes away what is over its time, also over restarts.
+const PRUNE_EVERY: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+/// How long the end of the process waits for the last seal. What is not sealed then is at the next start.
+const LAST_SEAL_MAX: Duration = Duration::from_secs(2);
 /// How many rows are read at once.
 const PAGE: usize = 200;
 /// Most open pieces of work that are looked at.
 const SWEPT_MAX: usize = 10_000;
 
+/// What this process wrote that is not under a seal.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Unsealed {
+    events: usize,
+    last: Option<Instant>,
+    /// A piece of work is at its end, or its agent is gone.
+    has_end: bool,
+}
+
+impl Unsealed {
+    fn add(&mut self, events: usize, is_end: bool, now: Instant) {
+        self.events += events;
+        self.last = Some(now);
+        self.has_end |= is_end;
+    }
+
+    /// Whether it should be sealed now.
+    fn is_due(&self, now: Instant) -> bool {
+        let is_quiet = self.last.is_some_and(|last| now.duration_since(last) >= SEAL_QUIET);
+        self.has_end || self.events >= SEAL_EVENTS || is_quiet
+    }
+}
+
+impl Journal {
+    /// Events of a piece of work are on disk: what they come to is kept at hand, and they are to be sealed.
+    pub(super) fn wrote(&self, id: WorkId, state: State, events: usize) {
+        let is_end = state.closed.is_some() || state.lost.is_some() || state.ended;
+        self.remember(id, state);
+        let mut unsealed = lock(&self.unsealed);
+        unsealed.add(events, is_end, Instant::now());
+        if unsealed.is_due(Instant::now()) {
+            self.bell.notify_one();
+        }
+    }
+}
+
 impl Service {
     /// Begins to keep the journal, until the service closes.
     pub(crate) fn keep_journal(&self) {
-        if self.journal().retention.is_none() {
-            return;
-        }
+        let Some(retention) = self.journal().retention else { return };
         let (service, stop) = (self.clone(), self.0.tasks.stopping());
         self.0.tasks.spawn("keeping the journal", async move {
-            match service.work_sweep().await {
-                Ok(swept) if swept.open > 0 => tracing::info!(
-                    open = swept.open,
-                    lost = swept.lost,
-                    lapsed = swept.lapsed,
-                    unknown = swept.unknown,
-                    "work that is not at its end"
-                ),
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "the journal was not looked through"),
-            }
-            let mut round: u32 = 0;
+            service.take_over().await;
             loop {
+                service.keep_once(retention).await;
                 tokio::select! {
-                    () = tokio::time::sleep(SEAL_EVERY) => {}
+                    () = tokio::time::sleep(ROUND) => {}
+                    () = service.journal().bell.notified() => {}
                     () = stop.cancelled() => return,
-                }
-                round = round.wrapping_add(1);
-                if let Err(error) = service.keep_once(round.is_multiple_of(ROUNDS_PER_PRUNING)).await {
-                    tracing::warn!(%error, "the journal was not sealed; it is tried again in an hour");
                 }
             }
         });
     }
 
-    async fn keep_once(&self, prunes: bool) -> Result<(), ServiceError> {
-        if let Some(retention) = self.journal().retention.filter(|_| prunes) {
-            self.work_prune(retention).await?;
+    /// Looks at what the process before this one left, and seals what it did not.
+    async fn take_over(&self) {
+        match self.work_sweep().await {
+            Ok(swept) if swept.open > 0 => tracing::info!(
+                open = swept.open,
+                lost = swept.lost,
+                lapsed = swept.lapsed,
+                unknown = swept.unknown,
+                "work that is not at its end"
+            ),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "the journal was not looked through"),
         }
-        self.work_head().await.map(drop)
+        self.seal_all().await;
+    }
+
+    /// One round: tells what is missing, takes away what is over its time, and seals.
+    async fn keep_once(&self, retention: Retention) {
+        self.remember_missed().await;
+        self.tell_missed().await;
+        if let Err(error) = self.prune_when_due(retention).await {
+            tracing::warn!(%error, "the journal was not pruned; it is tried again");
+        }
+        if lock(&self.journal().unsealed).is_due(Instant::now()) {
+            self.seal_all().await;
+        }
+    }
+
+    async fn seal_all(&self) {
+        let unsealed = std::mem::take(&mut *lock(&self.journal().unsealed));
+        if let Err(error) = self.work_head().await {
+            tracing::warn!(%error, "the journal was not sealed; it is tried again");
+            lock(&self.journal().unsealed).add(unsealed.events, false, Instant::now());
+        }
+    }
+
+    async fn prune_when_due(&self, retention: Retention) -> Result<(), ServiceError> {
+        let now = self.now();
+        let last = lock(&self.journal().keyring).pruned_at();
+        // A clock that went back must not keep it off for good.
+        if now.duration_since(last).abs() < PRUNE_EVERY {
+            return Ok(());
+        }
+        self.work_prune(retention).await?;
+        self.with_keys(move |keyring| keyring.pruned(now)).await
+    }
+
+    /// Seals what this process wrote and leaves what is still to be told to the next one, as the last thing it does.
+    pub(crate) async fn close_journal(&self) {
+        if self.journal().retention.is_none() {
+            return;
+        }
+        let service = self.clone();
+        let last = self.0.tasks.spawn("sealing the journal", async move {
+            service.tell_missed().await;
+            service.leave_missed().await;
+            let has_any = *lock(&service.journal().unsealed) != Unsealed::default();
+            if has_any {
+                service.seal_all().await;
+            }
+        });
+        if tokio::time::timeout(LAST_SEAL_MAX, last).await.is_err() {
+            tracing::warn!("the journal was not sealed in time; the next start does it");
+        }
     }
 
     /// Counts what is open, by what is known of it. Rows only: whoever wants to know more folds one.
@@ -67,21 +152,42 @@ impl Service {
         let mut swept = Swept::default();
         while swept.open < SWEPT_MAX {
             let page = self.store().latest_works(true, None, before, PAGE).await?;
-            let Some(last) = page.last() else { break };
+            let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
-            let is_last = page.len() < PAGE;
-            for stored in page {
+            let is_last = page.is_last;
+            for stored in page.readable {
                 let work = stored.work;
                 swept.open += 1;
                 swept.waiting += usize::from(work.status == Status::Waiting);
                 swept.lost += usize::from(work.lost);
                 swept.lapsed += usize::from(work.lease.is_some_and(|lease| lease.until <= now));
-                swept.unknown += usize::from(stored.unknown > 0);
+                swept.unknown += usize::from(work.unknown > 0);
             }
             if is_last {
                 break;
             }
         }
         Ok(swept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_sealed_at_an_end_after_many_events_and_when_it_is_quiet() {
+        let begun = Instant::now();
+        let mut unsealed = Unsealed::default();
+        assert!(!unsealed.is_due(begun + 10 * SEAL_QUIET), "nothing was written");
+        unsealed.add(1, false, begun);
+        assert!(!unsealed.is_due(begun) && unsealed.is_due(begun + SEAL_QUIET));
+        unsealed.add(SEAL_EVENTS - 2, false, begun);
+        assert!(!unsealed.is_due(begun));
+        unsealed.add(1, false, begun);
+        assert!(unsealed.is_due(begun));
+        let mut unsealed = Unsealed::default();
+        unsealed.add(1, true, begun);
+        assert!(unsealed.is_due(begun));
     }
 }

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cerebro_core::domain::Timestamp;
 use cerebro_core::text;
 use cerebro_durable as durable;
 use cerebro_ledger::{Key, seal::EpochKey, seal::unhex};
@@ -33,6 +34,8 @@ struct Written {
     seals: u64,
     /// When the epoch began, in seconds.
     since: i64,
+    /// When old texts and work were taken away last, in seconds.
+    pruned: i64,
     /// Journals of stores that were here before: origin and first public key.
     old: Vec<(String, String)>,
 }
@@ -91,7 +94,13 @@ impl Keyring {
         Ok(keyring)
     }
 
+    /// Writes them down. Keys that another home has put here meanwhile are not replaced: they cannot be drawn again.
     fn write(&self) -> io::Result<()> {
+        let present = std::fs::read(&self.path).ok();
+        let present = present.and_then(|bytes| serde_json::from_slice::<Written>(&bytes).ok());
+        if present.is_some_and(|present| present.chain != self.written.chain) {
+            return Err(broken("they are those of another home"));
+        }
         let bytes = serde_json::to_vec_pretty(&self.written)?;
         durable::write(&self.path, durable::Kind::Own, &bytes)
     }
@@ -109,6 +118,17 @@ impl Keyring {
     /// How many seals were made.
     pub fn seals(&self) -> u64 {
         self.written.seals
+    }
+
+    /// When old texts and work were taken away last: never is long ago.
+    pub fn pruned_at(&self) -> Timestamp {
+        Timestamp::from_second(self.written.pruned).unwrap_or_default()
+    }
+
+    /// They were taken away.
+    pub fn pruned(&mut self, at: Timestamp) -> io::Result<()> {
+        self.written.pruned = at.as_second();
+        self.write()
     }
 
     /// The present epoch, and its key.

@@ -19,7 +19,9 @@
 //! work_intent (&Actor, &WorkId, key: &str, text: &str, Repeat) -> IntentAnswer
 //! work_confirm(&Actor, &WorkId, key: &str) -> Appended
 //! work_refute (&Actor, &WorkId, key: &str, text: Option<&str>) -> Appended
-//! work_verify (anchors: &[(u64, String)]) -> VerifiedWork           anchors: size and root (hex) written down outside
+//! work_verify (&[Anchor]) -> VerifiedWork                             anchors: heads that were written down outside
+//! work_unsettled(&Actor) -> Vec<(Work, Vec<IntentState>)>              effects of unknown outcome
+//! work_artifact(&Actor, &WorkId, seq: u64) -> Option<WorkArtifact>    the whole body of an event that was cut
 //! work_head   () -> WorkHead                                        seals what is not sealed yet
 //! work_prove  (&Actor, &WorkId) -> Option<WorkProof>
 //! work_prune  (Retention) -> PrunedWork
@@ -43,6 +45,7 @@ mod prune;
 mod reader;
 mod sealing;
 mod session;
+mod slow;
 #[cfg(test)]
 mod tests;
 pub mod told;
@@ -51,13 +54,16 @@ mod words;
 
 use std::{
     collections::BTreeMap,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 pub(crate) use backfill::Reading;
-use cerebro_core::domain::{Project, WorkId};
-use cerebro_ledger::{Key, State};
+use cerebro_core::domain::{Timestamp, WorkId};
+use cerebro_ledger::{Key, State, work::session_name};
+pub use slow::MISSED_FILE;
+#[cfg(test)]
+pub(crate) use slow::note_missed;
 pub use words::*;
 
 use crate::{Service, ServiceError, lock};
@@ -79,7 +85,15 @@ pub(crate) struct Journal {
     key_id: String,
     keyring: Arc<Mutex<keys::Keyring>>,
     states: Mutex<BTreeMap<WorkId, State>>,
-    slow: Mutex<append::Slow>,
+    slow: Mutex<slow::Slow>,
+    /// Where what is still to be told as missing lies over a restart.
+    missed_file: PathBuf,
+    /// What is not under a seal yet.
+    unsealed: Mutex<keeping::Unsealed>,
+    /// Rung when there is something to seal.
+    bell: tokio::sync::Notify,
+    /// When the claims of a holder were last renewed by what it did elsewhere.
+    renewed: Mutex<BTreeMap<String, Timestamp>>,
     /// The tree of seals, once it was wanted. Held while a seal is made.
     sealed: tokio::sync::Mutex<Option<sealing::Sealed>>,
     /// The size and root of that tree, for hints.
@@ -106,14 +120,23 @@ impl Journal {
             keyring: Arc::new(Mutex::new(keyring)),
             states: Mutex::default(),
             slow: Mutex::default(),
+            missed_file: store_dir.with_file_name(MISSED_FILE),
+            unsealed: Mutex::default(),
+            bell: tokio::sync::Notify::new(),
+            renewed: Mutex::default(),
             sealed: tokio::sync::Mutex::default(),
             head: Mutex::default(),
         })
     }
 
-    /// The state of a piece of work after an event, if it is at hand.
-    fn remembered(&self, id: &WorkId, seq: u64) -> Option<State> {
-        lock(&self.states).get(id).filter(|state| state.seq == seq).cloned()
+    /// The last state of a piece of work that is at hand.
+    fn remembered(&self, id: &WorkId) -> Option<State> {
+        lock(&self.states).get(id).cloned()
+    }
+
+    /// Whether one is.
+    fn remembers(&self, id: &WorkId) -> bool {
+        lock(&self.states).contains_key(id)
     }
 
     /// Keeps a state at hand, unless a later one is.
@@ -143,16 +166,6 @@ impl Actor {
     fn session_name(&self) -> String {
         session_name(&self.owner, &self.holder())
     }
-}
-
-/// The name of the piece of work of a session: there is one of each.
-fn session_name(owner: &str, session: &str) -> String {
-    format!("session\n{owner}\n{session}")
-}
-
-/// The name of a piece of work that its maker gave a key.
-fn key_name(owner: &str, project: &Project, key: &str) -> String {
-    format!("key\n{owner}\n{project}\n{key}")
 }
 
 impl Service {

@@ -2,7 +2,7 @@
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::redact::RedactedText;
-use cerebro_ledger::seal::Leaf;
+use cerebro_ledger::{Work, is_of_key, seal::Leaf};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{PrunedWork, Retention};
@@ -23,19 +23,22 @@ impl Service {
         self.needs_journal()?;
         let mut pruned = PrunedWork::default();
         let now = self.now();
+        let mut until = before(now, retention.works);
         for _ in 0..BATCHES_MAX {
-            let gone = self.store().latest_works(false, None, before(now, retention.works), BATCH).await?;
-            if gone.is_empty() {
+            let page = self.store().latest_works(false, None, until, BATCH).await?;
+            let Some(last) = page.readable.last() else { break };
+            until = last.work.active_at;
+            let mut slot = self.journal().sealed.lock().await;
+            let leaves = self.leaves_to_prune(page.readable).await?;
+            let count = leaves.len() as u64;
+            // What somebody goes on with at this moment stays, and with it those that were to go beside it, until the next time.
+            if count > 0 && self.seal(&mut slot, leaves).await? {
+                pruned.works += count;
+            }
+            drop(slot);
+            if page.is_last {
                 break;
             }
-            let leaf = |stored: &StoredWork| {
-                let work = &stored.work;
-                Leaf { work: work.id, seq: work.seq, head: work.head, pruned: true }
-            };
-            let leaves: Vec<Leaf> = gone.iter().map(leaf).collect();
-            let mut slot = self.journal().sealed.lock().await;
-            self.seal(&mut slot, leaves).await?;
-            pruned.works += gone.len() as u64;
         }
         pruned.texts = self.purge_texts(before(now, retention.texts)).await?;
         for _ in 0..BATCHES_MAX {
@@ -49,17 +52,40 @@ impl Service {
         Ok(pruned)
     }
 
+    /// What a seal says of pieces of work that go. What does not verify stays: a seal over it would make it look right, and
+    /// without it nobody could see what was wrong.
+    async fn leaves_to_prune(&self, works: Vec<StoredWork>) -> Result<Vec<Leaf>, ServiceError> {
+        let mut leaves = Vec::with_capacity(works.len());
+        for stored in works {
+            if stored.work.key_id == self.journal().key_id {
+                leaves.extend(self.sound_leaf(stored, true).await?);
+            } else if !self.is_own(&stored.work).await? {
+                let Work { id, seq, head, .. } = stored.work;
+                leaves.push(Leaf { work: id, seq, head, pruned: true });
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// Whether a piece of work that says to be of another home is of this one.
+    async fn is_own(&self, work: &Work) -> Result<bool, ServiceError> {
+        let rows = self.all_events(&work.id, u64::MAX).await?;
+        Ok(is_of_key(&self.journal().key, work, &rows))
+    }
+
     /// Takes away the texts of work that was closed before a moment, and says how many events had one.
     async fn purge_texts(&self, before: Timestamp) -> Result<u64, ServiceError> {
         let (mut texts, mut before) = (0, before);
         for _ in 0..BATCHES_MAX {
             let page = self.store().latest_works(false, None, before, BATCH).await?;
-            let Some(last) = page.last() else { break };
+            let Some(last) = page.readable.last() else { break };
             before = last.work.active_at;
-            let is_last = page.len() < BATCH;
-            for stored in page {
-                // A title goes with the texts, so one without has none.
-                if stored.work.title.is_empty() {
+            for stored in page.readable {
+                // A title goes with the texts, so one without has none. What does not verify keeps its own, see above.
+                let is_own = stored.work.key_id == self.journal().key_id;
+                if stored.work.title.is_empty()
+                    || (is_own && self.sound_leaf(stored.clone(), false).await?.is_none())
+                {
                     continue;
                 }
                 let kept = self.all_events(&stored.work.id, stored.work.seq).await?;
@@ -69,7 +95,7 @@ impl Service {
                 self.store().transact(&Purge { stored: &stored, numbers: &numbers }).await?;
                 self.journal().forget(&stored.work.id);
             }
-            if is_last {
+            if page.is_last {
                 break;
             }
         }

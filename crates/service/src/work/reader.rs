@@ -1,10 +1,15 @@
 //! Reading the journal: lists, one piece of work, its events, and what whoever goes on is told.
 
 use cerebro_core::domain::{Timestamp, WorkId};
-use cerebro_ledger::{Entry, Kept, LiveSession, State, Status, Work, World, action, fold, hint, limits};
+use cerebro_ledger::{
+    Entry, IntentState, Kept, LiveSession, State, Status, Work, World, action, fold, hint, limits,
+};
 use cerebro_store::StoredWork;
 
-use super::{Actor, ListedWork, ResumedWork, ShownWork, Stale, WORKS_LISTED_MAX, WorkFilter, WorkQuery};
+use super::{
+    Actor, ListedWork, ResumedWork, ShownWork, Stale, WORKS_LISTED_MAX, WorkArtifact, WorkFilter, WorkQuery,
+    draft::{CHECKPOINT_EVERY, unpacked},
+};
 use crate::{Service, ServiceError, lock};
 
 /// How many events are read at once.
@@ -17,6 +22,8 @@ const LIST_PAGES_MAX: usize = 20;
 const CANDIDATES_MAX: usize = 50;
 /// Most other live sessions that a hint is checked against.
 const LIVE_MAX: usize = 8;
+/// How long a hint waits for the seals to be read, once.
+const HEAD_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
 /// From when on a piece of work in which nothing happens is stale.
 const IDLE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
@@ -40,10 +47,10 @@ impl Service {
             for _ in 0..LIST_PAGES_MAX {
                 let page =
                     self.store().latest_works(live, query.project.as_ref(), before, WORKS_LISTED_MAX).await?;
-                let Some(last) = page.last() else { break };
+                let Some(last) = page.readable.last() else { break };
                 before = last.work.active_at;
-                let is_last = page.len() < WORKS_LISTED_MAX;
-                let own = page.into_iter().filter(|stored| stored.work.owner == actor.owner);
+                let is_last = page.is_last;
+                let own = page.readable.into_iter().filter(|stored| stored.work.owner == actor.owner);
                 let wanted =
                     own.map(|stored| listing(stored, now)).filter(|one| fits(one, query.filter, now));
                 for one in wanted.take(limit - found) {
@@ -87,6 +94,57 @@ impl Service {
         Ok(kept.iter().map(Entry::from).collect())
     }
 
+    /// The whole body of an event of which the row has only the beginning; none where the row has all of it, or the text was
+    /// purged. It is checked against its name.
+    ///
+    /// # Errors
+    /// [`ServiceError::NoWork`]; [`ServiceError::Invalid`] for a number that it does not have, or an artifact that is not
+    /// what was written; a failing store.
+    pub async fn work_artifact(
+        &self,
+        actor: &Actor,
+        id: &WorkId,
+        seq: u64,
+    ) -> Result<Option<WorkArtifact>, ServiceError> {
+        self.stored_work(&actor.owner, id).await?;
+        let found = self.store().work_events(id, seq.saturating_sub(1), 1).await?;
+        let kept = found.into_iter().find(|kept| kept.seq == seq);
+        let kept =
+            kept.ok_or_else(|| ServiceError::invalid("seq", &seq.to_string(), "it has no such event"))?;
+        let Some(name) = kept.artifact.filter(|_| kept.body.is_some()) else { return Ok(None) };
+        let bytes = self.store().artifact(&name).await?.as_ref().and_then(unpacked);
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+            let problem = "its artifact is missing or changed; `cerebro work verify` says which";
+            ServiceError::invalid("seq", &seq.to_string(), problem)
+        })?;
+        Ok(Some(WorkArtifact { id: name, text, full: kept.full }))
+    }
+
+    /// Pieces of work of the actor's owner with effects of which nobody knows whether they took place, and these effects.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn work_unsettled(&self, actor: &Actor) -> Result<Vec<(Work, Vec<IntentState>)>, ServiceError> {
+        let mut unsettled = Vec::new();
+        let mut before = Timestamp::MAX;
+        for _ in 0..LIST_PAGES_MAX {
+            let page = self.store().latest_works(true, None, before, WORKS_LISTED_MAX).await?;
+            let Some(last) = page.readable.last() else { break };
+            before = last.work.active_at;
+            for stored in page.readable {
+                if stored.work.owner == actor.owner && stored.work.unknown > 0 {
+                    let intents = self.state_of(&stored).await?.open_intents().cloned().collect();
+                    unsettled.push((stored.work, intents));
+                }
+            }
+            if page.is_last || unsettled.len() >= WORKS_LISTED_MAX {
+                break;
+            }
+        }
+        unsettled.truncate(WORKS_LISTED_MAX);
+        Ok(unsettled)
+    }
+
     /// What to do with a piece of work, and the hint for whoever goes on with it. Where none is named, it is the one of
     /// the actor's project that was active last, is not at its end, and is no live session's.
     ///
@@ -117,15 +175,30 @@ impl Service {
         world.live = self.live_beside(actor, &work).await?;
         let holder = work.holder(world.now).filter(|holder| *holder != actor.holder());
         world.held_by = holder.map(str::to_owned);
-        world.head.clone_from(&lock(&self.journal().head));
+        world.head = self.head_at_hand().await;
         let text = hint(&work, &state, &world, max_bytes);
         Ok(Some(ResumedWork { action: action(&state, &world), work, state, text }))
+    }
+
+    /// The head of the journal, if it is known within a moment: in the first one of a process, the seals are still read.
+    async fn head_at_hand(&self) -> Option<(u64, String)> {
+        let journal = self.journal();
+        let known = lock(&journal.head).clone();
+        if known.is_some() {
+            return known;
+        }
+        if let Ok(mut slot) = tokio::time::timeout(HEAD_WAIT, journal.sealed.lock()).await
+            && let Err(error) = self.sealed(&mut slot).await
+        {
+            tracing::warn!(%error, "a hint ends without a head");
+        }
+        lock(&journal.head).clone()
     }
 
     async fn unfinished(&self, actor: &Actor) -> Result<Option<(Work, State)>, ServiceError> {
         let project = &actor.project;
         let latest = self.store().latest_works(true, Some(project), Timestamp::MAX, CANDIDATES_MAX).await?;
-        for stored in latest {
+        for stored in latest.readable {
             let work = &stored.work;
             let is_own = work.session.is_some() && work.session == actor.session;
             let is_live = work.session.as_ref().is_some_and(|session| self.is_connected(session));
@@ -145,7 +218,7 @@ impl Service {
         let latest =
             self.store().latest_works(true, Some(&work.project), Timestamp::MAX, CANDIDATES_MAX).await?;
         let mut live = Vec::new();
-        for stored in latest.into_iter().filter(|stored| stored.work.owner == actor.owner) {
+        for stored in latest.readable.into_iter().filter(|stored| stored.work.owner == actor.owner) {
             let session = stored.work.session.as_ref();
             let is_other = stored.work.id != work.id && session != actor.session.as_ref();
             if !is_other || !session.is_some_and(|session| self.is_connected(session)) {
@@ -170,12 +243,36 @@ impl Service {
 
     /// What the events of a piece of work come to: as it was kept in memory, else folded anew.
     pub(super) async fn state_of(&self, stored: &StoredWork) -> Result<State, ServiceError> {
-        if let Some(state) = self.journal().remembered(&stored.work.id, stored.work.seq) {
-            return Ok(state);
-        }
-        let state = self.state_at(stored, stored.work.seq).await?;
-        self.journal().remember(stored.work.id, state.clone());
+        let (id, seq) = (&stored.work.id, stored.work.seq);
+        let at_hand = self.journal().remembered(id).filter(|state| state.seq <= seq);
+        let state = match at_hand {
+            Some(state) if state.seq == seq => return Ok(state),
+            Some(state) => self.folded_on(state, id, seq).await?,
+            None => match self.kept_state(&stored.work).await? {
+                Some(state) => self.folded_on(state, id, seq).await?,
+                None => self.state_at(stored, seq).await?,
+            },
+        };
+        self.journal().remember(*id, state.clone());
         Ok(state)
+    }
+
+    /// What a long piece of work had come to when that was last kept.
+    async fn kept_state(&self, work: &Work) -> Result<Option<State>, ServiceError> {
+        if work.seq < CHECKPOINT_EVERY {
+            return Ok(None);
+        }
+        let kept = self.store().checkpoint(&work.id).await?.filter(|kept| kept.seq <= work.seq);
+        let Some(kept) = kept else { return Ok(None) };
+        // It is derived: one that was not written here is as good as none.
+        let is_own = self.journal().key.of(&work.id).checkpoint(&work.id, kept.seq, &kept.state) == kept.mac;
+        Ok(serde_json::from_str(&kept.state).ok().filter(|state: &State| is_own && state.seq == kept.seq))
+    }
+
+    /// A state of a piece of work, with the events after it.
+    async fn folded_on(&self, state: State, id: &WorkId, upto: u64) -> Result<State, ServiceError> {
+        let later = self.events_after(id, state.seq, upto).await?;
+        Ok(later.iter().map(Entry::from).fold(state, |state, entry| fold(state, &entry)))
     }
 
     /// The same up to one of its events.
@@ -193,19 +290,22 @@ impl Service {
         let mut state = State::default();
         for (id, upto) in line.into_iter().rev() {
             state.closed = None;
-            for kept in self.all_events(&id, upto).await? {
-                state = fold(state, &Entry::from(&kept));
-            }
+            state.seq = 0;
+            state = self.folded_on(state, &id, upto).await?;
         }
         Ok(state)
     }
 
     /// The events of a piece of work up to a number, at most as many as one may have.
     pub(super) async fn all_events(&self, id: &WorkId, upto: u64) -> Result<Vec<Kept>, ServiceError> {
+        self.events_after(id, 0, upto).await
+    }
+
+    async fn events_after(&self, id: &WorkId, after: u64, upto: u64) -> Result<Vec<Kept>, ServiceError> {
         let most = usize::try_from(limits::EVENTS_MAX).unwrap_or(usize::MAX);
         let mut events: Vec<Kept> = Vec::new();
         while events.len() < most {
-            let after = events.last().map_or(0, |kept| kept.seq);
+            let after = events.last().map_or(after, |kept| kept.seq);
             let page = self.store().work_events(id, after, PAGE).await?;
             let is_last = page.len() < PAGE;
             events.extend(page.into_iter().filter(|kept| kept.seq <= upto));

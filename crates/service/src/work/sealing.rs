@@ -4,7 +4,10 @@ use std::{io, sync::Arc};
 
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
-use cerebro_ledger::seal::{Leaf, Log, Seal, verifier};
+use cerebro_ledger::{
+    Status,
+    seal::{Leaf, Log, Seal, verifier},
+};
 use cerebro_store::{Decision, StoredWork, Write};
 
 use super::{Actor, WorkHead, WorkProof, keys::Keyring};
@@ -23,6 +26,8 @@ const EPOCH_SECONDS: i64 = 24 * 60 * 60;
 pub(super) struct Sealed {
     pub log: Log,
     pub last: Option<Seal>,
+    /// Every seal that was made is there and is what was written. Over anything else nothing is sealed: the gap would close.
+    is_whole: bool,
     /// The public key that the last seal was signed with.
     pub public: [u8; 32],
 }
@@ -34,15 +39,25 @@ struct Sealing<'a> {
 }
 
 impl Decision for Sealing<'_> {
-    type Output = ();
+    /// Whether it was done: nothing is pruned in which something has happened since it was looked at.
+    type Output = bool;
     type Error = ServiceError;
 
-    async fn decide(&self, write: &mut Write<'_>) -> Result<(), ServiceError> {
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
         let ids: Vec<WorkId> = self.leaves.iter().map(|leaf| leaf.work).collect();
         let mut works = write.store().works_by_id(&ids).await?;
+        let of = |stored: &StoredWork| self.leaves.iter().find(|leaf| leaf.work == stored.work.id);
+        let is_as_seen = |stored: &StoredWork| {
+            let work = &stored.work;
+            of(stored)
+                .is_none_or(|leaf| !leaf.pruned || (leaf.seq == work.seq && work.status == Status::Closed))
+        };
+        if !works.iter().all(is_as_seen) {
+            return Ok(false);
+        }
         let mut gone = Vec::new();
         works.retain_mut(|stored| {
-            let leaf = self.leaves.iter().find(|leaf| leaf.work == stored.work.id);
+            let leaf = of(stored);
             stored.sealed = leaf.map_or(stored.sealed, |leaf| leaf.seq);
             let is_pruned = leaf.is_some_and(|leaf| leaf.pruned);
             if is_pruned {
@@ -54,7 +69,7 @@ impl Decision for Sealing<'_> {
         for stored in &gone {
             write.prune_work(stored);
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -70,14 +85,14 @@ impl Service {
         let mut slot = self.journal().sealed.lock().await;
         let mut refused = Vec::new();
         for _ in 0..SEALS_AT_ONCE_MAX {
-            let mut works = self.store().unsealed_works(SEALED_AT_ONCE_MAX).await?;
+            let mut works = self.store().unsealed_works(SEALED_AT_ONCE_MAX).await?.readable;
             works.retain(|stored| {
                 stored.work.key_id == self.journal().key_id && !refused.contains(&stored.work.id)
             });
             let mut leaves = Vec::new();
             for stored in works {
                 let id = stored.work.id;
-                match self.sound_leaf(stored).await? {
+                match self.sound_leaf(stored, false).await? {
                     Some(leaf) => leaves.push(leaf),
                     None => refused.push(id),
                 }
@@ -124,22 +139,30 @@ impl Service {
     }
 
     /// The leaf of a piece of work as it is now, if it verifies.
-    async fn sound_leaf(&self, stored: StoredWork) -> Result<Option<Leaf>, ServiceError> {
-        let (stored, verified) = self.verified(stored, &[].into()).await?;
+    pub(super) async fn sound_leaf(
+        &self,
+        stored: StoredWork,
+        pruned: bool,
+    ) -> Result<Option<Leaf>, ServiceError> {
+        let verified = self.verified(&stored, &[].into()).await?;
         let work = stored.work;
-        let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned: false };
+        let leaf = Leaf { work: work.id, seq: work.seq, head: work.head, pruned };
         Ok(verified.findings.is_empty().then_some(leaf))
     }
 
-    /// Seals leaves, in one transaction with what they say of rows: pruned ones go with it.
+    /// Seals leaves, in one transaction with what they say of rows: pruned ones go with it. Says whether it was done.
     pub(super) async fn seal(
         &self,
         slot: &mut Option<Sealed>,
         leaves: Vec<Leaf>,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<bool, ServiceError> {
         let now = self.now().as_second();
         let journal = self.journal();
         let sealed = self.sealed(slot).await?;
+        if !sealed.is_whole {
+            let problem = "a seal is missing or was changed; `cerebro work verify` says which";
+            return Err(ServiceError::Journal(problem.to_owned()));
+        }
         let next = self
             .with_keys(move |keyring| {
                 keyring.is_over(now, EPOCH_SECONDS).then(|| keyring.draw_next()).transpose()
@@ -152,20 +175,22 @@ impl Service {
             (sealed.log.seal(keyring.origin(), texts, epoch, &key, next), key.public())
         };
         let decision = Sealing { seal: &seal, leaves: &leaves };
-        if let Err(error) = self.store().transact(&decision).await {
+        let done = self.store().transact(&decision).await;
+        if !matches!(done, Ok(true)) {
             // The tree in memory is ahead of what is kept.
             *slot = None;
-            return Err(error);
+            return done;
         }
         sealed.public = public;
         *lock(&journal.head) = Some((sealed.log.size(), text::hex(&sealed.log.root())));
         let (number, next) = (seal.number, seal.next);
         sealed.last = Some(seal);
-        self.with_keys(move |keyring| keyring.sealed(number, next, now)).await
+        self.with_keys(move |keyring| keyring.sealed(number, next, now)).await?;
+        Ok(true)
     }
 
     /// Does something with the keys that may write their file, where it holds nobody up.
-    async fn with_keys<T: Send + 'static>(
+    pub(super) async fn with_keys<T: Send + 'static>(
         &self,
         task: impl FnOnce(&mut Keyring) -> io::Result<T> + Send + 'static,
     ) -> Result<T, ServiceError> {
@@ -185,17 +210,24 @@ impl Service {
             let seals = self.all_seals(&origin).await?;
             let (mut log, mut public) = (Log::default(), [0; 32]);
             let mut next = lock(&journal.keyring).first_public().unwrap_or_default();
+            let mut is_whole = seals.len() as u64 >= lock(&journal.keyring).seals();
             for seal in &seals {
-                log.take_in(seal);
+                is_whole &= log.take_in(seal);
                 public = next;
                 next = seal.next.unwrap_or(next);
             }
+            if seals.is_empty() && is_whole {
+                // What a seal of another store is over, before a backup of it was restored here, is under none.
+                self.store().unseal_works(&journal.key_id).await?;
+            }
             let (now, last) = (self.now().as_second(), seals.last().cloned());
-            self.with_keys(move |keyring| keyring.catch_up(&seals, now)).await?;
-            if log.size() > 0 {
+            if is_whole {
+                self.with_keys(move |keyring| keyring.catch_up(&seals, now)).await?;
+            }
+            if log.size() > 0 && is_whole {
                 *lock(&journal.head) = Some((log.size(), text::hex(&log.root())));
             }
-            *slot = Some(Sealed { log, last, public });
+            *slot = Some(Sealed { log, last, is_whole, public });
         }
         slot.as_mut().ok_or_else(|| keys_failed(io::Error::other("no tree")))
     }

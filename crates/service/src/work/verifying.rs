@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cerebro_core::domain::WorkId;
-use cerebro_core::text;
 use cerebro_ledger::{
-    Finding, Mac, Verified,
+    Anchor, Finding, Mac, Status, Verified, is_of_key,
     seal::{Leaf, Log},
     verify,
 };
@@ -16,14 +15,28 @@ use crate::{Service, ServiceError, doctor::Check, lock};
 
 /// How many pieces of work are read at once.
 const PAGE: usize = 100;
-/// How often a piece of work is read again that changed while it was read.
-const ATTEMPTS_MAX: usize = 5;
+/// Most journals of which a store has seals.
+const ORIGINS_MAX: usize = 100;
 
 /// What seals say of one piece of work: the heads that it had, by number, and the seals that say so.
 #[derive(Default)]
 struct Claims {
     heads: BTreeMap<u64, (Mac, u64)>,
     pruned: bool,
+}
+
+/// Where a piece of work, up to its last event, is not what seals say of it.
+fn unlike_seals(last: u64, heads: &BTreeMap<u64, Mac>, claims: &Claims) -> Vec<Finding> {
+    let differs = claims.heads.iter().filter(|(seq, (head, _))| heads.get(seq) != Some(head));
+    let named = differs.map(|(seq, (_, seal))| {
+        let (seq, seal) = (*seq, *seal);
+        if seq > last {
+            Finding::RolledBack { row: last, found: seq }
+        } else {
+            Finding::SealDiffers { seal, seq }
+        }
+    });
+    named.collect()
 }
 
 impl VerifiedWork {
@@ -38,31 +51,63 @@ impl VerifiedWork {
 
 impl Service {
     /// Reads every event, artifact and seal again and names what is wrong. `anchors` are heads that were written down
-    /// outside: size and root in hex.
+    /// outside.
     ///
     /// # Errors
     /// [`ServiceError::Invalid`] where the journal is off, or a failing store. What is wrong is no error.
-    pub async fn work_verify(&self, anchors: &[(u64, String)]) -> Result<VerifiedWork, ServiceError> {
+    pub async fn work_verify(&self, anchors: &[Anchor]) -> Result<VerifiedWork, ServiceError> {
         self.needs_journal()?;
         let mut report = VerifiedWork::default();
+        // Nothing is sealed or pruned meanwhile.
+        let _slot = self.journal().sealed.lock().await;
+        let events = self.store().work_event_count().await?;
         let mut claims = self.verify_seals(anchors, &mut report).await?;
+        self.verify_keys(&mut report).await?;
         let mut after: Option<String> = None;
         loop {
-            let page = self.store().page_of_works(after.as_deref(), PAGE).await?;
+            let page = self.store().page_of_work_rows(after.as_deref(), PAGE).await?;
             let is_last = page.len() < PAGE;
             after = page.last().map(|(id, _)| id.clone());
-            for (_, stored) in page {
+            for (id, stored) in page {
+                let Some(stored) = stored else {
+                    // What is in it is nothing that was written, whatever its events say.
+                    let id = WorkId::parse(&id).ok();
+                    id.and_then(|id| claims.remove(&id));
+                    report.find(id, Finding::RowEdited);
+                    continue;
+                };
                 let claims = claims.remove(&stored.work.id).unwrap_or_default();
-                self.verify_work(stored, &claims, &mut report).await?;
+                self.verify_work(&stored, &claims, &mut report).await?;
             }
             if is_last {
                 break;
             }
         }
-        for (id, _) in claims.into_iter().filter(|(_, claims)| !claims.pruned) {
+        let mut lost: BTreeSet<WorkId> =
+            claims.into_iter().filter(|(_, claims)| !claims.pruned).map(|(id, _)| id).collect();
+        if events > report.events {
+            lost.extend(self.store().works_of_lost_events(FINDINGS_MAX).await?);
+        }
+        for id in lost {
             report.find(Some(id), Finding::WorkMissing);
         }
         Ok(report)
+    }
+
+    /// Whether the seals of this store are those of the key that is here: with another one, all of it would look as if
+    /// another home had made it.
+    async fn verify_keys(&self, report: &mut VerifiedWork) -> Result<(), ServiceError> {
+        // The homes that share a database have keys of their own.
+        if self.store().is_shared() {
+            return Ok(());
+        }
+        let own = lock(&self.journal().keyring).origin().to_owned();
+        let store = own.strip_suffix(&self.journal().key_id).unwrap_or(&own);
+        let origins = self.store().seal_origins(ORIGINS_MAX).await?;
+        if origins.iter().any(|origin| origin.starts_with(store) && *origin != own) {
+            report.find(None, Finding::KeyMissing);
+        }
+        Ok(())
     }
 
     /// The check of `doctor`.
@@ -74,10 +119,15 @@ impl Service {
         let report = self.work_verify(&[]).await?;
         let VerifiedWork { works, events, seals, .. } = report;
         let Some(first) = report.findings.first() else {
-            return Ok(Check::sound(
-                NAME,
-                format!("{events} events of {works} works and {seals} seals verify"),
-            ));
+            let slow = self.journal_report();
+            let degraded = slow.degraded_until.map_or("", |_| "; it answers too slowly at present");
+            let missed = match slow.missed {
+                0 => String::new(),
+                missed => format!("; {missed} events are missing, which a gap will tell"),
+            };
+            let words =
+                format!("{events} events of {works} works and {seals} seals verify{degraded}{missed}");
+            return Ok(Check::sound(NAME, words));
         };
         let place = first.work.map_or_else(|| "a seal".to_owned(), |id| format!("work {id}"));
         let name = first.finding.name();
@@ -90,66 +140,89 @@ impl Service {
 
     async fn verify_work(
         &self,
-        stored: StoredWork,
+        stored: &StoredWork,
         claims: &Claims,
         report: &mut VerifiedWork,
     ) -> Result<(), ServiceError> {
         report.works += 1;
-        let id = stored.work.id;
-        if stored.work.key_id != self.journal().key_id {
-            report.foreign += 1;
-            return Ok(());
-        }
-        let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
-        let (stored, verified) = self.verified(stored, &sealed).await?;
-        report.events += stored.work.seq;
-        report.purged += verified.purged;
+        let (id, work) = (stored.work.id, &stored.work);
         if claims.pruned {
             report.find(Some(id), Finding::WorkReturned);
         }
-        let is_sound = verified.findings.is_empty();
-        for finding in verified.findings {
+        if work.key_id != self.journal().key_id {
+            return self.verify_foreign(stored, claims, report).await;
+        }
+        let sealed: BTreeSet<u64> = claims.heads.keys().copied().collect();
+        let Verified { events, purged, mut findings, heads } = self.verified(stored, &sealed).await?;
+        report.events += events;
+        report.purged += purged;
+        if findings.is_empty() {
+            findings = unlike_seals(work.seq, &heads, claims);
+        }
+        if findings.is_empty() && !self.is_derived_well(stored, claims, report).await? {
+            findings.push(Finding::RowEdited);
+        }
+        let is_sound = findings.is_empty();
+        for finding in findings {
             report.find(Some(id), finding);
         }
-        if !is_sound {
-            return Ok(());
-        }
-        for (seq, (head, seal)) in &claims.heads {
-            if *seq > stored.work.seq {
-                report.find(Some(id), Finding::RolledBack { row: stored.work.seq, found: *seq });
-            } else if verified.heads.get(seq) != Some(head) {
-                report.find(Some(id), Finding::SealDiffers { seal: *seal, seq: *seq });
-            }
-        }
-        self.verify_artifacts(&id, stored.work.seq, report).await
+        if is_sound { self.verify_artifacts(&id, work.seq, report).await } else { Ok(()) }
     }
 
-    /// A piece of work and what its events turned out to be, both as of one moment.
+    /// Nothing can be said of what another home made; but what was made here is not another home's because its row says
+    /// so.
+    async fn verify_foreign(
+        &self,
+        stored: &StoredWork,
+        claims: &Claims,
+        report: &mut VerifiedWork,
+    ) -> Result<(), ServiceError> {
+        let rows = self.all_events(&stored.work.id, u64::MAX).await?;
+        report.events += rows.len() as u64;
+        if !claims.heads.is_empty() || is_of_key(&self.journal().key, &stored.work, &rows) {
+            report.find(Some(stored.work.id), Finding::RowEdited);
+        } else {
+            report.foreign += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether what a row has beside its MAC follows from the rest: that it is found by its name, and how much of it is
+    /// under a seal.
+    async fn is_derived_well(
+        &self,
+        stored: &StoredWork,
+        claims: &Claims,
+        report: &VerifiedWork,
+    ) -> Result<bool, ServiceError> {
+        let (work, last) = (&stored.work, claims.heads.keys().next_back().copied());
+        // A journal that begins anew, in a restored store, has rows that still say what the one before had sealed. Where
+        // seals are missing, that is what is said.
+        let is_told_by_seals = report.seals > 0 && report.findings.iter().all(|found| found.work.is_some());
+        if is_told_by_seals && stored.sealed != last.unwrap_or(0) {
+            return Ok(false);
+        }
+        let is_former = work.key.is_none() && work.status == Status::Closed;
+        match work.proper_name().filter(|_| work.name.is_none() && !is_former) {
+            Some(name) => Ok(self.store().work_named(&name).await?.is_some()),
+            None => Ok(true),
+        }
+    }
+
+    /// What the events of a piece of work turn out to be, as of when its row was read.
     pub(super) async fn verified(
         &self,
-        mut stored: StoredWork,
+        stored: &StoredWork,
         sealed: &BTreeSet<u64>,
-    ) -> Result<(StoredWork, Verified), ServiceError> {
-        let key = self.journal().key.of(&stored.work.id);
-        for attempt in 1_usize.. {
-            // The last time, nobody writes.
-            let pause = if attempt == ATTEMPTS_MAX { Some(self.store().pause().await) } else { None };
-            if attempt > 1 {
-                match self.store().work(&stored.work.id).await? {
-                    Some(present) => stored = present,
-                    None => break,
-                }
-            }
-            let rows = self.all_events(&stored.work.id, u64::MAX).await?;
-            let present = self.store().work(&stored.work.id).await?;
-            let is_same = present.is_some_and(|present| present.work.version == stored.work.version);
-            if is_same || attempt >= ATTEMPTS_MAX {
-                drop(pause);
-                return Ok((stored.clone(), verify(&key, &stored.work, &rows, sealed)));
-            }
+    ) -> Result<Verified, ServiceError> {
+        let work = &stored.work;
+        let mut rows = self.all_events(&work.id, u64::MAX).await?;
+        let present = self.store().works_by_id(&[work.id]).await;
+        // What came since is for the next time; what is beyond the row as it is now came from nowhere.
+        if let Some(present) = present.ok().and_then(|works| works.into_iter().next()) {
+            rows.retain(|kept| kept.seq <= work.seq || kept.seq > present.work.seq);
         }
-        // It was pruned meanwhile.
-        Ok((stored, Verified::default()))
+        Ok(verify(&self.journal().key.of(&work.id), work, &rows, sealed))
     }
 
     async fn verify_artifacts(
@@ -176,11 +249,9 @@ impl Service {
     /// Checks the seals of the present journal one after the other, and gathers what they say of pieces of work.
     async fn verify_seals(
         &self,
-        anchors: &[(u64, String)],
+        anchors: &[Anchor],
         report: &mut VerifiedWork,
     ) -> Result<BTreeMap<WorkId, Claims>, ServiceError> {
-        // No seal is made meanwhile.
-        let _slot = self.journal().sealed.lock().await;
         let (origin, first, count) = {
             let keyring = lock(&self.journal().keyring);
             (keyring.origin().to_owned(), keyring.first_public(), keyring.seals())
@@ -188,22 +259,23 @@ impl Service {
         let seals = self.all_seals(&origin).await?;
         report.seals = seals.len() as u64;
         let mut public = first.unwrap_or_default();
-        let (mut log, mut next) = (Log::default(), 0);
+        let (mut log, mut next, mut is_whole) = (Log::default(), 0, true);
         let mut claims: BTreeMap<WorkId, Claims> = BTreeMap::new();
-        let mut roots = BTreeMap::from([(0, text::hex(&log.root()))]);
+        let mut roots = BTreeMap::from([(0, log.root())]);
         for seal in &seals {
             for missing in next..seal.number {
                 report.find(None, Finding::SealMissing { seal: missing });
             }
-            // Behind one that is missing, no root can be right.
-            let is_whole = next == seal.number && log.seals() == seal.number;
+            // Behind one that is missing or changed, no root can be right.
+            is_whole &= next == seal.number;
             let has_root = log.take_in(seal);
             if !seal.is_signed_by(&public) || (is_whole && !has_root) {
                 report.find(None, Finding::SealEdited { seal: seal.number });
             }
+            is_whole &= has_root;
             next = seal.number + 1;
             public = seal.next.unwrap_or(public);
-            roots.insert(log.size(), text::hex(&log.root()));
+            roots.insert(log.size(), log.root());
             for leaf in seal.leaves.iter().filter_map(|leaf| Leaf::parse(leaf)) {
                 let claims = claims.entry(leaf.work).or_default();
                 claims.heads.insert(leaf.seq, (leaf.head, seal.number));
@@ -213,9 +285,9 @@ impl Service {
         for missing in next..count {
             report.find(None, Finding::SealMissing { seal: missing });
         }
-        for (size, root) in anchors {
-            if roots.get(size) != Some(root) {
-                report.find(None, Finding::AnchorDiffers { size: *size });
+        for anchor in anchors {
+            if !roots.get(&anchor.size).is_some_and(|root| anchor.is_of(root)) {
+                report.find(None, Finding::AnchorDiffers { size: anchor.size });
             }
         }
         Ok(claims)

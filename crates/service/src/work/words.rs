@@ -239,6 +239,17 @@ pub struct WorkProof {
     pub key: String,
 }
 
+/// The whole body of an event of which the row has only the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkArtifact {
+    /// Its SHA-256 in hex: its name.
+    pub id: String,
+    /// JSON, as far as an artifact may be long.
+    pub text: String,
+    /// The length of the whole in bytes; what is beyond the text is not kept.
+    pub full: u64,
+}
+
 /// How long what is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
@@ -267,6 +278,8 @@ pub struct JournalReport {
     pub degraded_until: Option<Timestamp>,
     /// Events that were not waited for since the daemon began, and of which nobody knows whether they are kept.
     pub unwaited: u64,
+    /// Events that are missing, and of which no gap tells yet.
+    pub missed: u64,
 }
 
 /// How a piece of work ends.

@@ -1,0 +1,290 @@
+//! How long callers wait for the journal, and what is missing from it because nobody waited or it could not be written.
+//!
+//! What is missing is counted by session or piece of work, and told there as a gap as soon as something can be written
+//! again. Over a restart it lies in a file beside the store; hooks that find no daemon write to that file too.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    future::Future,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_ledger::Step;
+use serde::{Deserialize, Serialize};
+
+use super::{Actor, JournalReport, LOCAL_OWNER, Target, draft::lease_end};
+use crate::{Service, ServiceError, lock};
+
+/// How long a caller waits for the journal.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How long nobody waits after one waited in vain.
+const DEGRADED: Duration = Duration::from_secs(60);
+/// Most sessions and pieces of work of which it is remembered that something is missing.
+const MISSED_MAX: usize = 256;
+/// Largest file of what is missing; what comes after is not counted.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+/// The file of what is missing, beside the store.
+pub const MISSED_FILE: &str = "journal.missed";
+
+/// Where something is missing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub owner: String,
+    /// The session, or the name of an agent without one.
+    pub holder: String,
+    /// A piece of work that was named; none for that of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<String>,
+}
+
+impl Place {
+    pub fn of(actor: &Actor, target: &Target) -> Self {
+        let work = match target {
+            Target::Session => None,
+            Target::Work(id) => Some(id.to_string()),
+        };
+        Self { owner: actor.owner.clone(), holder: actor.holder(), work }
+    }
+}
+
+/// What is missing from one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Missed {
+    from: Timestamp,
+    to: Timestamp,
+    count: u64,
+}
+
+impl Missed {
+    /// So much at one moment.
+    pub fn at(at: Timestamp, count: usize) -> Self {
+        Self { from: at, to: at, count: count as u64 }
+    }
+
+    /// What is told of it.
+    pub fn gap(self) -> Step {
+        let reason = "the journal did not answer in time, or could not be written".to_owned();
+        Step::Gap { from: self.from, to: self.to, count: Some(self.count), reason, filled: false }
+    }
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    place: Place,
+    #[serde(flatten)]
+    missed: Missed,
+}
+
+/// Whether the journal keeps up.
+#[derive(Default)]
+pub(super) struct Slow {
+    until: Option<Timestamp>,
+    unwaited: u64,
+    missed: BTreeMap<Place, Missed>,
+}
+
+impl Slow {
+    /// Something is missing from a place, beside what is already.
+    pub fn miss(&mut self, place: Place, more: Missed) {
+        if self.missed.len() < MISSED_MAX || self.missed.contains_key(&place) {
+            let missed = self.missed.entry(place).or_insert(Missed { count: 0, ..more });
+            missed.from = missed.from.min(more.from);
+            missed.to = missed.to.max(more.to);
+            missed.count = missed.count.saturating_add(more.count);
+        }
+    }
+
+    /// What is missing from a place: whoever takes it tells it there, or gives it back.
+    pub fn take(&mut self, place: &Place) -> Option<Missed> {
+        self.missed.remove(place)
+    }
+
+    /// From where something is missing.
+    pub fn places(&self) -> Vec<Place> {
+        self.missed.keys().cloned().collect()
+    }
+
+    fn is_degraded(&self, now: Timestamp) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+}
+
+impl Service {
+    /// Whether the journal keeps up.
+    pub fn journal_report(&self) -> JournalReport {
+        let slow = lock(&self.journal().slow);
+        let now = self.now();
+        JournalReport {
+            enabled: self.journal().retention.is_some(),
+            degraded_until: slow.until.filter(|until| now < *until),
+            unwaited: slow.unwaited,
+            missed: slow.missed.values().map(|missed| missed.count).sum(),
+        }
+    }
+
+    /// Whether nobody waits at present.
+    pub(super) fn is_degraded(&self) -> bool {
+        lock(&self.journal().slow).is_degraded(self.now())
+    }
+
+    /// So many events were not waited for.
+    pub(super) fn unwaited(&self, count: usize) {
+        lock(&self.journal().slow).unwaited += count as u64;
+    }
+
+    /// Does something in a task of its own, since a caller that goes must not stop a commit half-way, and waits for it for
+    /// [`WAIT_MAX`] at most. None where that was not enough: it goes on, and nobody waits for a minute.
+    pub(super) async fn in_time<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
+    ) -> Result<Option<T>, ServiceError> {
+        let task = self.0.tasks.spawn(name, work);
+        match tokio::time::timeout(WAIT_MAX, task).await {
+            Ok(Ok(done)) => done.map(Some),
+            Ok(Err(_)) => Ok(None),
+            Err(_) => {
+                tracing::warn!("the journal did not answer in time; nobody waits for it for a minute");
+                lock(&self.journal().slow).until = Some(lease_end(self.now(), DEGRADED));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The same for what is of no use when it is not waited for.
+    ///
+    /// # Errors
+    /// What the work returned; [`ServiceError::Invalid`] where it took too long, or something did a moment ago.
+    pub(super) async fn in_time_or_not<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        self.needs_journal()?;
+        let done = if self.is_degraded() { None } else { self.in_time(name, work).await? };
+        done.ok_or_else(too_slow)
+    }
+
+    /// Takes in what a process before this one, or hooks without a daemon, left to be told.
+    pub(super) async fn remember_missed(&self) {
+        let path = self.journal().missed_file.clone();
+        let read = tokio::task::spawn_blocking(move || take_file(&path)).await;
+        let Ok(Ok(lines)) = read else {
+            tracing::warn!("what is missing from the journal could not be read");
+            return;
+        };
+        let mut slow = lock(&self.journal().slow);
+        for Line { place, missed } in lines {
+            slow.miss(place, missed);
+        }
+    }
+
+    /// Tells what is missing where there is a piece of work to tell it in.
+    pub(super) async fn tell_missed(&self) {
+        if self.is_degraded() {
+            return;
+        }
+        let places = lock(&self.journal().slow).places();
+        for place in places {
+            if let Err(error) = self.tell_gap(&place).await {
+                tracing::debug!(%error, "a gap of the journal could not be told yet");
+            }
+        }
+    }
+
+    /// Leaves what is still to be told to the next process.
+    pub(super) async fn leave_missed(&self) {
+        let missed = std::mem::take(&mut lock(&self.journal().slow).missed);
+        let path = self.journal().missed_file.clone();
+        let write = move || {
+            let mut lines = missed.into_iter();
+            lines.try_for_each(|(place, missed)| add_line(&path, &Line { place, missed }))
+        };
+        if !matches!(tokio::task::spawn_blocking(write).await, Ok(Ok(()))) {
+            tracing::warn!("what is missing from the journal could not be kept");
+        }
+    }
+}
+
+/// Why something was not done.
+pub(super) fn too_slow() -> ServiceError {
+    ServiceError::invalid("work", "", "the journal answers too slowly at present; call again in a minute")
+}
+
+/// Notes that something of a local session is missing, as a process that ends does.
+#[cfg(test)]
+pub(crate) fn note_missed(folder: &Path, session: &SessionId, at: Timestamp, count: usize) -> io::Result<()> {
+    let place = Place { owner: LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
+    add_line(&folder.join(MISSED_FILE), &Line { place, missed: Missed::at(at, count) })
+}
+
+fn add_line(path: &Path, line: &Line) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|facts| facts.len() >= FILE_BYTES_MAX) {
+        return Ok(());
+    }
+    // In one write: several processes may add to it at once.
+    let mut file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())
+}
+
+/// Takes all lines out of the file. What is no line is left out.
+fn take_file(path: &Path) -> io::Result<Vec<Line>> {
+    let taken = PathBuf::from(format!("{}.taken", path.display()));
+    match fs::rename(path, &taken) {
+        Ok(()) => {}
+        // One that was taken and not read to the end, or none.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let text = match fs::read(&taken) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    fs::remove_file(&taken)?;
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_added_up_and_kept_in_a_bounded_file() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let place = Place { owner: "local".to_owned(), holder: "s".to_owned(), work: None };
+        let mut slow = Slow::default();
+        slow.miss(place.clone(), Missed::at(at(5), 2));
+        slow.miss(place.clone(), Missed::at(at(3), 1));
+        assert_eq!(slow.take(&place), Some(Missed { from: at(3), to: at(5), count: 3 }));
+        assert_eq!(slow.take(&place), None);
+        for n in 0..2 * MISSED_MAX {
+            slow.miss(Place { holder: format!("s{n}"), ..place.clone() }, Missed::at(at(1), 1));
+        }
+        assert_eq!(slow.places().len(), MISSED_MAX);
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(MISSED_FILE);
+        assert!(take_file(&path).unwrap().is_empty());
+        let session = SessionId::parse("s-1").unwrap();
+        note_missed(folder.path(), &session, at(7), 1).unwrap();
+        fs::write(&path, [fs::read(&path).unwrap(), b"{torn\n".to_vec()].concat()).unwrap();
+        note_missed(folder.path(), &session, at(9), 2).unwrap();
+        let lines = take_file(&path).unwrap();
+        let told: Vec<(&str, u64)> =
+            lines.iter().map(|line| (line.place.holder.as_str(), line.missed.count)).collect();
+        assert_eq!(told, [("s-1", 1), ("s-1", 2)]);
+        assert!(!path.exists() && take_file(&path).unwrap().is_empty());
+        fs::write(&path, vec![b'\n'; usize::try_from(FILE_BYTES_MAX).unwrap()]).unwrap();
+        note_missed(folder.path(), &session, at(9), 2).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), FILE_BYTES_MAX);
+    }
+}

@@ -1,0 +1,98 @@
+//! What long pieces of work had come to at one of their events: derived, so that not all of them need be read again.
+
+use cerebro_ledger::Mac;
+use surrealdb::types::{RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::CommitScript,
+    read::{Vars, one},
+    row::{Put, key, malformed, parse, signed, unsigned},
+    statement,
+    work::unhex,
+};
+use cerebro_core::domain::WorkId;
+
+const CHECKPOINT: &str = "work_checkpoint";
+
+fn record(id: &WorkId) -> RecordId {
+    RecordId::new(CHECKPOINT, id.as_str())
+}
+
+/// What a piece of work had come to. The newest is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub work: WorkId,
+    /// The number of the event after which it was so.
+    pub seq: u64,
+    /// The state as JSON, folded from what was redacted.
+    pub state: String,
+    /// Whoever reads it checks this first.
+    pub mac: Mac,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct CheckpointRow {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    seq: i64,
+    state: String,
+    mac: String,
+}
+
+impl TryFrom<CheckpointRow> for Checkpoint {
+    type Error = StoreError;
+
+    fn try_from(row: CheckpointRow) -> Result<Self, StoreError> {
+        let id = row.id.ok_or_else(|| malformed(CHECKPOINT, "missing", "id"))?;
+        let id = key(CHECKPOINT, id)?;
+        let work = WorkId::parse(&id).map_err(|_| malformed(CHECKPOINT, "id", &id))?;
+        Ok(Self { work, seq: unsigned(row.seq), state: row.state, mac: Mac(unhex(CHECKPOINT, &row.mac)?) })
+    }
+}
+
+/// What changes in the table.
+#[derive(Default)]
+pub(super) struct CheckpointChanges {
+    put: Vec<Checkpoint>,
+    gone: Vec<WorkId>,
+}
+
+impl CheckpointChanges {
+    /// Adds it to a commit.
+    pub fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_CHECKPOINTS, "checkpoints", &self.put, |checkpoint| Put {
+            id: record(&checkpoint.work),
+            row: CheckpointRow {
+                id: None,
+                seq: signed(checkpoint.seq),
+                state: checkpoint.state.clone(),
+                mac: checkpoint.mac.hex(),
+            },
+        });
+        commit.add(statement::COMMIT_GONE_CHECKPOINTS, "gone_checkpoints", &self.gone, record);
+    }
+
+    /// That of a piece of work goes.
+    pub fn drop(&mut self, work: WorkId) {
+        self.gone.push(work);
+    }
+}
+
+impl Write<'_> {
+    /// Keeps what a piece of work has come to; what it does is told by itself.
+    pub fn put_checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.beside().works.checkpoints.put.push(checkpoint);
+    }
+}
+
+impl Store {
+    /// What a piece of work had come to at one of its events, if that is kept. A row that cannot be read is none: it is
+    /// derived.
+    pub async fn checkpoint(&self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
+        let vars = Vars::new().with("ids", vec![record(work)]);
+        let rows = self.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;
+        Ok(parse::<CheckpointRow, _>(CHECKPOINT, rows).ok().and_then(one))
+    }
+}
