@@ -2,7 +2,7 @@
 //!
 //! Without files it reads Markdown made of sections, lists and code, and a PDF of text pages, both made here. Each is read until
 //! a second has passed, and cut into passages.
-#![expect(clippy::print_stdout, reason = "it reads, measures and prints")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it reads, measures and prints")]
 
 use std::fmt::Write;
 use std::path::PathBuf;

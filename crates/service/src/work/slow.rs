@@ -13,11 +13,11 @@ use std::{
     time::Duration,
 };
 
-use cerebro_core::domain::{SessionId, Timestamp};
+use cerebro_core::domain::Timestamp;
 use cerebro_ledger::Step;
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, JournalReport, LOCAL_OWNER, Target, draft::lease_end};
+use super::{Actor, JournalReport, Target, draft::lease_end};
 use crate::{Service, ServiceError, lock};
 
 /// How long a caller waits for the journal.
@@ -220,8 +220,13 @@ pub(super) fn too_slow() -> ServiceError {
 
 /// Notes that something of a local session is missing, as a process that ends does.
 #[cfg(test)]
-pub(crate) fn note_missed(folder: &Path, session: &SessionId, at: Timestamp, count: usize) -> io::Result<()> {
-    let place = Place { owner: LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
+pub(crate) fn note_missed(
+    folder: &Path,
+    session: &cerebro_core::domain::SessionId,
+    at: Timestamp,
+    count: usize,
+) -> io::Result<()> {
+    let place = Place { owner: super::LOCAL_OWNER.to_owned(), holder: session.to_string(), work: None };
     add_line(&folder.join(MISSED_FILE), &Line { place, missed: Missed::at(at, count) })
 }
 
@@ -255,6 +260,8 @@ fn take_file(path: &Path) -> io::Result<Vec<Line>> {
 
 #[cfg(test)]
 mod tests {
+    use cerebro_core::domain::SessionId;
+
     use super::*;
 
     #[test]

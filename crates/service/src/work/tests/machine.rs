@@ -271,7 +271,7 @@ async fn backed_up(service: Service, folder: &Path) {
         home: folder.to_owned(),
         target: backup::Target::Folder(folder.join("backups")),
         verify: false,
-        keep: 0,
+        keep: None,
     };
     let path = service.back_up(request).await.unwrap().path;
     service.close().await.unwrap();
