@@ -8,6 +8,7 @@ use super::{
     reply::Reply,
 };
 use cerebro_core::domain::{ChunkId, Document, DocumentId, DocumentImage, limits::LISTING_MAX};
+use cerebro_core::text;
 use cerebro_documents::{Format, Reading};
 use cerebro_service::{DocumentRead, Ingested};
 
@@ -61,7 +62,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let documents = call.service.documents((!all).then_some(&project), offset, LISTING_MAX).await?;
     let more = documents.len() == LISTING_MAX;
-    Ok(Reply::saying(format!("{} documents", documents.len()))
+    Ok(Reply::saying(text::counted(documents.len(), "document"))
         .list("documents", documents.iter().map(row).collect())
         .fact("more", more))
 }

@@ -109,7 +109,7 @@ async fn sessions(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", LISTING_MAX, 1..=LISTING_MAX)?;
     let sessions = call.service.past_sessions(project.as_ref(), from, limit).await?;
     let rows: Vec<Value> = sessions.iter().map(session_row).collect();
-    Ok(Reply::saying(format!("{} sessions", rows.len())).fact("from", from).list("sessions", rows))
+    Ok(Reply::saying(text::counted(rows.len(), "session")).fact("from", from).list("sessions", rows))
 }
 
 /// A past session with a page of its exchanges; without an id, the latest sessions.
@@ -215,7 +215,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
     };
     let dry_run = arguments.flag(&["dry_run"])?;
     let forgotten = call.service.forget_history(&what, dry_run).await?;
-    Ok(Reply::saying(format!("{} exchanges are gone", forgotten.exchanges))
+    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .fact("sessions", forgotten.sessions)
         .fact("exchanges", forgotten.exchanges))
 }
