@@ -81,6 +81,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::Activity => store!(tui_ops::activity),
         O::Graph => store!(operator::graph),
         O::Pairs => store!(tui_ops::pairs),
+        O::Settle => store!(tui_ops::settle),
         O::Entity => store!(operator::entity),
         O::Health => store!(health::health),
         O::Export => store!(operator::export),

@@ -212,6 +212,7 @@ operations! {
     Activity "op_activity" = Row::person(Reads);
     Graph "op_graph" = Row::person(Reads).command("graph");
     Pairs "op_pairs" = Row::person(Reads);
+    Settle "op_settle" = Row::person(Settles);
     Entity "op_entity" = Row::person(Reads).command("graph entity");
     Health "op_health" = Row::person(Reads).command("health");
 

@@ -37,6 +37,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 18, name: "insight", text: include_str!("../../../schema/0018_insight.surql") },
     Migration { version: 19, name: "image", text: include_str!("../../../schema/0019_image.surql") },
     Migration { version: 20, name: "handbook", text: include_str!("../../../schema/0020_handbook.surql") },
+    Migration { version: 21, name: "settled", text: include_str!("../../../schema/0021_settled.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -195,6 +195,7 @@ statements! {
     SESSION_MEMORIES_SINCE = "session_memories_since",
     SESSION_SINCE = "session_since",
     SESSION_WITH_SUMMARY = "session_with_summary",
+    SETTLED_PUT = "settled_put",
     SOURCE_GET = "source_get",
     SOURCE_OF_AGENT = "source_of_agent",
     SOURCE_PUT = "source_put",
