@@ -88,6 +88,8 @@ mod truth;
 mod tui;
 mod tui_terminal;
 mod web;
+mod web_bounds;
+mod web_decide;
 mod work;
 mod work_edges;
 mod work_faults;
