@@ -31,7 +31,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let reading = reading.map_err(|error| ArgumentError::new("reading", None, error.to_string()))?;
     let bytes = arguments.count("bytes")?.unwrap_or(0) as u64;
     let path = arguments.needed("path")?;
-    let read = DocumentRead { project, path, format, hash, bytes, reading };
+    let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.ingest(read, dry_run).await?;
     let outcome = match () {
         () if !done.changed => "unchanged",
@@ -66,6 +66,7 @@ fn row(document: &Document) -> Value {
         "id": document.id.to_string(), "project": document.project.as_str(), "path": document.path,
         "format": document.format, "title": document.title, "hash": document.hash, "bytes": document.bytes,
         "chunks": document.chunks.len(), "cut": document.cut, "removed": document.removed,
+        "loaded_by": document.loaded_by,
         "at": document.at.to_string(),
     })
 }

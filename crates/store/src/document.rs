@@ -59,6 +59,7 @@ struct DocumentRow {
     bytes: i64,
     chunks: Vec<String>,
     cut: bool,
+    loaded_by: Option<Vec<String>>,
     removed: bool,
     at: Datetime,
 }
@@ -95,6 +96,7 @@ fn put(document: &Document, at: Datetime) -> Put<DocumentRow> {
         bytes: signed(document.bytes),
         chunks: document.chunks.iter().map(|id| id.key().to_owned()).collect(),
         cut: document.cut,
+        loaded_by: (!document.loaded_by.is_empty()).then(|| document.loaded_by.clone()),
         removed: document.removed,
         at,
     };
@@ -137,6 +139,7 @@ impl TryFrom<DocumentRow> for Document {
             bytes: unsigned(row.bytes),
             chunks: row.chunks.iter().map(|key| chunk_id(key)).collect::<Result<_, _>>()?,
             cut: row.cut,
+            loaded_by: row.loaded_by.unwrap_or_default(),
             removed: row.removed,
             at: timestamp(row.at),
         })

@@ -33,6 +33,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, name: "feedback", text: include_str!("../../../schema/0014_feedback.surql") },
     Migration { version: 15, name: "worked_in", text: include_str!("../../../schema/0015_worked_in.surql") },
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
+    Migration { version: 22, name: "proven", text: include_str!("../../../schema/0022_proven.surql") },
+    Migration { version: 23, name: "loaded_by", text: include_str!("../../../schema/0023_loaded_by.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -25,6 +25,8 @@ pub struct DocumentRead {
     pub hash: String,
     /// Its size.
     pub bytes: u64,
+    /// The agents that load it at their start, where it is a memory file of theirs.
+    pub loaded_by: Vec<String>,
     /// What it says.
     pub reading: Reading,
 }
@@ -59,6 +61,7 @@ struct Draft {
     hash: String,
     bytes: u64,
     cut: bool,
+    loaded_by: Vec<String>,
     chunks: Vec<DraftChunk>,
     redacted: usize,
     dry_run: bool,
@@ -96,7 +99,8 @@ impl Draft {
         });
         let chunks = chunks.collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
-        Self { project, path, format, title, hash, bytes, cut, chunks, redacted, dry_run }
+        let loaded_by = read.loaded_by;
+        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, redacted, dry_run }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
@@ -150,6 +154,7 @@ impl Decision for Draft {
             bytes: self.bytes,
             chunks: ids.collect(),
             cut: self.cut,
+            loaded_by: self.loaded_by.clone(),
             removed: false,
             at: before.as_ref().map_or(Timestamp::UNIX_EPOCH, |before| before.at),
         };
