@@ -50,7 +50,7 @@ fn told(seq: u32, prompt: &str, rest: &str, commands: &[(&str, Option<bool>)]) -
         digest: String::new(),
     };
     let text = redact_text(&format!("> {prompt}\n\n{rest}")).kept;
-    ToldExchange { exchange, text, proven: Proven::default() }.sealed()
+    ToldExchange { exchange, text, proven: crate::domain::Proven::default() }.sealed()
 }
 
 /// A session in which the user says how, a command fails and then succeeds, and a page that was fetched gives orders.

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(back.map(usize::MAX, |text| clean(&text)), proven);
         assert!(proven.any(|text| text == "a.rs") && !proven.any(|text| text == "b.rs"));
         assert_eq!(serde_json::to_string(&Proven::<String>::default()).unwrap(), "{}");
-        assert!(Proven::default().is_empty() && !proven.is_empty());
+        assert!(<Proven>::default().is_empty() && !proven.is_empty());
         let long = PastFailure {
             error: clean(&"e ".repeat(5_000)),
             fix: Some(PastFix {

@@ -195,7 +195,7 @@ proptest! {
         let data = mangled(&data, &edits);
         let parts: Vec<PartRow> = order
             .iter()
-            .map(|index| part(&all_messages[index.index(all_messages.len())].id, index.get(data.as_slice())))
+            .map(|index| part(&all_messages[index.index(all_messages.len())].id, &data[index.index(data.len())]))
             .collect();
         let row = SessionRow { revert: Some(any_text.clone()), directory: Some(any_text.clone()), ..session() };
         let _ = facts::of(&read_v1(&row, &all_messages, &parts).exchanges);
@@ -203,7 +203,7 @@ proptest! {
         let entries: Vec<EntryRow> = order
             .iter()
             .enumerate()
-            .map(|(n, index)| entry(&format!("e{n}"), index.get(kinds.as_slice()), index.get(data.as_slice())))
+            .map(|(n, index)| entry(&format!("e{n}"), kinds[index.index(kinds.len())], &data[index.index(data.len())]))
             .collect();
         let _ = facts::of(&read_v2(&row, &entries).exchanges);
         let bubbles: Vec<BubbleRow> =
