@@ -53,6 +53,8 @@ struct Options {
     folds: bool,
     /// Consolidate before asking, until nothing is left to do.
     consolidate: bool,
+    /// Exchanges of past sessions that are put beside the memories, in their very words: no order may change by them.
+    beside: usize,
 }
 
 fn options() -> Result<Options> {
@@ -64,6 +66,7 @@ fn options() -> Result<Options> {
         ablate: false,
         folds: false,
         consolidate: false,
+        beside: 0,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -75,6 +78,7 @@ fn options() -> Result<Options> {
             "--ablate" => options.ablate = true,
             "--folds" => options.folds = true,
             "--consolidate" => options.consolidate = true,
+            "--beside" => options.beside = value()?.parse().context("--beside is a number")?,
             "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
             "--json" => options.json = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
@@ -155,6 +159,33 @@ fn save_all(client: &mut Client, memories: &[Value]) -> Result<Saved> {
     }
     saved.seconds = start.elapsed().as_secs_f64();
     Ok(saved)
+}
+
+/// Puts exchanges of past sessions beside the memories, in the projects and the words of these.
+fn put_beside(home: &Home, memories: &[Value], exchanges: usize) -> Result<()> {
+    const OF_A_SESSION: usize = 100;
+    let at = "2026-01-01T00:00:00.000001Z";
+    let mut lines = vec![json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string()];
+    for (n, memory) in memories.iter().cycle().take(exchanges).enumerate() {
+        let session = format!("beside-{}", n / OF_A_SESSION);
+        if n % OF_A_SESSION == 0 {
+            let scope = text_of(memory, "scope");
+            let line = json!({
+                "kind": "past_session", "id": session, "agent": "codex", "project": scope, "started_at": at, "ended_at": at,
+            });
+            lines.push(line.to_string());
+        }
+        let said = text_of(memory, "text").unwrap_or_default();
+        let title: String = said.chars().take(TITLE_CHARS).collect();
+        let line = json!({
+            "kind": "exchange", "id": "", "session": session, "seq": n % OF_A_SESSION, "at": at, "title": title,
+            "text": format!("> {said}\n\n{n}"),
+        });
+        lines.push(line.to_string());
+    }
+    let file = home.path().join("beside.jsonl");
+    std::fs::write(&file, lines.join("\n") + "\n")?;
+    home.run(&["import", &file.to_string_lossy()])
 }
 
 /// Waits until the worker has given every memory its vectors.
@@ -510,6 +541,9 @@ impl Set {
         }
         let mut client = home.connect()?;
         let saved = save_all(&mut client, &self.memories)?;
+        if options.beside > 0 {
+            put_beside(&home, &self.memories, options.beside)?;
+        }
         if options.model {
             drain(&mut client)?;
         }

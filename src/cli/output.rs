@@ -119,12 +119,21 @@ impl Output {
         }
     }
 
+    /// Whether a question that is no part of the command can be asked: a person is there, and reads words.
+    pub fn can_ask(&self) -> bool {
+        !self.json && Self::has_person()
+    }
+
+    fn has_person() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks for a yes.
     ///
     /// # Errors
     /// When nobody can answer, because no terminal is there, or the terminal cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool> {
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if !Self::has_person() {
             return Err(Error::usage(format!("{question} There is no terminal to answer on"))
                 .hint("add `--yes` if that is meant"));
         }

@@ -31,7 +31,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let reading = reading.map_err(|error| ArgumentError::new("reading", None, error.to_string()))?;
     let bytes = arguments.count("bytes")?.unwrap_or(0) as u64;
     let path = arguments.needed("path")?;
-    let read = DocumentRead { project, path, format, hash, bytes, reading };
+    let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.ingest(read, dry_run).await?;
     call.redacted += done.redacted;
     Ok(outcome(&done))
@@ -72,6 +72,7 @@ fn row(document: &Document) -> Value {
         "format": document.format, "title": document.title, "hash": document.hash, "bytes": document.bytes,
         "chunks": document.chunks.len(), "images": document.images.len(),
         "beside": document.images.iter().any(|image| image.beside), "cut": document.cut, "removed": document.removed,
+        "loaded_by": document.loaded_by,
         "at": document.at.to_string(),
     })
 }

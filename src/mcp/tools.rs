@@ -425,9 +425,10 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     }
     let mut reply = found_reply(&found, &request, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
-        let place = evidence::place(call, &request);
+        let (place, reader) = (evidence::place(call, &request), evidence::reader(call));
         for of in Evidence::ALL {
-            if let Some(hint) = call.service.evidence_hint(of, &request.query, place.as_ref()).await? {
+            let hint = call.service.evidence_hint(of, &request.query, place.as_ref(), reader.clone());
+            if let Some(hint) = hint.await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Caller, Mark, Marks, Service, ServiceError, Told};
+use super::{Caller, Mark, Marks, Service, ServiceError, Told, history::LeftOff};
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, Origin, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
 };
@@ -156,7 +156,11 @@ impl Service {
         };
         let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
-        let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
+        let (sessions, mut left_off) = self.earlier(sessions, &request.session).await?;
+        if left_off.is_empty() {
+            let left = self.left_off_in_history(&project, &request.session).await?;
+            left_off.extend(left.as_ref().map(past_line));
+        }
         let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
         let due = self.due(&project, request.scope).await?;
@@ -307,6 +311,22 @@ fn session_line(session: &Session) -> Option<String> {
         session.id,
         quoted(summary, SUMMARY_CHARS)
     ))
+}
+
+/// An unfinished session that only history knows.
+fn past_line(left: &LeftOff) -> String {
+    let LeftOff { session, to_do, last } = left;
+    let mut item = format!(
+        "- `{}` ({}, began {}; not reported, read from its transcript)",
+        session.id,
+        agent(&session.agent),
+        day(session.started_at)
+    );
+    for task in to_do {
+        let _ = write!(item, "\n  to do: {}", quoted(task, MEMORY_CHARS));
+    }
+    let _ = write!(item, "\n  last prompt: {} `{}`", quoted(&last.title, MEMORY_CHARS), last.id);
+    item
 }
 
 fn prompt_line(prompt: &Prompt) -> String {

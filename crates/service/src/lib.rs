@@ -87,7 +87,7 @@ pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
 pub use health::{Health, PAIRS_COUNTED_MAX};
 pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, SourceRead, agent_slug,
+    HistoryCommitted, HistoryTimeline, Links, Mended, SourceRead, agent_slug,
 };
 pub use intake::{
     AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Place, Preview, Progress, ProjectOf,

@@ -37,6 +37,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 18, name: "insight", text: include_str!("../../../schema/0018_insight.surql") },
     Migration { version: 19, name: "image", text: include_str!("../../../schema/0019_image.surql") },
     Migration { version: 20, name: "handbook", text: include_str!("../../../schema/0020_handbook.surql") },
+    Migration { version: 21, name: "proven", text: include_str!("../../../schema/0021_proven.surql") },
+    Migration { version: 22, name: "loaded_by", text: include_str!("../../../schema/0022_loaded_by.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -55,6 +55,9 @@ pub struct SetupArgs {
     /// Leave out the text for the agent's instructions
     #[arg(long, requires = "whom")]
     no_instructions: bool,
+    /// Whether agents' past sessions are taken in; asked at a terminal where it is not said
+    #[arg(long, value_name = "ANSWER", requires = "whom", conflicts_with_all = ["dry_run", "check"])]
+    pub(super) history: Option<history::Answer>,
 }
 
 /// Take Cerebro out of an agent's files
@@ -341,7 +344,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
     if args.all {
-        return super::setup_all::run(context, &args);
+        return super::setup_all::run(context, &args).await;
     }
     let Some(name) = &args.agent else { return list(context) };
     let site = Site::named(context, name)?;
@@ -353,7 +356,9 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
         site.put(context, &mut plan)?;
     }
     site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
-    history::mention(context, &Ground::of(context)?);
+    if !args.dry_run {
+        history::offer(context, &Ground::of(context)?, args.history, true).await?;
+    }
     Ok(Outcome::Done)
 }
 

@@ -11,6 +11,7 @@ mod id;
 pub mod limits;
 mod memory;
 mod project;
+mod proven;
 mod session;
 mod taint;
 
@@ -30,6 +31,10 @@ pub use id::{
 };
 pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;
+pub use proven::{
+    PastAnswer, PastCommit, PastFailure, PastFix, PastPlan, PastRefusal, PastTask, PastToDo, Proven,
+    left_to_do,
+};
 pub use session::{EndReason, PERSON, Prompt, Session};
 pub use taint::{Flag, Origin, Taint};
 
