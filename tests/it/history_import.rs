@@ -68,7 +68,8 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
     Claude::new("s-mine", &mine).turn("Ask", "Answer.").write(&home);
     Claude::new("s-other", &other).turn("Ask", "Answer.").write(&home);
     fs::write(codex_file(&home, "c-mine"), codex("c-mine", &mine, &[("Ask", "Answer.")])).unwrap();
-    let narrow = ["history", "import", "--agent", "claude-code", "--project", "mine"];
+    let chosen = mine.to_str().unwrap();
+    let narrow = ["history", "import", "--agent", "claude-code", "--project", chosen];
     let found = home.json(&[&narrow[..], &["--dry-run", "--since", "0"]].concat());
     let agents = found["agents"].as_array().unwrap();
     assert_eq!((agents.len(), &agents[0]["files"]), (1, &json!(1)), "{found}");
@@ -81,7 +82,7 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
     };
     assert_eq!(sessions(), ["s-mine"]);
     let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
-    for line in ["agents = [\"claude-code\"]", "include = [\"mine\"]", "enabled = true"] {
+    for line in ["agents = [\"claude-code\"]", &format!("include = [\"{chosen}\"]"), "enabled = true"] {
         assert!(config.contains(line), "{config}");
     }
     // The look at the daemon's start keeps to it, and so does an import that names nothing.
@@ -101,9 +102,9 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
     home.json(&["history", "include", other.to_str().unwrap()]);
     home.take_in();
     assert_eq!(sessions().len(), 3);
-    home.json(&["history", "include", "mine", "--remove"]);
+    home.json(&["history", "include", chosen, "--remove"]);
     assert_eq!(home.json(&["history", "include"])["include"], json!([other]));
-    assert_eq!(home.run(&["history", "include", "mine", "--remove"]).code(), 1);
+    assert_eq!(home.run(&["history", "include", chosen, "--remove"]).code(), 1);
 }
 
 #[test]

@@ -151,7 +151,8 @@ fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_work
     fs::write(folder.join("c-1.jsonl"), &text).unwrap();
     home.take_in();
     let shown = home.json(&["history", "show", "c-1"]);
-    assert_eq!((&shown["project"], &shown["directory"]), (&json!("my_app"), &json!(work)), "{shown}");
+    assert_eq!(shown["directory"], json!(work), "{shown}");
+    assert!(shown["project"].as_str().unwrap().starts_with("my_app-"), "a folder without Git: {shown}");
     let year: i32 = shown["exchanges"][0]["at"].as_str().unwrap()[..4].parse().unwrap();
     assert!(year >= 2026, "{shown}");
     let more = said("user", "And the tern") + said("assistant", "Yes.").as_str();

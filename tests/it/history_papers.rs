@@ -48,7 +48,7 @@ fn memory_files_are_for_the_others_and_go_with_their_file() {
     take_in();
     assert_eq!(titles(&mut codex, "puffin Mondays"), 1);
     fs::remove_file(&own).unwrap();
-    home.json(&["documents", "forget", everywhere.to_str().unwrap()]);
+    home.json(&["documents", "forget", everywhere.to_str().unwrap(), "--yes"]);
     take_in();
     let left = papers(&home);
     assert_eq!((left.len(), &left[0]["removed"]), (1, &json!(true)), "{left:?}");

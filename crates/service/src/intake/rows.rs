@@ -173,8 +173,11 @@ impl Database {
         let mut marks: HashMap<String, String> = HashMap::new();
         for table in generation.tables() {
             let updated = self.latest_column(table)?;
-            let query =
-                format!("SELECT session_id, count(*), max({updated}) FROM {table} GROUP BY session_id");
+            // SQLite keeps any type in any column, and a text is more than each number.
+            let query = format!(
+                "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)) FROM {table} \
+                 WHERE typeof(session_id) = 'text' GROUP BY session_id"
+            );
             let mut statement = self.connection.prepare(&query)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
@@ -457,6 +460,9 @@ mod tests {
         writer.execute_batch("UPDATE part SET time_updated = 9").unwrap();
         let changed = database.heads().unwrap();
         assert_ne!(changed[0].watermark, heads[0].watermark, "a part changed in place");
+        let odd = "INSERT INTO part VALUES ('p2', 'm1', 's', 1, 'x', NULL), ('p3', 'm1', NULL, 1, 1, '')";
+        writer.execute_batch(odd).unwrap();
+        assert_eq!(prompts(&database.session(&database.heads().unwrap()[0]).unwrap()), ["mend it"]);
 
         writer.execute_batch(SECOND).unwrap();
         let heads = database.heads().unwrap();
