@@ -48,9 +48,9 @@ fn add(outline: &mut Outline, exchanges: &[Exchange]) {
 }
 
 /// The outline of a whole file. Blocks.
-fn outline_of(found: Found) -> Result<Outline, Fault> {
+fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
     let mut outline = Outline::new();
-    let Some(mut reading) = Reading::open(found, None)? else { return Ok(outline) };
+    let Some(mut reading) = Reading::open(found, None, now)? else { return Ok(outline) };
     loop {
         let piece = reading.step()?;
         add(&mut outline, &piece.batch.exchanges);
@@ -133,7 +133,10 @@ impl Service {
             return Ok(younger);
         }
         let outline = match whole.cloned() {
-            Some(found) => blocking(move || outline_of(found)).await??,
+            Some(found) => {
+                let now = self.now();
+                blocking(move || outline_of(found, now)).await??
+            }
             None => {
                 let mut outline = Outline::new();
                 add(&mut outline, &batch.exchanges);

@@ -86,8 +86,8 @@ impl Service {
 
     /// The folder of the session in a file, by the first piece of it; `None` where that does not tell.
     async fn folder_of(&self, found: &Found, pass: &mut Pass) -> Result<Option<String>, Trouble> {
-        let opened = found.clone();
-        let read = move || Reading::open(opened, None)?.map(|mut reading| reading.step()).transpose();
+        let (opened, now) = (found.clone(), self.now());
+        let read = move || Reading::open(opened, None, now)?.map(|mut reading| reading.step()).transpose();
         let Some(piece) = blocking(read).await?? else { return Ok(None) };
         let mut batch = piece.batch;
         self.place_in_folder(found, &mut batch, pass).await;
