@@ -78,8 +78,8 @@ pub struct Row {
 /// Marks by their names in answers, those that matter most first.
 const MARKS: [&str; 8] =
     ["flag", "stale", "old", "expired", "archived", "superseded_by", "conflicts_with", "newer"];
-/// Origins that need no mention: somebody here chose to write the text.
-const CHOSEN: [&str; 3] = ["", "agent", "person"];
+/// Origins that need no mention: somebody here chose to write the text, or to bring it.
+const CHOSEN: [&str; 4] = ["", "agent", "person", "import"];
 
 /// The marks of a memory, in the words of an answer.
 fn marks(value: &Value) -> Vec<String> {

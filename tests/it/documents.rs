@@ -190,7 +190,7 @@ fn agents_have_files_of_their_own_folder_read_and_no_others() {
     let id = listed["documents"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(listed["documents"].as_array().unwrap().len(), 1, "{listed:?}");
     let found = |agent: &mut crate::support::Agent| {
-        let found = agent.ok("mem_search", json!({ "query": "kestrel amber flag", "type": "document" }));
+        let found = agent.ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
         found["hits"].as_array().unwrap().len()
     };
     assert_eq!(found(&mut agent), 1);
@@ -230,7 +230,7 @@ fn an_export_has_documents_and_another_home_takes_them_in() {
         other.run(&["import", file.to_str().unwrap()]).success();
         assert_eq!(other.export_text(), text);
     }
-    let found = other.agent().ok("mem_search", json!({ "query": "kestrel amber flag", "type": "document" }));
+    let found = other.agent().ok("mem_search", json!({ "query": "amber flag", "type": "document" }));
     assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found:?}");
     other.run(&["doctor"]).success();
     // A passage of no document is not taken, and neither is a second document of a path.

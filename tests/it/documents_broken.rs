@@ -108,7 +108,7 @@ fn each_broken_file_is_named_and_the_daemon_lives() {
     for (n, name) in ["0000-good.md", "9999-good.md"].iter().enumerate() {
         fs::write(docs.join(name), format!("# Good\n\nOsprey number {n} fishes here.\n")).unwrap();
     }
-    let run = home.run(&["ingest", "docs", "--json"]);
+    let run = home.run(&["ingest", "docs", "--project", "demo", "--json"]);
     assert_eq!(run.code(), 1, "{run:?}");
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     let named = names(&told["faults"]);

@@ -89,18 +89,19 @@ fn neither_anchors_nor_tombstones_nor_plans_hold_what_was_destroyed() {
     let folder = home.folder("place");
     std::fs::create_dir_all(folder.join("src")).unwrap();
     std::fs::write(folder.join("src/zorilla_engine.rs"), "fn quagga_start() { 1 }\n").unwrap();
-    let mut agent = home.pump().project("demo").cwd(&folder).start();
+    let mut agent = home.pump().cwd(&folder).start();
     let text = "The pangolinish worker calls quagga_start in src/zorilla_engine.rs three times and waits for ten seconds in \
                 between, and then it tells whoever asked that the numbatlike part could not be stored at all";
     let kept =
         agent.save("Fossaresque start", "It is told by the fossaresque one, before it is known better.");
     agent.ok("mem_update", json!({ "id": kept, "content": text }));
-    assert!(!agent.get(&kept)["anchors"].is_null(), "it is tied to the code");
+    wait_for("it is tied to the code", || (!agent.get(&kept)["anchors"].is_null()).then_some(()));
+    let project = agent.get(&kept)["project"].clone();
     // What says the same, long past, is merged into it.
     let at = "2024-01-05T10:00:00.000001Z";
     let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let line = json!({
-        "kind": "memory", "id": "aaaaaaaaaaaa", "project": "demo", "scope": "project", "type": "manual",
+        "kind": "memory", "id": "aaaaaaaaaaaa", "project": project, "scope": "project", "type": "manual",
         "title": "Fossaresque start", "content": text.to_uppercase(), "agent": "test", "revision": 1,
         "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
     });

@@ -35,7 +35,7 @@ fn findings(home: &Home) -> Vec<String> {
 fn a_hint_and_an_anchor_are_witnesses() {
     let home = left("Mend the pier");
     let hint = home.run(&["work", "resume"]).success();
-    assert!(hint.contains("  log 1 "), "nobody asked for a seal: {hint}");
+    assert!(hint.contains(" log 1 "), "nobody asked for a seal: {hint}");
     let anchor = home.run(&["work", "anchor"]).success();
     let kept = home.folder("kept").join("heads");
     let verify = |text: &str| {
@@ -48,7 +48,7 @@ fn a_hint_and_an_anchor_are_witnesses() {
         verify(text).success();
     }
     home.run(&["work", "verify", "--head", hint.lines().last().unwrap()]).success();
-    let other = hint.split("  log 1 ").last().unwrap().trim().to_owned();
+    let other = hint.split(" log 1 ").last().unwrap().trim().to_owned();
     let refused = verify(&hint.replace(&other, "0123456789abcdef"));
     assert!(refused.code() == 1 && refused.stdout.contains("anchor_differs"), "{refused:?}");
     let none = verify("nothing of the kind");
@@ -103,7 +103,10 @@ fn a_person_claims_takes_over_and_closes_what_a_session_holds() {
     let seq = cut["seq"].to_string();
     assert!(home.run(&["work", "tail", &work]).success().contains(&format!("--artifact {seq}")));
     let whole = home.run(&["work", "show", &work, "--artifact", &seq]).success();
-    assert!(serde_json::from_str::<Value>(&whole).unwrap()["text"].as_str() == Some(long.trim()), "{whole}");
+    assert!(
+        serde_json::from_str::<Value>(&whole).unwrap()["text"].as_str().map(str::trim) == Some(long.trim()),
+        "{whole}"
+    );
     assert_eq!(home.run(&["work", "show", &work, "--artifact", "1"]).code(), 1);
     assert_eq!(home.run(&["work", "show", &work, "--artifact", "999"]).code(), 1);
 
@@ -141,7 +144,7 @@ fn the_hint_of_a_command_and_of_a_tool_knows_the_files_as_they_are() {
     });
     tell(&home, "claude-code", "PostToolUse", "s-1", write);
     let work = only_work(&home);
-    let mut agent = home.agent();
+    let mut agent = home.pump().cwd(&home.work()).start();
     assert!(!home.run(&["work", "resume", &work]).success().contains("Since then"));
     std::fs::write(&path, "fn b() {}\n").unwrap();
     for hint in [

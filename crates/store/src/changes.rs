@@ -78,8 +78,9 @@ impl Tables {
             cycles,
             documents,
         } = self;
+        // An edge comes after the rows at its ends.
         [
-            sessions, memories, revisions, prompts, edges, supersessions, tombstones, jobs, vectors, works,
+            sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, jobs, vectors,
             seals, history, distil, handbooks, cycles, documents,
         ]
     }
