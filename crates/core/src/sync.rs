@@ -35,6 +35,8 @@ mod tests {
             panic!("while both are held");
         }));
         assert!(failed.is_err() && mutex.is_poisoned() && rw.is_poisoned());
-        assert_eq!((*lock(&mutex), *read(&rw), *write(&rw)), (2, 2, 2));
+        assert_eq!(*lock(&mutex), 2);
+        assert_eq!(*read(&rw), 2);
+        assert_eq!(*write(&rw), 2);
     }
 }
