@@ -38,7 +38,7 @@ impl Piece {
             kind: kind.to_owned(),
             title: text("make redaction stream"),
             key: None,
-            name: Some(crate::work::session_name("local", "s1")),
+            name: None,
             session: Some(SessionId::parse("s1").unwrap()),
             agent: text("claude-code"),
             parent: None,
@@ -57,6 +57,7 @@ impl Piece {
             row_mac: Mac::default(),
             version: 0,
         };
+        work.name = work.proper_name();
         work.row_mac = key().of(&work.id).row(&work);
         Self { work, rows: Vec::new() }
     }
