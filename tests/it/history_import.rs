@@ -70,7 +70,8 @@ fn what_was_chosen_is_taken_in_and_nothing_else() {
     fs::write(codex_file(&home, "c-mine"), codex("c-mine", &mine, &[("Ask", "Answer.")])).unwrap();
     // A project is named by the remote of its repository.
     fs::create_dir(mine.join(".git")).unwrap();
-    fs::write(mine.join(".git/config"), "[remote \"origin\"]\n\turl = https://example.com/acme/mine.git\n").unwrap();
+    fs::write(mine.join(".git/config"), "[remote \"origin\"]\n\turl = https://example.com/acme/mine.git\n")
+        .unwrap();
     fs::write(mine.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let chosen = "acme/mine";
     let narrow = ["history", "import", "--agent", "claude-code", "--project", chosen];
