@@ -9,6 +9,7 @@ use super::{
     Engine, Store, StoreError,
     changes::{CommitScript, Part},
     read::{Vars, one, take},
+    retry::Attempts,
     row::{datetime, memory_id, memory_record},
     statement::{self, Statement},
 };
@@ -204,8 +205,15 @@ impl Store {
 
     /// Takes a model and its vectors away.
     pub async fn drop_model(&self, model: &StoredModel) -> Result<(), StoreError> {
-        let vars = Vars::new().with("table", model.table.as_str());
-        self.on_table(model, statement::VECTOR_DROP, vars.0).await.map(drop)
+        let mut attempts = Attempts::default();
+        loop {
+            let vars = Vars::new().with("table", model.table.as_str());
+            match self.on_table(model, statement::VECTOR_DROP, vars.0).await {
+                // The index of the table writes by itself, too.
+                Err(error) if error.is_retryable() => attempts.again().await?,
+                done => return done.map(drop),
+            }
+        }
     }
 
     /// A page of the vectors of a project (the empty one holds the personal ones) in order of place.
