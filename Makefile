@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-past bench-worker work proof profile eval eval-folds history agents studio-clients conformance peers tour \
+.PHONY: help demo model test install bench bench-past bench-worker work proof profile eval eval-folds truth history agents studio-clients conformance peers tour \
   screenshots web-tour check lint build dist packages packages-test workflows release clean distclean deps
 
 help: ## this list
@@ -56,6 +56,10 @@ eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MO
 eval-folds: deps $(if $(MODEL),model) ## weights chosen on some sets and judged on others: DATA="folder folder …" [MODEL=1]
 	@test -n "$(DATA)" || { echo "say which sets: make eval-folds DATA='path/to/one path/to/another'"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- --folds $(abspath $(DATA)) $(if $(MODEL),--model)
+
+truth: deps ## corrections, updates and anchors on evaluation sets: DATA="folder folder …" [ORDER=file to write or to compare the order of results with]
+	@test -n "$(DATA)" || { echo "say which sets: make truth DATA='path/to/one path/to/another'"; exit 2; }
+	@$(CARGO) bench --locked --bench truth -- $(abspath $(DATA)) $(if $(ORDER),--order $(abspath $(ORDER)))
 
 history: deps ## past sessions: what is read of them, how fast, what they answer: DATA=folder of transcripts
 	@test -n "$(DATA)" || { echo "say which sessions: make history DATA=path/to/transcripts"; exit 2; }

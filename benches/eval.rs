@@ -29,7 +29,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use cerebro_core::operation::Operation;
-use cerebro_core::recall::Signal;
+use cerebro_core::recall::{Signal, Weights};
 use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
 
@@ -266,9 +266,10 @@ fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Sa
     Ok(asked)
 }
 
-/// What the queries give with one signal left out: its name, and the means of recall and reciprocal rank.
+/// What the queries give with one signal left out, or with one that is off: what was changed, and the means of recall and
+/// reciprocal rank.
 struct Lesson {
-    without: &'static str,
+    change: String,
     measures: Vec<(&'static str, f64)>,
 }
 
@@ -283,12 +284,18 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
         model || !matches!(signal, Signal::Words | Signal::Meaning)
     });
     let mut lessons = Vec::new();
-    for (without, _) in signals {
+    for (name, signal) in signals {
+        let (word, weights) = if signal.is_on() {
+            ("without", Weights::default().without(*signal))
+        } else {
+            ("with", Weights::default().with(*signal))
+        };
+        let change = format!("{word} {name}");
         let mut judged = Vec::new();
         for record in queries.iter().filter(|r| text_of(r, "category").is_none_or(|c| c != ADVERSARIAL)) {
             let (query, scope) = (text_of(record, "query"), text_of(record, "scope").unwrap_or_default());
             let arguments = json!({
-                "query": query, "project": scope, "limit": metrics::DEPTH, "without": without,
+                "query": query, "project": scope, "limit": metrics::DEPTH, "weights": weights,
             });
             let reply = operator.call(Operation::Search, arguments)?;
             let (found, lost) = gold(record, saved);
@@ -298,18 +305,18 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
             let at = metrics::NAMES.iter().position(|known| *known == name).unwrap_or(0);
             stats::mean(&judged.iter().map(|judgement| judgement.values[at]).collect::<Vec<_>>())
         };
-        lessons.push(Lesson { without, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
-        eprintln!("asked without {without}");
+        eprintln!("asked {change}");
+        lessons.push(Lesson { change, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
     }
     Ok(lessons)
 }
 
 fn print_ablation(lessons: &[Lesson]) {
-    println!("\n| without | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
+    println!("\n| change | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
     for lesson in lessons {
         let cells: Vec<String> =
             lesson.measures.iter().map(|(_, mean)| format!("{:.1}", mean * 100.0)).collect();
-        println!("| {} | {} |", lesson.without, cells.join(" | "));
+        println!("| {} | {} |", lesson.change, cells.join(" | "));
     }
 }
 

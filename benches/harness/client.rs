@@ -109,10 +109,23 @@ impl Home {
         Ok(client)
     }
 
+    /// Starts a client that works in a folder.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn connect_in(&self, folder: &Path) -> Result<Client> {
+        let mut client = self.spawn_in(folder)?;
+        client.initialize()?;
+        Ok(client)
+    }
+
     /// Starts a client and says nothing yet.
     pub fn spawn(&self) -> Result<Client> {
+        self.spawn_in(self.path())
+    }
+
+    fn spawn_in(&self, folder: &Path) -> Result<Client> {
         let mut child = self
             .command()
+            .current_dir(folder)
             .arg("mcp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

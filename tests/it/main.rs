@@ -73,6 +73,7 @@ mod purge;
 mod relations;
 mod remote;
 mod restore;
+mod resurrection;
 mod setup;
 mod silence;
 mod sql;

@@ -5,6 +5,7 @@
 
 mod agent_hooks;
 pub mod backup;
+mod beside;
 mod browse;
 mod budget;
 mod cached;
@@ -51,6 +52,7 @@ mod studio;
 mod succession;
 mod tasks;
 mod timeline;
+mod tombstones;
 mod topic;
 mod traffic;
 mod update;
@@ -103,6 +105,7 @@ pub use stats::Stats;
 pub use story::Story;
 pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
+pub use tombstones::{FallenText, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
 pub use topic::Suggestion;
 pub use traffic::Busy;
 pub use update::{DeleteOutcome, Patch, Reset, Updated};
@@ -279,7 +282,7 @@ impl Service {
         };
         let hearers = followers.clone();
         let follow = move |committed: &Committed| hearers.follow(committed);
-        let secret = guard::secret(&index_dir).map_err(LexicalError::Io)?;
+        let (secret, is_new_secret) = guard::secret(&index_dir).map_err(LexicalError::Io)?;
         let store = match settings.remote.clone() {
             Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
@@ -317,6 +320,8 @@ impl Service {
             projects: tokio::sync::OnceCell::new(),
         };
         let service = Self(Arc::new(inner), token);
+        // Before anything comes in: what it may not bring back must be known.
+        service.keep_tombstones(is_new_secret).await?;
         let catching_up = service.clone();
         service.0.tasks.spawn("catching the index up", async move {
             if let Err(error) = catching_up.catch_up().await {

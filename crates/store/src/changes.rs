@@ -11,6 +11,7 @@ use super::{
     document::DocumentChanges,
     edge::EdgeChanges,
     event::EventRow,
+    former::FormerChanges,
     history::HistoryChanges,
     job::JobChanges,
     memory::MemoryChanges,
@@ -44,6 +45,7 @@ pub(super) struct Tables {
     pub edges: EdgeChanges,
     pub supersessions: SupersessionChanges,
     pub tombstones: TombstoneChanges,
+    pub former: FormerChanges,
     pub jobs: JobChanges,
     pub vectors: VectorChanges,
     pub works: WorkChanges,
@@ -56,7 +58,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// In the order in which a commit goes through them.
-    fn parts(&self) -> [&dyn Part; 15] {
+    fn parts(&self) -> [&dyn Part; 16] {
         // Taken apart, so that the compiler asks here for a table that is new.
         let Self {
             sessions,
@@ -66,6 +68,7 @@ impl Tables {
             edges,
             supersessions,
             tombstones,
+            former,
             jobs,
             vectors,
             works,
@@ -76,8 +79,8 @@ impl Tables {
             documents,
         } = self;
         [
-            sessions, memories, revisions, prompts, edges, supersessions, tombstones, jobs, vectors, works,
-            seals, history, distil, cycles, documents,
+            sessions, memories, revisions, prompts, edges, supersessions, tombstones, former, jobs, vectors,
+            works, seals, history, distil, cycles, documents,
         ]
     }
 }
@@ -96,11 +99,6 @@ impl Changes {
         &mut self.tables
     }
 
-    /// What changes beside what is told. Where nothing is told in the end, none of it is committed.
-    pub fn beside(&mut self) -> &mut Tables {
-        &mut self.tables
-    }
-
     /// What changes so far.
     pub fn tables(&self) -> &Tables {
         &self.tables
@@ -113,13 +111,12 @@ impl Changes {
 
     /// The transaction that makes the changes at a moment and tells the log `events`; `now` is what the clock says.
     pub fn script(&self, at: Timestamp, now: Timestamp, events: &[Event]) -> (String, Variables) {
-        let mut script = CommitScript { at, now, text: "BEGIN;\n".to_owned(), vars: Variables::new() };
+        let mut script = CommitScript::begin(at, now);
         for part in self.tables.parts() {
             part.add_to(&mut script);
         }
         script.add(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
-        script.text.push_str("COMMIT;");
-        (script.text, script.vars)
+        script.end()
     }
 
     /// The memories that were put, as the commit left them.
@@ -141,6 +138,11 @@ pub(super) struct Happened {
 }
 
 impl Happened {
+    /// Something that is about no memory, session or project alone.
+    pub fn to_none(kind: EventKind) -> Self {
+        Self { kind, memory: None, session: None, project: None }
+    }
+
     pub fn to_memory(kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> Self {
         let project = (!memory.project.is_none()).then(|| memory.project.clone());
         Self { kind, memory: Some(memory.id), session: session.cloned(), project }
@@ -171,6 +173,22 @@ pub(super) struct CommitScript {
 }
 
 impl CommitScript {
+    fn begin(at: Timestamp, now: Timestamp) -> Self {
+        Self { at, now, text: "BEGIN;\n".to_owned(), vars: Variables::new() }
+    }
+
+    fn end(mut self) -> (String, Variables) {
+        self.text.push_str("COMMIT;");
+        (self.text, self.vars)
+    }
+
+    /// The transaction that writes into one table what follows from the rows of others, of which the log has told.
+    pub fn derived(part: &dyn Part, now: Timestamp) -> (String, Variables) {
+        let mut script = Self::begin(now, now);
+        part.add_to(&mut script);
+        script.end()
+    }
+
     /// Adds a statement whose parameter `name` gets a row of each item. Without items it is left out: each statement
     /// costs a tenth of a millisecond.
     pub fn add<T, R: SurrealValue>(
@@ -195,7 +213,7 @@ mod tests {
     use crate::{
         Supersession, Why,
         tests::{memory, session, text},
-        tombstone::Stonemason,
+        tombstone::{Stonemason, stone},
     };
     use cerebro_core::domain::{PromptId, Revision};
 
@@ -254,7 +272,8 @@ mod tests {
         let mason = Stonemason::new(b"secret");
         tables.bury(&mason, &old, Some(&new), (Why::Corrected, at));
         tables.bury(&mason, &Memory { title: text("Gone"), ..old.clone() }, None, (Why::Deleted, at));
-        tables.unbury(&mason, &new);
+        tables.unbury(&[stone(&mason, &new)]);
+        tables.former.put.push((new.project.clone(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
         tables.memories.purged.push(old.id);
@@ -281,6 +300,7 @@ mod tests {
             statement::COMMIT_LIFTED,
             statement::COMMIT_WEAK_TOMBSTONES,
             statement::COMMIT_TOMBSTONES,
+            statement::COMMIT_FORMER,
             statement::COMMIT_JOBS,
             statement::COMMIT_VOID_JOBS,
             statement::COMMIT_GONE_VECTORS,

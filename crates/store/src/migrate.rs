@@ -33,6 +33,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 14, name: "feedback", text: include_str!("../../../schema/0014_feedback.surql") },
     Migration { version: 15, name: "worked_in", text: include_str!("../../../schema/0015_worked_in.surql") },
     Migration { version: 16, name: "distil", text: include_str!("../../../schema/0016_distil.surql") },
+    Migration { version: 18, name: "names", text: include_str!("../../../schema/0018_names.surql") },
+    Migration { version: 19, name: "trigger", text: include_str!("../../../schema/0019_trigger.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -38,6 +38,7 @@ mod sql;
 mod stats;
 mod studio;
 mod suggest;
+mod tombstones;
 mod trial;
 mod tui;
 mod uninstall;
@@ -101,6 +102,7 @@ pub enum Command {
     /// Put archived memories back in their place
     Unarchive(change::ManyArgs),
     Consolidate(consolidate::ConsolidateArgs),
+    Tombstones(tombstones::TombstonesArgs),
     #[command(alias = "ls")]
     List(list::ListArgs),
     Sessions(sessions::SessionsArgs),
@@ -223,6 +225,7 @@ impl Command {
             Self::Archive(args) => asking(change::run(context, args, Operation::Archive)),
             Self::Unarchive(args) => asking(change::run(context, args, Operation::Unarchive)),
             Self::Consolidate(args) => asking(consolidate::run(context, args)),
+            Self::Tombstones(args) => asking(tombstones::run(context, args)),
             Self::List(args) => asking(list::memories(context, args)),
             Self::Sessions(args) => asking(sessions::run(context, args)),
             Self::Projects(args) => asking(projects::run(context, args)),

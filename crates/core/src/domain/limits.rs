@@ -20,6 +20,8 @@ pub const SEARCH_DEPTH_MAX: usize = 1_000;
 pub const TAGS_MAX: usize = 16;
 /// Longest tag.
 pub const TAG_CHARS_MAX: usize = 64;
+/// Longest name of a folder or branch that a thing to be done is told in.
+pub const TRIGGER_CHARS_MAX: usize = 200;
 /// Longest memory type.
 pub const KIND_CHARS_MAX: usize = 40;
 /// Longest topic key.

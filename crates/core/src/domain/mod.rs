@@ -13,6 +13,7 @@ mod memory;
 mod project;
 mod session;
 mod taint;
+mod trigger;
 
 pub use candidate::{Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState, SessionOutcome};
 pub use document::{Document, DocumentChunk};
@@ -29,6 +30,7 @@ pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;
 pub use session::{EndReason, PERSON, Prompt, Session};
 pub use taint::{Flag, Origin, Taint};
+pub use trigger::{Trigger, TriggerError, Workplace};
 
 /// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that the order
 /// of time is the order of commits even when the machine's clock goes back.

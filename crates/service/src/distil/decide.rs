@@ -54,6 +54,7 @@ impl Service {
             supersedes: Vec::new(),
             valid: Validity::default(),
             nature: None,
+            trigger: None,
             door: Door::SAID,
         };
         let prepared = self.prepare_save(caller, request, Origin::Transcript).await?;

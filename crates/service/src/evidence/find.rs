@@ -102,6 +102,7 @@ impl Service {
             archived: Archived::With,
             weights: Weights::default(),
             successors: Arc::default(),
+            beside: Arc::default(),
         };
         // Before a place is taken: building the index may take long.
         self.evidence_index(of, wait).await?;

@@ -466,6 +466,7 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 supersedes: Vec::new(),
                 valid: Validity::default(),
                 nature: None,
+                trigger: None,
                 door: Door::SAID,
             };
             service.save(&caller, request).await.unwrap();
