@@ -19,6 +19,7 @@ const FORMS: [fn(&str) -> String; 4] = [
 /// A text that was corrected, and where: its memory, with a title and a topic of its own, says something else now.
 struct Corrected<'a> {
     door: &'a str,
+    project: &'a str,
     id: &'a str,
     topic: &'a str,
     title: &'a str,
@@ -65,7 +66,7 @@ fn import(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) 
     let at = "2026-01-01T00:00:00Z";
     let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
     let memory = json!({
-        "kind": "memory", "id": format!("imported{}aaa", ["a", "b", "c", "d"][n % 4]), "project": "demo",
+        "kind": "memory", "id": format!("imported{}aaa", ["a", "b", "c", "d"][n % 4]), "project": of.project,
         "scope": "project", "type": "manual", "title": "Something else", "content": text, "agent": "other",
         "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
     });
@@ -81,13 +82,14 @@ fn adoption(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str
     let name = format!("Something else {n}");
     let entity = json!({ "type": "entity", "name": name, "entityType": "fact", "observations": [text] });
     fs::write(&file, format!("{entity}\n")).unwrap();
-    home.run(&["import", "--from", "server-memory", &file.to_string_lossy(), "--project", "demo"]);
+    home.run(&["import", "--from", "server-memory", &file.to_string_lossy(), "--project", of.project]);
 }
 
 fn note(home: &Home, of: &Corrected<'_>, n: usize, front: &str, text: &str) {
-    let folder = home.folder(&format!("{}-{n}/demo", of.door));
+    let folder = home.folder(&format!("{}-{n}", of.door));
+    let front = format!("{front}project: {}\n", of.project);
     fs::write(folder.join("note.md"), format!("---\n{front}---\n\n{text}\n")).unwrap();
-    home.run(&["import", &folder.parent().unwrap().to_string_lossy()]);
+    home.run(&["import", &folder.to_string_lossy()]);
 }
 
 /// The words of a text, as far as they are letters and digits.
@@ -112,7 +114,9 @@ fn said(home: &Home) -> Vec<String> {
 #[test]
 fn a_corrected_text_comes_back_by_no_automatic_door() {
     let home = Home::with_config(CONFIG);
-    let mut agent = home.agent();
+    // In the folder of the hooks, which have its project.
+    let mut agent = home.pump().start();
+    let project = agent.ok("mem_context", json!({})).str("project").to_owned();
     for (door, way) in AUTOMATIC {
         // Short, so that it is known under another title only because it names what it is about.
         let text = format!("The {door} ledger listens on port 5432.");
@@ -120,7 +124,7 @@ fn a_corrected_text_comes_back_by_no_automatic_door() {
         let call = json!({ "title": title, "content": text, "topic_key": topic });
         let id = agent.ok("mem_save", call).str("id").to_owned();
         agent.ok("mem_update", json!({ "id": id, "content": format!("The {door} ledger is gone.") }));
-        let of = Corrected { door, id: &id, topic: &topic, title: &title };
+        let of = Corrected { door, project: &project, id: &id, topic: &topic, title: &title };
         for (n, form) in FORMS.iter().enumerate() {
             way(&home, &mut agent, &of, n, &form(&text));
             assert!(!said(&home).contains(&words(&text)), "{door}, form {n}");
