@@ -11,7 +11,7 @@ BINDIR  ?= $(HOME)/.cargo/bin
 RELEASE := $(CARGO_TARGET_DIR)/release
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model test install bench bench-past bench-worker work proof profile eval eval-folds history agents studio-clients conformance peers tour \
+.PHONY: help demo model test install bench bench-past bench-worker work proof profile eval eval-folds truth history agents studio-clients conformance peers tour \
   screenshots web-tour check lint build dist packages packages-test workflows release clean distclean deps
 
 help: ## this list
@@ -48,14 +48,18 @@ work: deps ## the journal beside a bare write and fdatasync of the same minute (
 profile: deps ## where saves and searches spend their time, by stage (SIZES=1000)
 	@CEREBRO_LOG=cerebro=debug SIZES=$(or $(SIZES),1000) $(CARGO) bench --locked --bench speed -- --stages
 
-eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [CONSOLIDATE=1] [ABLATE=1] [LIMIT=first queries] [JSON=file]
+eval: deps $(if $(MODEL),model) ## retrieval quality on one set: DATA=folder [MODEL=1] [CONSOLIDATE=1] [ABLATE=1] [BESIDE=exchanges] [LIMIT=first queries] [JSON=file]
 	@test -n "$(DATA)" || { echo "say which set: make eval DATA=path/to/set"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- $(abspath $(DATA)) $(if $(MODEL),--model) $(if $(CONSOLIDATE),--consolidate) $(if $(ABLATE),--ablate) \
-	  $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
+	  $(if $(BESIDE),--beside $(BESIDE)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(abspath $(JSON)))
 
 eval-folds: deps $(if $(MODEL),model) ## weights chosen on some sets and judged on others: DATA="folder folder …" [MODEL=1]
 	@test -n "$(DATA)" || { echo "say which sets: make eval-folds DATA='path/to/one path/to/another'"; exit 2; }
 	@$(CARGO) bench --locked --bench eval -- --folds $(abspath $(DATA)) $(if $(MODEL),--model)
+
+truth: deps ## corrections, updates and anchors on evaluation sets: DATA="folder folder …" [ORDER=file to write or to compare the order of results with]
+	@test -n "$(DATA)" || { echo "say which sets: make truth DATA='path/to/one path/to/another'"; exit 2; }
+	@$(CARGO) bench --locked --bench truth -- $(abspath $(DATA)) $(if $(ORDER),--order $(abspath $(ORDER)))
 
 history: deps ## past sessions: what is read of them, how fast, what they answer: DATA=folder of transcripts
 	@test -n "$(DATA)" || { echo "say which sessions: make history DATA=path/to/transcripts"; exit 2; }

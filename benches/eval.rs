@@ -29,7 +29,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use cerebro_core::operation::Operation;
-use cerebro_core::recall::Signal;
+use cerebro_core::recall::{Signal, Weights};
 use client::{Client, Home, Reply};
 use metrics::{Estimate, Judgement};
 
@@ -53,6 +53,8 @@ struct Options {
     folds: bool,
     /// Consolidate before asking, until nothing is left to do.
     consolidate: bool,
+    /// Exchanges of past sessions that are put beside the memories, in their very words: no order may change by them.
+    beside: usize,
 }
 
 fn options() -> Result<Options> {
@@ -64,6 +66,7 @@ fn options() -> Result<Options> {
         ablate: false,
         folds: false,
         consolidate: false,
+        beside: 0,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -75,6 +78,7 @@ fn options() -> Result<Options> {
             "--ablate" => options.ablate = true,
             "--folds" => options.folds = true,
             "--consolidate" => options.consolidate = true,
+            "--beside" => options.beside = value()?.parse().context("--beside is a number")?,
             "--limit" => options.limit = value()?.parse().context("--limit is a number")?,
             "--json" => options.json = Some(value()?.into()),
             flag if flag.starts_with('-') => bail!("unknown option {flag}"),
@@ -155,6 +159,33 @@ fn save_all(client: &mut Client, memories: &[Value]) -> Result<Saved> {
     }
     saved.seconds = start.elapsed().as_secs_f64();
     Ok(saved)
+}
+
+/// Puts exchanges of past sessions beside the memories, in the projects and the words of these.
+fn put_beside(home: &Home, memories: &[Value], exchanges: usize) -> Result<()> {
+    const OF_A_SESSION: usize = 100;
+    let at = "2026-01-01T00:00:00.000001Z";
+    let mut lines = vec![json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string()];
+    for (n, memory) in memories.iter().cycle().take(exchanges).enumerate() {
+        let session = format!("beside-{}", n / OF_A_SESSION);
+        if n % OF_A_SESSION == 0 {
+            let scope = text_of(memory, "scope");
+            let line = json!({
+                "kind": "past_session", "id": session, "agent": "codex", "project": scope, "started_at": at, "ended_at": at,
+            });
+            lines.push(line.to_string());
+        }
+        let said = text_of(memory, "text").unwrap_or_default();
+        let title: String = said.chars().take(TITLE_CHARS).collect();
+        let line = json!({
+            "kind": "exchange", "id": "", "session": session, "seq": n % OF_A_SESSION, "at": at, "title": title,
+            "text": format!("> {said}\n\n{n}"),
+        });
+        lines.push(line.to_string());
+    }
+    let file = home.path().join("beside.jsonl");
+    std::fs::write(&file, lines.join("\n") + "\n")?;
+    home.run(&["import", &file.to_string_lossy()])
 }
 
 /// Waits until the worker has given every memory its vectors.
@@ -266,9 +297,10 @@ fn ask_all(client: &mut Client, queries: &[Value], scopes: &[String], saved: &Sa
     Ok(asked)
 }
 
-/// What the queries give with one signal left out: its name, and the means of recall and reciprocal rank.
+/// What the queries give with one signal left out, or with one that is off: what was changed, and the means of recall and
+/// reciprocal rank.
 struct Lesson {
-    without: &'static str,
+    change: String,
     measures: Vec<(&'static str, f64)>,
 }
 
@@ -283,12 +315,18 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
         model || !matches!(signal, Signal::Words | Signal::Meaning)
     });
     let mut lessons = Vec::new();
-    for (without, _) in signals {
+    for (name, signal) in signals {
+        let (word, weights) = if signal.is_on() {
+            ("without", Weights::default().without(*signal))
+        } else {
+            ("with", Weights::default().with(*signal))
+        };
+        let change = format!("{word} {name}");
         let mut judged = Vec::new();
         for record in queries.iter().filter(|r| text_of(r, "category").is_none_or(|c| c != ADVERSARIAL)) {
             let (query, scope) = (text_of(record, "query"), text_of(record, "scope").unwrap_or_default());
             let arguments = json!({
-                "query": query, "project": scope, "limit": metrics::DEPTH, "without": without,
+                "query": query, "project": scope, "limit": metrics::DEPTH, "weights": weights,
             });
             let reply = operator.call(Operation::Search, arguments)?;
             let (found, lost) = gold(record, saved);
@@ -298,18 +336,18 @@ fn ablate(home: &Home, queries: &[Value], saved: &Saved, model: bool) -> Result<
             let at = metrics::NAMES.iter().position(|known| *known == name).unwrap_or(0);
             stats::mean(&judged.iter().map(|judgement| judgement.values[at]).collect::<Vec<_>>())
         };
-        lessons.push(Lesson { without, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
-        eprintln!("asked without {without}");
+        eprintln!("asked {change}");
+        lessons.push(Lesson { change, measures: ABLATED.iter().map(|name| (*name, mean(name))).collect() });
     }
     Ok(lessons)
 }
 
 fn print_ablation(lessons: &[Lesson]) {
-    println!("\n| without | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
+    println!("\n| change | {} |\n|---|{}", ABLATED.join(" | "), "---:|".repeat(ABLATED.len()));
     for lesson in lessons {
         let cells: Vec<String> =
             lesson.measures.iter().map(|(_, mean)| format!("{:.1}", mean * 100.0)).collect();
-        println!("| {} | {} |", lesson.without, cells.join(" | "));
+        println!("| {} | {} |", lesson.change, cells.join(" | "));
     }
 }
 
@@ -510,6 +548,9 @@ impl Set {
         }
         let mut client = home.connect()?;
         let saved = save_all(&mut client, &self.memories)?;
+        if options.beside > 0 {
+            put_beside(&home, &self.memories, options.beside)?;
+        }
         if options.model {
             drain(&mut client)?;
         }

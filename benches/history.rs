@@ -3,17 +3,23 @@
 //! The folder has transcripts of Claude Code (`*.jsonl`) and, for the second table, `facts.jsonl`: what another program
 //! noted beside each (`session`, `prompts`, `files_touched`). They are put into a throw-away home and taken in by
 //! the real daemon. Each first prompt is then asked as a search that sees only earlier sessions; the files that the
-//! exchanges found changed are compared with those that the session went on to touch. Linux only.
+//! exchanges found changed are compared with those that the session went on to touch. Beside that: planted secrets that
+//! are kept all the same, questions of other projects that find something, commands that are handed back after a
+//! compaction, and what is kept after `kill -9` at fifty places. Linux only.
 #![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
 
 #[path = "harness/client.rs"]
 mod client;
+#[path = "harness/kills.rs"]
+mod kills;
 #[path = "harness/operator.rs"]
 mod operator;
 #[expect(dead_code, reason = "shared with another report")]
 #[path = "harness/process.rs"]
 mod process;
+#[path = "harness/secrets.rs"]
+mod secrets;
 #[path = "harness/stats.rs"]
 mod stats;
 #[expect(dead_code, reason = "shared with another report")]
@@ -45,6 +51,37 @@ const TAIL_BYTES: usize = 100_000;
 const CALLS: usize = 60;
 /// Longest wait for an import.
 const IMPORT_WAIT: Duration = Duration::from_mins(30);
+/// Sessions of the data that are taken in between kills.
+const KILLED_SESSIONS: usize = 30;
+/// The last commands of a session that are looked for after a compaction.
+const LAST_COMMANDS: usize = 20;
+/// Questions about other things than the data.
+const FOREIGN: [&str; 24] = [
+    "how long does the sourdough rise before it is baked",
+    "which tyres fit the touring bicycle in winter",
+    "the invoice template prints the tax number twice",
+    "why does the thermostat of the greenhouse restart at night",
+    "add a dark theme to the pharmacy's booking page",
+    "the OCR of receipts confuses commas with dots",
+    "migrate the choir's mailing list to the new provider",
+    "unit tests for the chess engine's castling rule",
+    "resize photographs before the gallery uploads them",
+    "the satellite's telemetry decoder drops the last frame",
+    "speed up the shader that draws the water",
+    "translate the onboarding emails into Portuguese",
+    "the payroll export rounds half cents the wrong way",
+    "which port does the aquarium controller listen on",
+    "fix the race in the elevator simulation",
+    "make the podcast player remember its position",
+    "parse GPX tracks with missing elevations",
+    "the barcode scanner reads the same parcel twice",
+    "rotate the certificates of the weather stations",
+    "cache tiles of the hiking map offline",
+    "the quiz shows the answer before the countdown ends",
+    "calibrate the colour of the museum's projector",
+    "reduce the memory of the bird song classifier",
+    "send a text message when the ferry is late",
+];
 /// Exchanges that a first prompt is answered with, and files that are taken from them.
 const HITS: usize = 20;
 const ANSWERS: usize = 10;
@@ -65,6 +102,8 @@ fn main() -> Result<()> {
     let data = PathBuf::from(data.context("say which folder: make history DATA=path")?);
     let mut rows = imported(&data)?;
     rows.extend(followed()?);
+    rows.extend(leaked()?);
+    rows.push(kills::row(&data, KILLED_SESSIONS)?);
     println!();
     table::print(&rows);
     Ok(())
@@ -89,6 +128,11 @@ fn furnish(home: &Home, data: &Path) -> Result<u64> {
 
 fn enable(home: &Home) -> Result<()> {
     home.run(&["history", "import", "--agent", "codex", "--yes"])
+}
+
+/// Asks for the sessions of Claude Code, whatever is kept current.
+fn import(operator: &Operator) -> Result<Value> {
+    operator.call(Operation::HistoryImport, json!({ "since": "0", "agents": ["claude-code"] }))
 }
 
 fn status(operator: &Operator) -> Result<Value> {
@@ -121,7 +165,7 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
     let (save_before, search_before) = pace(&mut client)?;
     let (before, disk_before) = (resident_bytes(&home)?, disk(&home));
     let begun = Instant::now();
-    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    import(&operator)?;
     let (most, first) = finished(&home, &operator, begun)?;
     let seconds = begun.elapsed().as_secs_f64();
     let told = status(&operator)?;
@@ -130,6 +174,10 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
     if facts.exists() {
         foretold(&operator, &mut client, &facts)?;
     }
+    let foreign = foreign(&mut client)?;
+    // What is handed back is only of agents whose sessions are kept current.
+    home.run(&["history", "import", "--agent", "claude-code", "--yes"])?;
+    let handed = handed_back(&home, data)?;
     let megabytes = bytes as f64 / 1e6;
     let grown = disk(&home).saturating_sub(disk_before) as f64 / 1e6;
     let row = |name, measured, unit, target| Row { name, size: 0, measured, unit, reference: None, target };
@@ -144,9 +192,144 @@ fn imported(data: &Path) -> Result<Vec<Row>> {
         row("first exchanges searchable", first, "s", Target::AtMost(2.0)),
         row("resident beyond before", most.saturating_sub(before) as f64 / 1e6, "MB", Target::AtMost(120.0)),
         row("disk for 1 GB of source", grown * 1e3 / megabytes, "MB", Target::AtMost(120.0)),
+        row("exchanges with a redaction", marked(&operator)?, "%", Target::None),
+        row("foreign questions that find something", foreign, "%", Target::AtMost(50.0)),
+        row("of the last 20 commands, not handed back", handed, "%", Target::AtMost(50.0)),
     ];
     drop(client);
     Ok(rows.into_iter().chain(meanwhile(data, save_before, search_before)?).collect())
+}
+
+/// Every text of the past sessions, as a person is shown them.
+fn texts(operator: &Operator) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    let (mut from, page) = (0, 50);
+    loop {
+        let listed = operator.call(Operation::HistorySession, json!({ "from": from, "limit": page }))?;
+        let sessions = listed["sessions"].as_array().cloned().unwrap_or_default();
+        for session in &sessions {
+            let mut at = 0;
+            loop {
+                let asked = json!({ "session": session["session"], "from": at, "limit": page, "full": true });
+                let shown = operator.call(Operation::HistorySession, asked)?;
+                let exchanges = shown["exchanges"].as_array().cloned().unwrap_or_default();
+                texts.extend(exchanges.iter().map(ToString::to_string));
+                let Some(last) = exchanges.last().and_then(|last| last["seq"].as_u64()) else { break };
+                at = last + 1;
+            }
+        }
+        from += sessions.len();
+        if sessions.is_empty() {
+            return Ok(texts);
+        }
+    }
+}
+
+/// The share of exchanges in which something was redacted: at least as many as those that hold no secret.
+fn marked(operator: &Operator) -> Result<f64> {
+    let texts = texts(operator)?;
+    let marked = texts.iter().filter(|text| text.contains("[REDACTED:")).count();
+    Ok(100.0 * marked as f64 / texts.len().max(1) as f64)
+}
+
+/// The share of questions about other things that find something all the same.
+fn foreign(client: &mut Client) -> Result<f64> {
+    let (mut some, mut strong) = (0, 0);
+    for query in FOREIGN {
+        let found =
+            client.call("mem_search", &json!({ "query": query, "type": "history", "all_projects": true }))?;
+        some += usize::from(found["match"] != "none");
+        strong += usize::from(found["match"] == "strong");
+    }
+    println!("{some} of {} foreign questions find something, {strong} strongly", FOREIGN.len());
+    Ok(100.0 * some as f64 / FOREIGN.len() as f64)
+}
+
+/// The share of the last commands of sessions that is not handed back after a compaction.
+fn handed_back(home: &Home, data: &Path) -> Result<f64> {
+    let (mut asked, mut missing) = (0, 0);
+    for entry in fs::read_dir(data)? {
+        let path = entry?.path();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let commands = last_commands(&text);
+        let Some(name) = path.file_name().filter(|_| commands.len() >= 5) else { continue };
+        let there = home.path().join(".claude/projects/-data").join(name);
+        let input = json!({
+            "session_id": "s", "cwd": home.path(), "hook_event_name": "SessionStart", "source": "compact",
+            "transcript_path": there,
+        });
+        let said = home.hook(&["claude-code", "SessionStart"], &input.to_string())?;
+        let said: Value = serde_json::from_str(&said).unwrap_or(Value::Null);
+        let told = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default();
+        asked += commands.len();
+        missing += commands.iter().filter(|command| !told.contains(&format!("- {command}"))).count();
+    }
+    ensure!(asked > 0, "no session of the data ran commands");
+    Ok(100.0 * missing as f64 / asked as f64)
+}
+
+/// The last commands of a transcript, each once, on one line.
+fn last_commands(text: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    for line in text.lines().rev() {
+        let Ok(record) = serde_json::from_str::<Value>(line) else { continue };
+        for block in record["message"]["content"].as_array().into_iter().flatten() {
+            let command = block["input"]["command"].as_str().filter(|_| block["name"] == "Bash");
+            let command = command.map(|command| command.split_whitespace().collect::<Vec<_>>().join(" "));
+            if let Some(command) = command.filter(|command| !commands.contains(command)) {
+                commands.push(command);
+            }
+        }
+        if commands.len() >= LAST_COMMANDS {
+            commands.truncate(LAST_COMMANDS);
+            break;
+        }
+    }
+    commands
+}
+
+/// Planted secrets that are found in what is shown, in an export, or in any file of the home.
+fn leaked() -> Result<Vec<Row>> {
+    let home = Home::new()?;
+    let folder = home.path().join(".claude/projects/-planted");
+    fs::create_dir_all(&folder)?;
+    let planted = secrets::plant(&folder.join("planted.jsonl"))?;
+    enable(&home)?;
+    let operator = Operator::connect(home.path())?;
+    import(&operator)?;
+    finished(&home, &operator, Instant::now())?;
+    let mut kept = texts(&operator)?.join("\n").into_bytes();
+    home.run(&["export", &home.path().join("all.jsonl").to_string_lossy()])?;
+    home.stop()?;
+    kept.extend(fs::read(home.path().join("all.jsonl"))?);
+    kept.extend(bytes_below(&home.path().join(".cerebro"))?);
+    let kept = String::from_utf8_lossy(&kept);
+    let leaked: Vec<_> = planted.iter().filter(|planted| kept.contains(&planted.secret)).collect();
+    for planted in &leaked {
+        println!("kept: {} in {}", planted.kind, planted.place);
+    }
+    Ok(vec![Row {
+        name: "planted secrets that are kept",
+        size: planted.len(),
+        measured: leaked.len() as f64,
+        unit: "",
+        reference: None,
+        target: Target::AtMost(0.0),
+    }])
+}
+
+fn bytes_below(folder: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            bytes.extend(bytes_below(&entry.path())?);
+        } else if kind.is_file() {
+            bytes.extend(fs::read(entry.path())?);
+        }
+    }
+    Ok(bytes)
 }
 
 /// Saves and searches, in milliseconds at the 99th percentile.
@@ -169,7 +352,7 @@ fn meanwhile(data: &Path, save_before: f64, search_before: f64) -> Result<Vec<Ro
     enable(&home)?;
     let operator = Operator::connect(home.path())?;
     pace(&mut client)?;
-    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    import(&operator)?;
     let (save, search) = pace(&mut client)?;
     let row = |name, measured, before: f64| Row {
         name,
@@ -207,9 +390,9 @@ fn followed() -> Result<Vec<Row>> {
     }
     enable(&home)?;
     let operator = Operator::connect(home.path())?;
-    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    import(&operator)?;
     finished(&home, &operator, Instant::now())?;
-    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    import(&operator)?;
     finished(&home, &operator, Instant::now())?;
     let scan = status(&operator)?["scan_ms"].as_f64().unwrap_or(f64::NAN);
 
@@ -221,7 +404,7 @@ fn followed() -> Result<Vec<Row>> {
         written += text.len();
         n += 1;
     }
-    operator.call(Operation::HistoryImport, json!({ "since": "0" }))?;
+    import(&operator)?;
     finished(&home, &operator, Instant::now())?;
     let told = status(&operator)?;
     let tail = told["read_ms"].as_f64().unwrap_or(f64::NAN);

@@ -18,7 +18,7 @@ use std::{
 
 use crate::{hook::world, looks, platform};
 use cerebro_anchors::{ANCHORS_MAX, Anchor, FILE_BYTES_MAX, Verdict, anchors_in, names};
-use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_core::domain::{Memory, MemoryId, Workplace};
 use cerebro_core::redact::redact;
 use cerebro_core::relate::{MentionKind, mentions};
 use cerebro_core::sync::lock;
@@ -35,6 +35,8 @@ pub const FILES_MAX: usize = 80;
 const MENTIONS_MAX: usize = 24;
 /// Most verdicts that a checkout keeps; when there are more, all are found anew.
 const KNOWN_MAX: usize = 4_096;
+/// Most that is read of what git writes down.
+const GIT_FILE_BYTES_MAX: u64 = 4 * 1024;
 /// A file that was changed this lately may change once more without its times telling.
 const SETTLED: Duration = Duration::from_secs(2);
 
@@ -106,6 +108,22 @@ impl Checkout {
         let (checkout, telling) = (Arc::clone(self), Arc::clone(&found));
         looks::within(&self.folder, bound, move || checkout.judge(wanted, &telling)).await;
         std::mem::take(&mut *lock(&found))
+    }
+
+    /// Where the client is at work. `None` when the folder does not answer in time.
+    pub async fn workplace(self: &Arc<Self>, bound: Duration) -> Option<Workplace> {
+        let checkout = Arc::clone(self);
+        looks::within(&self.folder, bound, move || checkout.look_around()).await.flatten()
+    }
+
+    fn look_around(&self) -> Option<Workplace> {
+        let (root, folder) = self.root()?;
+        let below = folder.strip_prefix(&root).ok()?;
+        Some(Workplace {
+            folder: folder.to_str()?.to_owned(),
+            below: below.to_str()?.to_owned(),
+            branch: branch(&root),
+        })
     }
 
     /// What some files hold, and which commit is checked out: for who goes on with work that touched them. `directory` is
@@ -224,6 +242,28 @@ impl Checkout {
         }
         verdict
     }
+}
+
+/// The branch that is checked out, by what git writes down; none where that is a commit, or nothing.
+fn branch(root: &Path) -> Option<String> {
+    let dot_git = root.join(".git");
+    // In a worktree it is a file that names the folder.
+    let folder = match small(&dot_git) {
+        Some(text) => root.join(text.trim().strip_prefix("gitdir:")?.trim()),
+        None => dot_git,
+    };
+    let head = small(&folder.join("HEAD"))?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
+/// The text of a file of at most [`GIT_FILE_BYTES_MAX`].
+fn small(path: &Path) -> Option<String> {
+    let file = platform::open_without_waiting(path)
+        .ok()
+        .filter(|file| file.metadata().is_ok_and(|f| f.is_file()))?;
+    let mut text = String::new();
+    file.take(GIT_FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// What is known of a file.
@@ -452,5 +492,29 @@ mod tests {
             anchors.extend(repo.stamped(&[&path], &[]));
         }
         assert_eq!(repo.judged(&anchors).await, [Verdict::Fresh; FILES_MAX]);
+    }
+
+    #[tokio::test]
+    async fn a_workplace_is_a_folder_and_what_is_checked_out_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("app");
+        fs::create_dir_all(root.join(".git/worktrees/side")).unwrap();
+        fs::create_dir_all(root.join("src/store")).unwrap();
+        let at = async |folder: PathBuf| Checkout::new(folder).workplace(LONG).await.unwrap();
+        assert_eq!(at(root.join("src/store")).await.branch, None, "nothing is checked out yet");
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/release/2\n").unwrap();
+        let found = at(root.join("src/store")).await;
+        assert_eq!((found.below.as_str(), found.branch.as_deref()), ("src/store", Some("release/2")));
+        assert_eq!(Path::new(&found.folder), root.join("src/store"));
+        assert_eq!(at(root.clone()).await.below, "");
+        fs::write(root.join(".git/HEAD"), "0123456789abcdef0123456789abcdef01234567\n").unwrap();
+        assert_eq!(at(root.clone()).await.branch, None, "a commit is no branch");
+        // A worktree names its folder in a file.
+        let side = dir.path().canonicalize().unwrap().join("side");
+        fs::create_dir(&side).unwrap();
+        fs::write(side.join(".git"), format!("gitdir: {}\n", root.join(".git/worktrees/side").display()))
+            .unwrap();
+        fs::write(root.join(".git/worktrees/side/HEAD"), "ref: refs/heads/side\n").unwrap();
+        assert_eq!(at(side).await.branch.as_deref(), Some("side"));
     }
 }

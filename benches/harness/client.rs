@@ -126,6 +126,18 @@ impl Home {
         Ok(())
     }
 
+    /// Tells what an agent's hook reports; gives what it is answered.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn hook(&self, event: &[&str], input: &str) -> Result<String> {
+        let mut command = self.command();
+        command.arg("hook").args(event).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        child.stdin.take().context("standard input")?.write_all(input.as_bytes())?;
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success(), "hook {}", event.join(" "));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Starts a client whose connection has had its handshake.
     pub fn connect(&self) -> Result<Client> {
         let mut client = self.spawn()?;
@@ -133,10 +145,23 @@ impl Home {
         Ok(client)
     }
 
+    /// Starts a client that works in a folder.
+    #[allow(dead_code, reason = "not every bench needs it")]
+    pub fn connect_in(&self, folder: &Path) -> Result<Client> {
+        let mut client = self.spawn_in(folder)?;
+        client.initialize()?;
+        Ok(client)
+    }
+
     /// Starts a client and says nothing yet.
     pub fn spawn(&self) -> Result<Client> {
+        self.spawn_in(self.path())
+    }
+
+    fn spawn_in(&self, folder: &Path) -> Result<Client> {
         let mut child = self
             .command()
+            .current_dir(folder)
             .arg("mcp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -193,10 +193,11 @@ fn hint(refusal: &Refusal) -> Option<String> {
             command(Operation::Update)
         ),
         Code::Corrected => format!(
-            "`cerebro {} {}` shows it; if the text is right again, `cerebro {} --revive` saves it all the same",
+            "`cerebro {} {}` shows it; if the text is right again, `--revive` of `cerebro {}` and `cerebro {}` takes it all the same",
             command(Operation::GetObservation),
             word("id"),
-            command(Operation::Save)
+            command(Operation::Save),
+            command(Operation::Update)
         ),
         Code::NoSession => format!("`cerebro {}` lists them", command(Operation::Sessions)),
         Code::NoWork => "`cerebro work list` lists what there is".to_owned(),

@@ -56,7 +56,7 @@ impl Output {
     /// # Errors
     /// When standard output does not take it.
     pub fn facts(&self, facts: &[(&str, String)]) -> Result<()> {
-        self.write(&fact_lines(facts, self.is_terminal()))
+        self.write(&fact_lines(facts, self.screen.as_ref().map(|screen| screen.width)))
     }
 
     /// A moment as facts show it.
@@ -119,12 +119,21 @@ impl Output {
         }
     }
 
+    /// Whether a question that is no part of the command can be asked: a person is there, and reads words.
+    pub fn can_ask(&self) -> bool {
+        !self.json && Self::has_person()
+    }
+
+    fn has_person() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Asks for a yes.
     ///
     /// # Errors
     /// When nobody can answer, because no terminal is there, or the terminal cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool> {
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        if !Self::has_person() {
             return Err(Error::usage(format!("{question} There is no terminal to answer on"))
                 .hint("add `--yes` if that is meant"));
         }
@@ -159,21 +168,31 @@ impl Output {
     }
 }
 
+/// The least columns for values beside their names, and how far they are indented below them where there are fewer.
+const VALUE_COLUMNS_MIN: usize = 16;
+const NARROW_INDENT: usize = 2;
+
 /// Writes to standard error; that it does not take it can be told to nobody.
 fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn fact_lines(facts: &[(&str, String)], terminal: bool) -> String {
+/// Names and values: on a terminal of so many columns below each other, a long value in several lines; elsewhere with a
+/// tab between them.
+pub fn fact_lines(facts: &[(&str, String)], columns: Option<usize>) -> String {
     let told = || facts.iter().filter(|(_, value)| !value.is_empty());
-    let width = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let widest = told().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let line = |(name, value): &(&str, String)| {
         let value = text::one_line(&text::strip_control_chars(value));
-        if terminal {
-            format!("{:<1$}  {value}\n", format!("{name}:"), width + 1)
+        let Some(columns) = columns else { return format!("{name}\t{value}\n") };
+        let begin = widest + 3;
+        // Where names leave too little beside them, values stand where they can.
+        let (first, indent) = if columns >= begin + VALUE_COLUMNS_MIN {
+            (format!("{:<begin$}", format!("{name}:")), begin)
         } else {
-            format!("{name}\t{value}\n")
-        }
+            (format!("{name}: "), NARROW_INDENT)
+        };
+        table::folded(&first, &value, indent, columns)
     };
     told().map(line).collect()
 }
@@ -185,8 +204,15 @@ mod tests {
     #[test]
     fn facts_are_aligned_for_people_and_tabbed_for_scripts() {
         let facts = [("id", "x".to_owned()), ("none", String::new()), ("topic key", "a\nb".to_owned())];
-        assert_eq!(fact_lines(&facts, true), "id:         x\ntopic key:  a b\n");
-        assert_eq!(fact_lines(&facts, false), "id\tx\ntopic key\ta b\n");
-        assert_eq!(fact_lines(&[], true), "");
+        assert_eq!(fact_lines(&facts, Some(80)), "id:         x\ntopic key:  a b\n");
+        assert_eq!(fact_lines(&facts, None), "id\tx\ntopic key\ta b\n");
+        assert_eq!(fact_lines(&[], Some(80)), "");
+    }
+
+    #[test]
+    fn a_long_fact_goes_on_below_itself() {
+        let facts = [("id", "x".to_owned()), ("title", "one two three four five".to_owned())];
+        assert_eq!(fact_lines(&facts, Some(25)), "id:     x\ntitle:  one two three\n        four five\n");
+        assert_eq!(fact_lines(&facts, Some(16)), "id: x\ntitle: one two\n  three four\n  five\n");
     }
 }

@@ -1,6 +1,5 @@
 //! Rows for people and for scripts: a drawn table on a terminal, values between tabs elsewhere.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use comfy_table::{Cell as Drawn, CellAlignment, ColumnConstraint, ContentArrangement, Row, presets};
@@ -98,7 +97,7 @@ impl Table {
             places.remove(last);
         }
         if self.needed(&cells, &places, TEXT_BARE) > screen.width {
-            return self.listed(&cells, &places);
+            return self.listed(&cells, &places, screen.width);
         }
         let mut table = comfy_table::Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
@@ -164,7 +163,7 @@ impl Table {
     }
 
     /// Each row as lines of its fields, with a blank line between two rows.
-    fn listed(&self, cells: &[Vec<String>], places: &[usize]) -> String {
+    fn listed(&self, cells: &[Vec<String>], places: &[usize], columns: usize) -> String {
         let heading = |at: &usize| self.columns[*at].0.as_str();
         let width = places.iter().map(|at| fit::width(heading(at))).max().unwrap_or_default();
         let mut out = String::new();
@@ -173,11 +172,37 @@ impl Table {
                 out.push('\n');
             }
             for at in places.iter().filter(|at| !row[**at].is_empty()) {
-                let _ = writeln!(out, "{}  {}", fit::pad(heading(at), width), row[*at]);
+                let first = format!("{}  ", fit::pad(heading(at), width));
+                out += &folded(&first, &row[*at], width + 2, columns);
             }
         }
         out
     }
+}
+
+/// A value behind its name, broken between words, or within one that is too long, where the terminal ends; what goes on is
+/// indented.
+pub fn folded(first: &str, value: &str, indent: usize, columns: usize) -> String {
+    let mut lines = vec![first.to_owned()];
+    let mut is_begun = false;
+    for word in value.split(' ') {
+        let last = lines.last().map_or(0, |line| fit::width(line));
+        if last + usize::from(is_begun) + fit::width(word) > columns && last > indent {
+            lines.push(" ".repeat(indent));
+        } else if let Some(line) = lines.last_mut().filter(|_| is_begun) {
+            line.push(' ');
+        }
+        for c in word.chars() {
+            let mut own = [0; 4];
+            let wide = fit::width(c.encode_utf8(&mut own));
+            match lines.last_mut() {
+                Some(line) if fit::width(line) + wide <= columns => line.push(c),
+                _ => lines.push(format!("{}{c}", " ".repeat(indent))),
+            }
+        }
+        is_begun = true;
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 fn cell(shown: &str, layout: Layout) -> Drawn {
@@ -314,7 +339,7 @@ mod tests {
             (80, "aaaaaaaab now decision", "demo"),
             (60, "aaaaaaaab now", "decision demo"),
             (40, "aaaaaaaaa aaaaaaaab", "decision now"),
-            (15, "title  A title that takes all", "│ now"),
+            (15, "title  A title\n       that", "│ now"),
         ] {
             let drawn = table.drawn(&screen(width));
             if width > 15 {

@@ -16,6 +16,7 @@ use super::{
     work,
 };
 use cerebro_core::domain::{EndReason, WorkId, limits::HOOK_OUTPUT_BYTES_MAX};
+use cerebro_core::taint;
 use cerebro_ledger::limits::HINT_BYTES;
 use cerebro_ledger::{Outcome, SeenFile, State, Step, Work, World};
 use cerebro_service::work::{Actor, CloseWork, Happening, Target, WorkFilter, WorkQuery, told};
@@ -75,6 +76,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         Some(transcript) => call.service.in_hand(PathBuf::from(transcript)).await,
         None => None,
     };
+    let in_hand = in_hand.map(|text| taint::screened(&text).into_owned());
     // What was in hand comes first and takes its part of the room.
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
@@ -82,8 +84,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     let gathered = call.service.context(&caller, &request).await?;
     let context = freshness::marked(call, gathered).await?.written(&request);
     let is_empty = context.sessions + context.prompts + context.memories == 0;
-    let parts: Vec<String> =
-        in_hand.map(String::from).into_iter().chain((!is_empty).then_some(context.text)).collect();
+    let parts: Vec<String> = in_hand.into_iter().chain((!is_empty).then_some(context.text)).collect();
     Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
 }
 
@@ -236,7 +237,7 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
             return Ok(Reply::saying("unfinished")
                 .fact("work", resumed.work.id.as_str())
                 .fact("files", files.collect::<Vec<_>>())
-                .fact("text", resumed.text));
+                .fact("text", taint::screened(&resumed.text)));
         }
     }
     Ok(Reply::saying("nothing is unfinished"))

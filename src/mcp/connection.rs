@@ -14,7 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::context::{Context, lock};
 use crate::{
     checkout::Checkout,
-    daemon::hello::{Hello, Role},
+    daemon::{
+        VERSION,
+        hello::{self, Hello, Role},
+    },
 };
 use cerebro_core::domain::{EndReason, PERSON, Project, SessionId};
 use cerebro_core::redact::{self, RedactedText};
@@ -83,6 +86,24 @@ impl Connection {
     /// The folder that it works in on the project of [`Self::project`].
     pub(super) fn checkout(&self) -> Option<&Arc<Checkout>> {
         self.0.checkout.as_ref()
+    }
+
+    /// What a program would say of itself that a person has look on from the same folder.
+    pub(super) fn looking_on(&self) -> Hello {
+        let Hello { cwd, project, project_dir, folder_project, is_remote, .. } = self.0.hello.clone();
+        Hello {
+            protocol: hello::PROTOCOL,
+            version: VERSION.to_owned(),
+            role: Role::Operator,
+            pid: std::process::id(),
+            watches: true,
+            cwd,
+            project,
+            project_dir,
+            folder_project,
+            is_remote,
+            ..Hello::default()
+        }
     }
 
     /// Other projects that the client's folder had before, the last one first.

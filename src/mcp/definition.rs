@@ -134,6 +134,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("kind", KIND, "default: by type; prospective: to be done, shown when due"),
             takes("valid_from", Form::Text, "date from which it is so, or due"),
             takes("valid_until", Form::Text, "last date on which it is so"),
+            takes("trigger", Form::Text, "to be done, shown to who works there: path:src/x or branch:x"),
             takes("revive", Form::Flag, "save a text that was corrected before"),
             takes("session_id", Form::Text, "default: the current one"),
         ],
@@ -158,7 +159,9 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
             takes("valid_from", Form::Text, "date; empty takes it away"),
             takes("valid_until", Form::Text, "date; empty takes it away"),
             takes("kind", KIND, "new kind"),
+            takes("trigger", Form::Text, "empty takes it away"),
             takes("done", Form::Flag, "a prospective one is done"),
+            takes("revive", Form::Flag, "even to a text that was corrected before"),
         ],
     },
     Definition {

@@ -8,7 +8,7 @@ use super::{
     call::{Answer, Call},
     context::Context,
     cycle, distil_ops, document_ops, document_tools, feedback, handbook_ops, health, history_ops, http,
-    maintenance, observation, operator, studio, tools, tui_ops, web, work, work_tools, worker,
+    maintenance, observation, operator, studio, tombstone_ops, tools, tui_ops, web, work, work_tools, worker,
 };
 use cerebro_core::operation::Operation;
 
@@ -70,6 +70,8 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::CycleApply => store!(cycle::apply),
         O::CycleUndo => store!(cycle::undo),
         O::CycleLog => store!(cycle::log),
+        O::Tombstones => store!(tombstone_ops::list),
+        O::ForgetTombstones => store!(tombstone_ops::forget),
         O::Sessions => store!(operator::sessions),
         O::Story => store!(tui_ops::story),
         O::Prompts => store!(operator::prompts),
@@ -81,6 +83,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::Activity => store!(tui_ops::activity),
         O::Graph => store!(operator::graph),
         O::Pairs => store!(tui_ops::pairs),
+        O::Settle => store!(tui_ops::settle),
         O::Entity => store!(operator::entity),
         O::Health => store!(health::health),
         O::Export => store!(operator::export),

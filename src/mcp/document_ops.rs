@@ -8,6 +8,7 @@ use super::{
     reply::Reply,
 };
 use cerebro_core::domain::{ChunkId, Document, DocumentId, DocumentImage, limits::LISTING_MAX};
+use cerebro_core::text;
 use cerebro_documents::{Format, Reading};
 use cerebro_service::{DocumentRead, Ingested};
 
@@ -31,7 +32,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     let reading = reading.map_err(|error| ArgumentError::new("reading", None, error.to_string()))?;
     let bytes = arguments.count("bytes")?.unwrap_or(0) as u64;
     let path = arguments.needed("path")?;
-    let read = DocumentRead { project, path, format, hash, bytes, reading };
+    let read = DocumentRead { project, path, format, hash, bytes, loaded_by: Vec::new(), reading };
     let done = call.service.ingest(read, dry_run).await?;
     call.redacted += done.redacted;
     Ok(outcome(&done))
@@ -61,7 +62,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let offset = call.arguments.count("offset")?.unwrap_or(0);
     let documents = call.service.documents((!all).then_some(&project), offset, LISTING_MAX).await?;
     let more = documents.len() == LISTING_MAX;
-    Ok(Reply::saying(format!("{} documents", documents.len()))
+    Ok(Reply::saying(text::counted(documents.len(), "document"))
         .list("documents", documents.iter().map(row).collect())
         .fact("more", more))
 }
@@ -72,6 +73,7 @@ fn row(document: &Document) -> Value {
         "format": document.format, "title": document.title, "hash": document.hash, "bytes": document.bytes,
         "chunks": document.chunks.len(), "images": document.images.len(),
         "beside": document.images.iter().any(|image| image.beside), "cut": document.cut, "removed": document.removed,
+        "loaded_by": document.loaded_by,
         "at": document.at.to_string(),
     })
 }

@@ -61,7 +61,15 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     }
     let path = path.to_str().ok_or_else(|| refused("its name is no text"))?.to_owned();
     let project = call.caller.project.clone();
-    let read = DocumentRead { project, path, format, hash, bytes: bytes.len() as u64, reading };
+    let read = DocumentRead {
+        project,
+        path,
+        format,
+        hash,
+        bytes: bytes.len() as u64,
+        loaded_by: Vec::new(),
+        reading,
+    };
     let done = call.service.ingest(read, false).await?;
     call.redacted += done.redacted;
     Ok(outcome(&done))

@@ -12,7 +12,9 @@ use super::{
 use cerebro_core::domain::{Project, Scope};
 use cerebro_core::recall::Match;
 use cerebro_core::text;
-use cerebro_service::{Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest};
+use cerebro_service::{
+    Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
+};
 
 /// Most bytes of the word that evidence answers a question.
 const HINT_BYTES_MAX: usize = 120;
@@ -36,10 +38,13 @@ pub(super) async fn search(
     request: &SearchRequest,
 ) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
     let place = place(call, request);
+    // What no person took part in is for a person to ask for: agents would take it for what was wanted of them.
+    let hidden = call.caller.person && call.arguments.flag(&["hidden"])?;
     let asked = EvidenceRequest {
         query: request.query.clone(),
         project: place.clone(),
-        hidden: false,
+        hidden,
+        reader: reader(call),
         since: request.since,
         until: request.until,
         limit: request.limit,
@@ -48,6 +53,13 @@ pub(super) async fn search(
     let found = call.service.search_evidence(of, &asked).await?;
     call.redacted += found.as_ref().map_or(0, |found| found.redacted);
     Ok(found.map(|found| (found, place)))
+}
+
+/// The agent that asks, by the name under which its memory files are known; none for a person.
+pub(super) fn reader(call: &Call) -> Option<String> {
+    let name = call.caller.agent.to_ascii_lowercase();
+    let slug = || agents().map(agent_slug).find(|slug| name.contains(slug)).map(str::to_owned);
+    (!call.caller.person).then(slug).flatten()
 }
 
 /// The project that a search is about; none for all.

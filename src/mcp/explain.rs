@@ -27,6 +27,8 @@ pub(super) fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
         ("neighbours", hit.parts.neighbours),
         ("session", hit.parts.session),
         ("opening", hit.parts.name),
+        ("used", hit.parts.used),
+        ("related", hit.parts.related),
     ];
     let mut all =
         json!({ "id": hit.id.as_str(), "score": rounded(hit.score), "coverage": rounded(hit.coverage) });

@@ -85,10 +85,11 @@ fn hint(code: Code, data: &Map<String, Value>) -> Option<String> {
             Operation::Update
         ),
         Code::Corrected => format!(
-            "read `{}` with {}; if the text is right again, {} with `revive: true` saves it all the same",
+            "read `{}` with {}; if the text is right again, {} or {} with `revive: true` takes it all the same",
             word("id"),
             Operation::GetObservation,
-            Operation::Save
+            Operation::Save,
+            Operation::Update
         ),
         Code::PurgeForbidden => {
             format!("delete without `hard`, or ask the user to run `cerebro delete --hard {}`", word("id"))

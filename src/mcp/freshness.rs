@@ -15,6 +15,8 @@ use cerebro_service::{Gathered, Mark, Marks, Service, ServiceError, Told, Update
 
 /// How long a look at a client's folder may take where nobody waits for it, or asked for it.
 const LOOK_MAX: Duration = Duration::from_secs(2);
+/// How long a context waits to know where the client is at work.
+const PLACE_WAIT: Duration = Duration::from_millis(100);
 /// Longest mark of this kind, in characters.
 const MARK_CHARS_MAX: usize = 100;
 /// Most memories that wait to be tied to code.
@@ -89,8 +91,14 @@ pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Re
     Ok(())
 }
 
-/// A context with the same marks.
+/// A context with the same marks, and with what is to be done where the client is at work.
 pub(super) async fn marked(call: &Call, mut gathered: Gathered) -> Result<Gathered, Fault> {
+    if gathered.depends_on_place()
+        && let Some(checkout) = call.connection.checkout()
+        && let Some(place) = checkout.workplace(PLACE_WAIT).await
+    {
+        gathered.at(&place);
+    }
     for (id, mark) in stale_marks(call, &gathered.memories()).await? {
         gathered.mark(id, mark);
     }

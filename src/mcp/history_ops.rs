@@ -14,7 +14,7 @@ use cerebro_core::domain::{
     limits::{LIMIT_MAX, LISTING_MAX},
 };
 use cerebro_core::text;
-use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Progress, agent_named};
+use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, agent_named};
 
 /// Takes past sessions in; returns at once.
 pub(super) async fn import(call: &mut Call) -> Answer {
@@ -109,7 +109,7 @@ async fn sessions(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", LISTING_MAX, 1..=LISTING_MAX)?;
     let sessions = call.service.past_sessions(project.as_ref(), from, limit).await?;
     let rows: Vec<Value> = sessions.iter().map(session_row).collect();
-    Ok(Reply::saying(format!("{} sessions", rows.len())).fact("from", from).list("sessions", rows))
+    Ok(Reply::saying(text::counted(rows.len(), "session")).fact("from", from).list("sessions", rows))
 }
 
 /// A past session with a page of its exchanges; without an id, the latest sessions.
@@ -154,6 +154,9 @@ fn exchange_row(told: &ToldExchange, full: bool) -> Value {
         "title": exchange.title, "files": exchange.files, "commands": commands, "errors": exchange.errors,
         "withdrawn": exchange.withdrawn,
     });
+    if !told.proven.is_empty() {
+        row["proven"] = json!(told.proven);
+    }
     if full {
         row["text"] = json!(told.text);
     }
@@ -194,12 +197,26 @@ pub(super) async fn facts(call: &mut Call) -> Answer {
 }
 
 fn fact_row(fact: &Fact) -> Value {
-    json!({
+    let mended = fact.mended.as_ref();
+    let mut row = json!({
         "id": fact.exchange.id.to_string(), "at": fact.exchange.at.to_string(), "agent": fact.session.agent,
         "session": fact.session.id.as_str(), "project": fact.session.project.as_str(),
         "title": fact.exchange.title, "what": fact.what, "ok": fact.ok, "succeeded": fact.succeeded,
-        "failed": fact.failed, "then": fact.then,
-    })
+        "failed": fact.failed, "then": mended.map(|mended| &mended.fix.command).into_iter().collect::<Vec<_>>(),
+    });
+    if let Some(mended) = mended {
+        row["mended_in"] = json!(mended.exchange.to_string());
+        row["same_command"] = json!(mended.fix.same);
+        row["changed"] = json!(mended.fix.edited);
+    }
+    let Links { mended, commits } = &fact.links;
+    if !mended.is_empty() {
+        row["mended"] = json!(mended);
+    }
+    if !commits.is_empty() {
+        row["commits"] = json!(commits);
+    }
+    row
 }
 
 /// Destroys parts of the history for good.
@@ -215,7 +232,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
     };
     let dry_run = arguments.flag(&["dry_run"])?;
     let forgotten = call.service.forget_history(&what, dry_run).await?;
-    Ok(Reply::saying(format!("{} exchanges are gone", forgotten.exchanges))
+    Ok(Reply::saying(format!("{} gone", text::counted(forgotten.exchanges, "exchange")))
         .fact("sessions", forgotten.sessions)
         .fact("exchanges", forgotten.exchanges))
 }

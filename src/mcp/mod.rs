@@ -38,6 +38,7 @@ mod maintenance;
 mod observation;
 mod operator;
 mod studio;
+mod tombstone_ops;
 mod tools;
 mod tui_ops;
 pub mod web;

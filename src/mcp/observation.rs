@@ -13,7 +13,7 @@ use cerebro_core::domain::{
     ExchangeId, Memory, MemoryId, Revision, Validity, WorkId,
     limits::{GET_BYTES_DEFAULT, GET_BYTES_MAX, GET_BYTES_MIN},
 };
-use cerebro_core::text;
+use cerebro_core::{taint, text};
 use cerebro_service::{Earlier, Observation, ObservationRequest, ServiceError};
 
 pub(super) async fn get(call: &mut Call) -> Answer {
@@ -144,6 +144,7 @@ fn with_facts(reply: Reply, found: &Observation) -> Reply {
         .fact("content_bytes", found.content_bytes)
         .fact("kind", found.nature.as_str())
         .fact("strength", (found.strength * 1_000.0).round() / 1_000.0)
+        .fact("trigger", memory.trigger.as_ref().map(ToString::to_string))
         .fact("done_at", memory.done_at.map(moment))
         .fact("archived_at", memory.archived_at.map(moment))
         .fact("related", related)
@@ -161,6 +162,7 @@ fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
     };
     let facts = [
         ("kind", memory.nature.map(|nature| nature.as_str().to_owned())),
+        ("told in", memory.trigger.as_ref().map(ToString::to_string)),
         ("done", memory.done_at.map(moment)),
         ("archived", memory.archived_at.map(moment)),
         ("valid from", memory.valid.from.map(moment)),
@@ -207,6 +209,10 @@ fn revision_facts(revision: &Revision, now: &Memory) -> Vec<(&'static str, Value
     if (&revision.project, revision.scope) != (&now.project, now.scope) {
         facts.push(("project", json!(shown_project(&revision.project))));
         facts.push(("scope", json!(revision.scope.as_str())));
+    }
+    let flags = taint::of(&revision.title, &revision.content, revision.origin).told();
+    if !flags.is_empty() {
+        facts.push(("flag", json!(flags)));
     }
     facts
 }

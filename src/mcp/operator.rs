@@ -120,6 +120,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(found.memories.len(), "memory"))
         .list("memories", rows)
         .fact("next_cursor", found.next.map(|next| next.to_string()))
+        .fact("total", found.total)
         .fact("project", call.caller.project.as_str())
         .fact("former", former))
 }
@@ -226,11 +227,18 @@ pub(super) async fn events(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(events.len(), "event")).list("events", rows))
 }
 
+/// What is around a memory, or where a project is named, its memories that were written last.
 pub(super) async fn graph(call: &mut Call) -> Answer {
-    let id = call.arguments.memory_id()?;
+    let project = call.arguments.project()?;
     let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;
     let limit = call.arguments.clamped("limit", 50, 1..=GRAPH_NODES_MAX)?;
-    let graph = call.service.graph(&id, depth, limit).await?;
+    let graph = match project {
+        Some(project) => call.service.graph_of_project(&project, limit).await?,
+        None => {
+            let id = call.arguments.memory_id()?;
+            call.service.graph(&id, depth, limit).await?
+        }
+    };
     let nodes: Vec<Value> = graph
         .nodes
         .iter()

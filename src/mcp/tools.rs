@@ -191,7 +191,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
     let content = arguments.needed_content()?;
     let supersedes = arguments.memory_ids("supersedes")?;
     let revive = arguments.flag(&["revive"])?;
-    let nature = arguments.nature()?;
+    let (nature, trigger) = (arguments.nature()?, arguments.text("trigger")?);
     let valid =
         Validity { from: arguments.date("valid_from", false)?, until: arguments.date("valid_until", true)? };
     let request = SaveRequest {
@@ -206,6 +206,7 @@ pub(super) async fn save(call: &mut Call) -> Answer {
         supersedes,
         valid,
         nature,
+        trigger,
         door: Door::Said { revive },
     };
     let saved = call.service.save(&call.caller, request).await?;
@@ -297,7 +298,9 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         valid_from: arguments.reset("valid_from", false)?,
         valid_until: arguments.reset("valid_until", true)?,
         nature: arguments.nature()?,
+        trigger: arguments.text("trigger")?,
         done: arguments.text("done")?.map(|_| arguments.flag(&["done"])).transpose()?,
+        door: Door::Said { revive: arguments.flag(&["revive"])? },
     };
     let verified = arguments.flag(&["verified"])?;
     let empty = !verified
@@ -312,9 +315,10 @@ pub(super) async fn update(call: &mut Call) -> Answer {
         && patch.valid_from == Change::Keep
         && patch.valid_until == Change::Keep
         && patch.nature.is_none()
+        && patch.trigger.is_none()
         && patch.done.is_none();
     if empty {
-        let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, done, verified";
+        let problem = "give at least one of title, content, type, project, scope, topic_key, tags, supersedes, valid_from, valid_until, kind, trigger, done, verified";
         return Err(ArgumentError::new("id", Some(id.as_str()), problem).into());
     }
     let updated = call.service.update(&call.caller, &call.session, &id, patch).await?;
@@ -425,9 +429,10 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     }
     let mut reply = found_reply(&found, &request, is_framed);
     if found.matched != Match::Strong && evidence::is_wide(&request) {
-        let place = evidence::place(call, &request);
+        let (place, reader) = (evidence::place(call, &request), evidence::reader(call));
         for of in Evidence::ALL {
-            if let Some(hint) = call.service.evidence_hint(of, &request.query, place.as_ref()).await? {
+            let hint = call.service.evidence_hint(of, &request.query, place.as_ref(), reader.clone());
+            if let Some(hint) = hint.await? {
                 reply = evidence::with_hint(reply, of, &hint, is_framed);
             }
         }

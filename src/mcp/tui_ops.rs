@@ -12,9 +12,9 @@ use super::{
     reply::Reply,
     rows::{entry_json, memory_row, session_row},
 };
-use cerebro_core::domain::{Memory, MemoryId, Timestamp};
+use cerebro_core::domain::{Memory, MemoryId, Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::text;
-use cerebro_service::{BrowseRequest, Pair, Pairs, Story};
+use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, Story};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
@@ -22,8 +22,9 @@ const PAGE_MAX: usize = 500;
 const STORY_MAX: usize = 500;
 /// Most calls that are told at once.
 const CALLS_MAX: usize = 1_000;
-/// Most pairs that are told at once.
+/// Most pairs that are told at once, and the farthest place in their list.
 const PAIRS_MAX: usize = 200;
+const PAIRS_OFFSET_MAX: usize = 1_000;
 /// Bytes of each text of a pair that are told.
 const PAIR_BYTES: usize = 1_200;
 /// Longest wait for a call to tell of, in milliseconds.
@@ -102,12 +103,21 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     };
     let after = call.arguments.moment("after", call.now(), false)?.unwrap_or(Timestamp::MIN);
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
-    let Story { session, entries, more } = call.service.story(&id, after, limit).await?;
+    let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
+    let Story { session, entries, prompts, more } = call.service.story(&id, after, limit).await?;
     // To the full: many may be of one second.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
+    let told = |entry: &Entry| {
+        let mut row = entry_json(entry, &[]);
+        if let Some(prompt) = prompts.get(&entry.id).filter(|_| bytes > 0) {
+            row["content"] = json!(text::cut_bytes(prompt, bytes));
+            row["content_bytes"] = json!(prompt.len());
+        }
+        row
+    };
     Ok(Reply::saying(text::counted(entries.len(), "entry"))
         .fact("session", session.as_ref().map_or(Value::Null, session_row))
-        .list("entries", entries.iter().map(|entry| entry_json(entry, &[])).collect())
+        .list("entries", entries.iter().map(told).collect())
         .fact("more", more)
         .fact("next", next))
 }
@@ -123,9 +133,33 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
         }
     };
     let limit = call.arguments.clamped("limit", 50, 1..=PAIRS_MAX)?;
-    let pairs = call.service.pairs(which, limit).await?;
-    let rows: Vec<Value> = pairs.iter().map(pair_json).collect();
-    Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows))
+    let offset = call.arguments.clamped("offset", 0, 0..=PAIRS_OFFSET_MAX)?;
+    let pairs = call.service.pairs(which, offset, limit + 1).await?;
+    let rows: Vec<Value> = pairs.iter().take(limit).map(pair_json).collect();
+    let more = (pairs.len() > limit).then_some(true);
+    Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows).fact("more", more))
+}
+
+/// A person lets two memories stand beside each other, as they read them.
+pub(super) async fn settle(call: &mut Call) -> Answer {
+    let first = end(&mut call.arguments, "first", "first_revision")?;
+    let second = end(&mut call.arguments, "second", "second_revision")?;
+    call.service.settle_pair([first, second]).await?;
+    Ok(Reply::saying(format!("`{}` and `{}` both stand", first.0, second.0)).fact("outcome", "settled"))
+}
+
+/// One memory of a pair, with the revision that was read.
+fn end(
+    arguments: &mut Arguments,
+    id: &'static str,
+    revision: &'static str,
+) -> Result<(MemoryId, u32), ArgumentError> {
+    let given = arguments.needed(id)?;
+    let memory =
+        MemoryId::parse(&given).map_err(|error| ArgumentError::new(id, Some(&given), error.to_string()))?;
+    let read = arguments.revision(revision)?;
+    let missing = || ArgumentError::new(revision, None, "it is missing: name the revision that was read");
+    Ok((memory, read.ok_or_else(missing)?))
 }
 
 fn pair_json(pair: &Pair) -> Value {

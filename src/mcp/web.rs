@@ -15,7 +15,7 @@ use super::{
 use crate::daemon::{
     VERSION,
     client::Client,
-    hello::{self, Hello, Role},
+    hello::{self, Hello},
 };
 use crate::web;
 use cerebro_core::code::Code;
@@ -33,7 +33,7 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         let problem = format!("the page is already open on {}; `cerebro web --stop` closes it", open.address);
         return Err(ArgumentError::new("port", None, problem).into());
     }
-    let client = client(&context).await?;
+    let client = client(&context, call.connection.looking_on()).await?;
     let own = context.clone();
     let leaving = async move { own.control().stopping().await };
     let opened = web::open(client, port, leaving).await.map_err(|error| {
@@ -47,17 +47,10 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         .fact("link", link))
 }
 
-/// Connects to this daemon as a person's program that only looks on would.
-async fn client(context: &Context) -> Result<Client, Fault> {
+/// Connects to this daemon as a person's program that only looks on would, in the folder of the command: what memories
+/// say of the code there is held against it.
+async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
     let (near, far) = duplex(PIPE_BYTES);
-    let hello = Hello {
-        protocol: hello::PROTOCOL,
-        version: VERSION.to_owned(),
-        role: Role::Operator,
-        pid: std::process::id(),
-        watches: true,
-        ..Hello::default()
-    };
     let daemon = hello::Reply::to(&hello, VERSION);
     tokio::spawn(context.serve(hello, far));
     let client = Client::over(near, daemon, web::CALL_MAX).await;

@@ -12,6 +12,7 @@ use super::{
     reply::{Reply, moment},
 };
 use cerebro_core::domain::{SessionId, WorkId};
+use cerebro_core::text;
 use cerebro_ledger::anchor::anchors;
 use cerebro_ledger::limits::{ANCHORS_MAX, HINT_BYTES, HINT_BYTES_RANGE};
 use cerebro_ledger::{Entry, IntentState, Outcome, Work, World};
@@ -133,7 +134,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     let query = WorkQuery { project: (!all).then_some(project), filter, before, limit };
     let listed = call.service.work_list(&person(call), query).await?;
     let report = call.service.journal_report();
-    Ok(Reply::saying(format!("{} pieces of work", listed.len()))
+    Ok(Reply::saying(pieces(listed.len()))
         .fact("enabled", report.enabled)
         .fact("degraded_until", report.degraded_until.map(moment))
         .fact("missed", (report.missed > 0).then_some(report.missed))
@@ -164,7 +165,7 @@ pub(super) async fn tail(call: &mut Call) -> Answer {
         }
     };
     let entries = call.service.work_tail(&actor, &id, after, limit).await?;
-    Ok(Reply::saying(format!("{} events", entries.len()))
+    Ok(Reply::saying(text::counted(entries.len(), "event"))
         .fact("work", id.as_str())
         .list("events", entries.iter().map(event).collect()))
 }
@@ -303,9 +304,14 @@ pub(super) async fn export(call: &mut Call) -> Answer {
     let after = call.arguments.count("after")?.map(|after| after as u64);
     let page = call.service.work_export(&person(call), &id, after).await?;
     let next = page.next.and_then(|next| next.parse::<u64>().ok());
-    Ok(Reply::saying(format!("{} lines", page.lines.len()))
+    Ok(Reply::saying(text::counted(page.lines.len(), "line"))
         .list("lines", page.lines.into_iter().map(Value::String).collect())
         .fact("next", next))
+}
+
+/// A number of pieces of work, in words.
+pub(super) fn pieces(count: impl TryInto<u64> + Copy + std::fmt::Display) -> String {
+    format!("{} of work", text::counted(count, "piece"))
 }
 
 pub(super) async fn prune(call: &mut Call) -> Answer {
@@ -318,7 +324,7 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
     let kept = call.service.work_retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
     let pruned = call.service.work_prune(retention).await?;
-    Ok(Reply::saying(format!("{} pieces of work are gone", pruned.works))
+    Ok(Reply::saying(format!("{} gone", pieces(pruned.works)))
         .fact("works", pruned.works)
         .fact("texts", pruned.texts)
         .fact("artifacts", pruned.artifacts))

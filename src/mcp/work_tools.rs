@@ -8,7 +8,7 @@ use super::{
     call::{Answer, Call},
     fault::Fault,
     reply::Reply,
-    work::{actor, closed, degraded, filter, resumed, row},
+    work::{actor, closed, degraded, filter, pieces, resumed, row},
 };
 use cerebro_core::domain::WorkId;
 use cerebro_ledger::limits::{HINT_BYTES_RANGE, TITLE_CHARS_MAX};
@@ -199,7 +199,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         format!("- `{}` {} ({} {stale})", one.work.id, one.work.title, one.work.status.as_str())
     });
     let cursor = listed.last().filter(|_| listed.len() == limit).map(|last| last.work.active_at.to_string());
-    Ok(Reply::saying(format!("{} pieces of work", listed.len()))
+    Ok(Reply::saying(pieces(listed.len()))
         .lines(lines)
         .fact("next_cursor", cursor)
         .fact("degraded_until", degraded(call))

@@ -131,9 +131,14 @@ pub static AGENTS: [Agent; 8] = [
 ];
 
 impl Agent {
-    /// The agent of that name.
+    /// The agent of that name, or of that program.
     pub fn named(name: &str) -> Option<&'static Self> {
-        AGENTS.iter().find(|agent| agent.name == name)
+        AGENTS.iter().find(|agent| agent.name == name || agent.alias() == Some(name))
+    }
+
+    /// Another name that people type: that of its program, where it is another one.
+    pub fn alias(&self) -> Option<&'static str> {
+        self.program.filter(|program| *program != self.name)
     }
 
     /// Whether it seems to be installed.

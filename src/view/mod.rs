@@ -68,6 +68,7 @@ pub struct Row {
     pub revision: u64,
     pub pinned: bool,
     pub deleted: bool,
+    pub archived: bool,
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
@@ -116,6 +117,7 @@ impl Row {
             revision: number(value, "revision"),
             pinned: value["pinned"] == true,
             deleted: value["deleted_at"].is_string(),
+            archived: value["archived_at"].is_string(),
             at: moment(value, "updated_at").or_else(|| moment(value, "date")),
             preview: text(value, "preview"),
             marks: marks(value),
@@ -144,9 +146,27 @@ pub struct Memory {
     pub tags: String,
     /// The memories that took its place.
     pub superseded_by: String,
+    /// The memories whose place it took.
+    pub supersedes: String,
     /// From when until when it is so, where somebody said.
     pub valid: String,
     pub session: String,
+    /// How its text came in.
+    pub origin: String,
+    /// What its text seems to try, where it reads like an instruction.
+    pub flag: String,
+    /// The kind of memory: `semantic`, for example.
+    pub nature: String,
+    /// From when until when it is so.
+    pub valid_from: Option<Timestamp>,
+    pub valid_until: Option<Timestamp>,
+    pub done_at: Option<Timestamp>,
+    pub archived_at: Option<Timestamp>,
+    /// The exchanges of past sessions that it rests on, and the pieces of work that it was found out in.
+    pub evidence: String,
+    pub works: String,
+    /// The code it speaks of, each with whether that is still so.
+    pub anchors: Vec<(String, bool)>,
     pub created_at: Option<Timestamp>,
     pub duplicates: u64,
     pub related: Vec<Relation>,
@@ -171,17 +191,39 @@ impl Memory {
             raw: (raw("title"), raw("type"), tags),
             scope: text(value, "scope"),
             topic_key: text(value, "topic_key"),
-            superseded_by: clean_line(
-                &items(value, "superseded_by").filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
-            ),
+            superseded_by: named(value, "superseded_by"),
+            supersedes: named(value, "supersedes"),
             valid: valid(&value["valid"]),
             session: text(value, "session_id"),
+            origin: text(value, "origin"),
+            flag: text(value, "flag"),
+            nature: text(value, "kind"),
+            valid_from: moment(&value["valid"], "from"),
+            valid_until: moment(&value["valid"], "until"),
+            done_at: moment(value, "done_at"),
+            archived_at: moment(value, "archived_at"),
+            evidence: named(value, "evidence"),
+            works: named(value, "worked_in"),
+            anchors: items(value, "anchors").map(anchor).collect(),
             created_at: moment(value, "created_at"),
             duplicates: number(value, "duplicate_count"),
             related: items(value, "related").map(relation).collect(),
             cut: value["next_offset"].is_u64(),
         }
     }
+}
+
+/// The ids of a list of an answer, with commas between them.
+fn named(value: &Value, name: &str) -> String {
+    clean_line(&items(value, name).filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
+}
+
+/// A place in the code that a memory speaks of, in words, and whether it is still so.
+fn anchor(value: &Value) -> (String, bool) {
+    let (path, symbol, verdict) = (text(value, "path"), text(value, "symbol"), text(value, "verdict"));
+    let place = [path, symbol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let holds = !matches!(verdict.as_str(), "changed" | "gone");
+    (format!("{place}: {verdict}"), holds)
 }
 
 /// A validity in words; empty where there is none.

@@ -1,16 +1,16 @@
 //! Where the pages ask the daemon, and the numbers that several of them show.
 //!
-//! Counting walks the whole store, so what was counted serves again: for as long as nobody has called the daemon since,
-//! and for a while after that, until it is counted anew in the background. What is quick is asked each time.
+//! Counting walks the whole store, so what was counted last serves, whatever its age, and is counted anew in the
+//! background: no page waits for it but the one of health. What is quick is asked each time.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use jiff::{Timestamp, civil::Date};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as Turn;
 
 use super::failure::Failure;
 use crate::{
@@ -21,8 +21,8 @@ use cerebro_core::operation::Operation;
 
 /// After which time numbers are counted again though nobody has called: the worker goes on by itself.
 const COUNTED_MAX: Duration = Duration::from_secs(5);
-/// How long numbers serve though somebody called since: a page waits for none that are not older.
-const STALE_MAX: Duration = Duration::from_secs(60);
+/// How long whoever opens the page waits for the first numbers.
+const FIRST_MAX: Duration = Duration::from_secs(3);
 /// Memories on the first page.
 const LATEST: usize = 6;
 /// Calls that are looked at for the chart of calls.
@@ -52,10 +52,10 @@ impl Project {
     }
 }
 
-/// What was counted at one moment.
-#[derive(Debug, Clone)]
+/// What was counted at one moment; nothing yet where there is none.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
-    pub at: Timestamp,
+    pub at: Option<Timestamp>,
     pub stats: Value,
     pub days: Vec<(Date, u64)>,
     /// The largest first.
@@ -87,13 +87,13 @@ pub(super) struct Desk(Arc<Inner>);
 struct Inner {
     daemon: Daemon,
     counted: Mutex<Option<Counted>>,
-    /// Held by who counts again in the background.
-    recount: Mutex<()>,
+    /// Held by who counts.
+    turn: Turn<()>,
 }
 
 impl Desk {
     pub(super) fn new(daemon: Daemon) -> Self {
-        Self(Arc::new(Inner { daemon, counted: Mutex::default(), recount: Mutex::default() }))
+        Self(Arc::new(Inner { daemon, counted: Mutex::default(), turn: Turn::default() }))
     }
 
     /// Asks the daemon.
@@ -104,13 +104,13 @@ impl Desk {
         Ok(self.0.daemon.call(operation, arguments).await?)
     }
 
-    /// Asks the daemon to change something; what was counted before is void.
+    /// Asks the daemon to change something; what it changes is counted in the background.
     ///
     /// # Errors
     /// What it says against it.
     pub(super) async fn change(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         let changed = self.ask(operation, arguments).await;
-        self.count_anew().await;
+        self.count_soon();
         changed
     }
 
@@ -121,7 +121,7 @@ impl Desk {
     pub(super) async fn figures(&self) -> Result<Figures, Failure> {
         let asked = Box::pin(async {
             tokio::try_join!(
-                self.counts(),
+                async { Ok::<_, Failure>(self.counts().await) },
                 self.ask(Operation::Status, json!({})),
                 self.ask(Operation::Clients, json!({})),
                 self.ask(Operation::Live, json!({ "after": 0, "limit": CALLS_MAX })),
@@ -138,49 +138,60 @@ impl Desk {
         })
     }
 
-    /// Lets go of what was counted: who asks next hears what is so now.
-    pub(super) async fn count_anew(&self) {
-        *self.0.counted.lock().await = None;
+    /// What was counted last; nothing as long as nothing was. It is counted anew in the background when somebody has
+    /// called since, or after a while.
+    pub(super) async fn counts(&self) -> Arc<Counts> {
+        let last_call = self.last_call().await;
+        let known = self.known();
+        let is_fresh = known.as_ref().is_some_and(|(counted, call, at)| {
+            counted.at.is_some() && *call == last_call && at.elapsed() < COUNTED_MAX
+        });
+        if !is_fresh {
+            self.count_soon();
+        }
+        known.map(|(counts, ..)| counts).unwrap_or_default()
     }
 
-    /// What was counted last; it is counted once, however many ask for it.
+    /// Counts at once, and waits for it.
     ///
     /// # Errors
     /// When the daemon cannot count.
-    pub(super) async fn counts(&self) -> Result<Arc<Counts>, Failure> {
-        let last_call = self.last_call().await?;
-        let mut counted = self.0.counted.lock().await;
-        if let Some(known) = counted.as_ref().filter(|known| known.at.elapsed() < STALE_MAX) {
-            if known.last_call != last_call || known.at.elapsed() >= COUNTED_MAX {
-                tokio::spawn(self.clone().count_again(last_call));
-            }
-            return Ok(Arc::clone(&known.counts));
-        }
-        let at = Instant::now();
-        let counts = Box::pin(self.count()).await?;
-        *counted = Some(Counted { counts: Arc::clone(&counts), last_call, at });
-        Ok(counts)
+    pub(super) async fn count_now(&self) -> Result<Arc<Counts>, Failure> {
+        let _turn = self.0.turn.lock().await;
+        Box::pin(self.count()).await
     }
 
-    /// Counts while the numbers before still serve; one at a time.
-    async fn count_again(self, last_call: u64) {
-        let Ok(_alone) = self.0.recount.try_lock() else { return };
-        let at = Instant::now();
-        let Ok(counts) = Box::pin(self.count()).await else { return };
-        let mut counted = self.0.counted.lock().await;
-        // A change meanwhile has made them void, and they may have been counted since.
-        if let Some(known) = counted.as_mut().filter(|known| known.at < at) {
-            *known = Counted { counts, last_call, at };
+    /// Counts for the first time, before anybody asks; a store that takes long is counted on meanwhile.
+    pub(super) async fn count_first(&self) {
+        let desk = self.clone();
+        let counting = tokio::spawn(async move { desk.count_now().await.is_ok() });
+        if tokio::time::timeout(FIRST_MAX, counting).await.is_err() {
+            tracing::info!("the first page is shown before everything is counted");
         }
     }
 
-    async fn last_call(&self) -> Result<u64, Failure> {
-        let answer = self.ask(Operation::Live, json!({ "after": u32::MAX, "limit": 1 })).await?;
-        Ok(answer["last"].as_u64().unwrap_or(0))
+    /// Counts in the background, unless somebody does already.
+    fn count_soon(&self) {
+        let desk = self.clone();
+        tokio::spawn(async move {
+            let Ok(_turn) = desk.0.turn.try_lock() else { return };
+            // What cannot be counted is counted when somebody asks again.
+            let _ = Box::pin(desk.count()).await;
+        });
+    }
+
+    fn known(&self) -> Option<(Arc<Counts>, u64, Instant)> {
+        let counted = self.0.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.as_ref().map(|known| (Arc::clone(&known.counts), known.last_call, known.at))
+    }
+
+    async fn last_call(&self) -> u64 {
+        let answer = self.ask(Operation::Live, json!({ "after": u32::MAX, "limit": 1 })).await;
+        answer.map_or(0, |answer| answer["last"].as_u64().unwrap_or(0))
     }
 
     async fn count(&self) -> Result<Arc<Counts>, Failure> {
-        let at = Timestamp::now();
+        let (at, begun, last_call) = (Timestamp::now(), Instant::now(), self.last_call().await);
         let (stats, saves, projects) = tokio::try_join!(
             self.ask(Operation::Stats, json!({})),
             self.ask(Operation::Activity, view::saves(None, at)),
@@ -188,6 +199,9 @@ impl Desk {
         )?;
         let mut projects: Vec<Project> = items(&projects, "projects").map(Project::read).collect();
         projects.sort_by(|a, b| b.memories.cmp(&a.memories).then_with(|| a.name.cmp(&b.name)));
-        Ok(Arc::new(Counts { at, stats, days: view::days_of(&saves), projects }))
+        let counts = Arc::new(Counts { at: Some(at), stats, days: view::days_of(&saves), projects });
+        let counted = Counted { counts: Arc::clone(&counts), last_call, at: begun };
+        *self.0.counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
+        Ok(counts)
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Failure {
     status: StatusCode,
     title: String,
     words: String,
+    /// What the daemon calls it, where it is the daemon's word.
+    code: Option<Code>,
     /// Whether the person is not let in, and so gets no way to other pages.
     is_locked: bool,
 }
@@ -29,7 +31,7 @@ struct FailurePage<'a> {
 
 impl Failure {
     pub(super) fn new(status: StatusCode, title: impl Into<String>, words: impl Into<String>) -> Self {
-        Self { status, title: title.into(), words: words.into(), is_locked: false }
+        Self { status, title: title.into(), words: words.into(), code: None, is_locked: false }
     }
 
     /// For a path or a part of one that leads nowhere.
@@ -55,9 +57,18 @@ impl Failure {
         }
     }
 
-    /// What happened, without what to do next.
+    /// What happened, and what to do next.
     pub(super) fn words(&self) -> &str {
         &self.words
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Whether somebody changed the memory meanwhile.
+    pub(super) fn is_late(&self) -> bool {
+        self.code == Some(Code::RevisionMismatch)
     }
 }
 
@@ -87,7 +98,7 @@ fn refused(refusal: Refusal) -> Failure {
         return Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", refusal.message);
     };
     let (status, title, next) = match code {
-        Code::NoMemory | Code::NoSession | Code::EmptyProject | Code::BadMemoryId => {
+        Code::NoMemory | Code::NoSession | Code::NoWork | Code::EmptyProject | Code::BadMemoryId => {
             (StatusCode::NOT_FOUND, "There is nothing here.", "")
         }
         Code::MemoryPurged => (StatusCode::GONE, "This memory was destroyed.", ""),
@@ -97,6 +108,16 @@ fn refused(refusal: Refusal) -> Failure {
             (StatusCode::CONFLICT, "Somebody changed this memory meanwhile.", "Read it again.")
         }
         Code::TopicTaken => (StatusCode::CONFLICT, "Another memory has this topic key.", ""),
+        Code::Corrected => (
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "This text was corrected before.",
+            "It does not come back by itself: cerebro save --revive says that it holds again.",
+        ),
+        Code::NoModel => (StatusCode::CONFLICT, "No model is set.", "cerebro model says which there are."),
+        Code::PurgeForbidden => (StatusCode::FORBIDDEN, "That cannot be done.", ""),
+        Code::Interrupted | Code::Unanswered => {
+            (StatusCode::GATEWAY_TIMEOUT, "It takes long.", "What was asked may have been done: look again.")
+        }
         Code::IndexBusy | Code::StoreOpening | Code::DaemonLeaving => {
             (StatusCode::SERVICE_UNAVAILABLE, "Not yet.", "Try again in a minute.")
         }
@@ -108,7 +129,8 @@ fn refused(refusal: Refusal) -> Failure {
         ),
     };
     let message = refusal.message.trim_end_matches('.');
-    Failure::new(status, title, format!("{message}. {next}").trim().to_owned())
+    let words = format!("{message}. {next}");
+    Failure { code: Some(code), ..Failure::new(status, title, words.trim()) }
 }
 
 impl IntoResponse for Failure {

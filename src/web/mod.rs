@@ -8,6 +8,7 @@
 mod desk;
 mod door;
 mod failure;
+mod heavy;
 mod pages;
 mod shell;
 mod view;
@@ -86,8 +87,7 @@ pub async fn open(
     let shared =
         Arc::new(Inside { desk: Desk::new(client), door, zone: TimeZone::system(), stop: stop.clone() });
     // So that the first page finds its numbers counted.
-    let first = Arc::clone(&shared);
-    tokio::spawn(async move { first.desk.counts().await.map(|_| ()) });
+    shared.desk.count_first().await;
     let router = router(shared, Guard::of_pages(address.port()));
     let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));
     let stopped = stop.clone();
@@ -123,10 +123,22 @@ fn router(shared: Shared, guard: Guard) -> Router {
         .route("/work", get(pages::work::list))
         .route("/work/{id}", get(pages::work::show))
         .route("/graph", get(pages::graph::start))
+        .route("/graph/project", get(pages::graph::project))
+        .route("/graph/entity", get(pages::graph::entity))
         .route("/graph/{id}", get(pages::graph::show))
         .route("/live", get(pages::live::show))
         .route("/live/stream", get(pages::live::stream))
+        .route("/documents", get(pages::documents::list))
+        .route("/documents/{id}", get(pages::documents::show))
+        .route("/documents/{id}/forget", get(pages::documents::ask).post(pages::documents::forget))
         .route("/pairs", get(pages::pairs::show))
+        .route("/pairs/settle", post(pages::pairs::settle))
+        .route("/pairs/replace", post(pages::pairs::replace))
+        .route("/pairs/merge", get(pages::join::show).post(pages::join::save))
+        .route("/inbox", get(pages::inbox::list))
+        .route("/inbox/{id}", post(pages::inbox::decide))
+        .route("/tidy", get(pages::tidy::list).post(pages::tidy::plan))
+        .route("/tidy/{id}", get(pages::tidy::show).post(pages::tidy::carry_out))
         .route("/projects", get(pages::projects::show))
         .route("/projects/merge", get(pages::projects::ask).post(pages::projects::merge))
         .fallback(|| async { failure::Failure::nothing() })

@@ -13,27 +13,39 @@ use super::failure::Failure;
 use cerebro_core::text;
 
 /// The pages that every page leads to: path and name.
-const PLACES: [(&str, &str); 9] = [
+const PLACES: [(&str, &str); 10] = [
     ("/", "Overview"),
     ("/memories", "Memories"),
     ("/sessions", "Sessions"),
     ("/history", "History"),
+    ("/documents", "Documents"),
     ("/work", "Work"),
     ("/graph", "Graph"),
     ("/live", "Live"),
-    ("/pairs", "Conflicts"),
+    ("/pairs", "Review"),
     ("/projects", "Projects"),
 ];
 
 /// What a change says when it is done, by the word in the address that follows it.
-const DONE: [(&str, &str); 9] = [
+const DONE: [(&str, &str); 20] = [
     ("updated", "The memory is changed. The text before stays as a revision."),
     ("unchanged", "Nothing was changed."),
     ("pinned", "The memory is pinned: agents read it first."),
     ("unpinned", "The memory is no longer pinned."),
     ("deleted", "The memory is deleted. It can be restored."),
     ("restored", "The memory is restored."),
+    ("archived", "The memory is archived: it is kept whole, and found where somebody asks for the archive."),
+    ("unarchived", "The memory is taken out of the archive."),
+    ("settled", "Both stand. They are shown again when one of them is revised."),
+    ("replaced", "The memory took the place of the other, whose text stays."),
+    ("joined", "The memory has the text of both, and took the place of the other."),
     ("merged", "The project is merged into the other."),
+    ("renamed", "The project has another name."),
+    ("accepted", "It is a memory now."),
+    ("rejected", "It is rejected, and is not proposed again."),
+    ("forgotten", "The document is forgotten. Its file is untouched."),
+    ("applied", "The plan is carried out. It can be taken back."),
+    ("undone", "The plan is taken back."),
     ("retried", "The jobs that were given up are tried again."),
     ("worker", "The worker is told."),
 ];

@@ -10,7 +10,7 @@ const COMMANDS: &[&str] = &[
     "mcp", "daemon", "save", "search", "get", "timeline", "context", "graph", "stats", "health", "update",
     "delete", "restore", "pin", "unpin", "list", "sessions", "projects", "prompts", "events", "export",
     "import", "backup", "restore", "doctor", "model", "jobs", "worker", "reindex", "studio", "sql", "tui",
-    "setup", "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "help",
+    "setup", "unsetup", "hook", "prompt", "uninstall", "upgrade", "completions", "tombstones", "help",
 ];
 
 /// Saves through the command line; gives the id.
@@ -77,6 +77,7 @@ fn every_command_speaks_json_and_words() {
         (&["context", "--project", "demo"], "A memory"),
         (&["stats"], env!("CARGO_PKG_VERSION")),
         (&["health"], "live"),
+        (&["tombstones"], ""),
         (&["sessions", "--project", "demo"], "sitting-one"),
         (&["sessions", "show", "sitting-one"], "Ask the ostrich"),
         (&["projects"], "demo"),

@@ -28,7 +28,7 @@ fn line(id: &str, title: &str, content: &str, more: Value) -> String {
 
 /// A home with what there is to tidy: two that say the same, one that differs in a number, six that happened long ago, and
 /// some of each kind that is exempt.
-fn untidy() -> Home {
+pub fn untidy() -> Home {
     let home = Home::new();
     let episode = json!({ "nature": "episodic" });
     let mut lines = vec![

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::transcripts::Claude;
+use jiff::{Timestamp, ToSpan};
+
+use crate::support::transcripts::{Claude, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json};
 
 /// A home with one session that mended a file.
@@ -62,8 +64,56 @@ fn files_lines_commands_and_errors_lead_to_their_session() {
     let fact = home.json(&["history", "fix", "cannot find value `storm` at line 99"]);
     let told = only(&fact);
     assert_eq!((&told["session"], &told["then"]), (&json!("s-1"), &json!(["cargo test"])), "{fact}");
+    assert_eq!(
+        (&told["changed"], &told["same_command"]),
+        (&json!(["src/petrel.rs"]), &json!(true)),
+        "{fact}"
+    );
+    let fact = home.json(&["history", "files", "petrel.rs"]);
+    assert!(only(&fact)["mended"][0].as_str().unwrap().contains("E0425"), "{fact}");
     assert_eq!(home.json(&["history", "fix", "segmentation fault"])["facts"], json!([]));
     assert_eq!(home.run(&["history", "how", " "]).code(), 1);
+}
+
+#[test]
+fn what_made_an_error_go_away_is_looked_for_in_later_exchanges_and_other_successes_are_not_it() {
+    let home = Home::new();
+    let file = home.work().join("src/auk.rs");
+    let edit = json!({"file_path": file, "old_string": "x", "new_string": "y"});
+    Claude::new("s-1", &home.work())
+        .turn("Build the auk", "Trying.")
+        .call("Bash", json!({"command": "make auk"}), "fatal: the auk has no wings", true)
+        .call("Bash", json!({"command": "git push"}), "ok", false)
+        .turn("Give it wings", "Here.")
+        .call("Edit", edit, "ok", false)
+        .call("Bash", json!({"command": "cargo fmt"}), "ok", false)
+        .call("Bash", json!({"command": "make auk"}), "built", false)
+        .call(
+            "Bash",
+            json!({"command": "git commit -m 'Wings for the auk'"}),
+            "[main 1a2b3c4] Wings for the auk",
+            false,
+        )
+        .turn("Thanks", "Yes.")
+        .write(&home);
+    home.take_in();
+    let fact = home.json(&["history", "fix", "auk has no wings"]);
+    let told = only(&fact);
+    assert_eq!((&told["then"], &told["changed"]), (&json!(["make auk"]), &json!(["src/auk.rs"])), "{fact}");
+    assert_ne!(told["mended_in"], told["id"], "{fact}");
+    let shown = home.json(&["history", "show", "s-1"]);
+    assert_eq!(shown["exchanges"][1]["proven"]["commits"][0]["subject"], "Wings for the auk", "{shown}");
+    let words = home.run(&["history", "show", "s-1"]).success();
+    assert!(words.contains("1a2b3c4") && words.contains("the auk has no wings"), "{words}");
+
+    // It goes along in an export, and is forgotten with its exchange.
+    let other = Home::new();
+    let path = home.work().join("all.jsonl");
+    fs::write(&path, home.export_text()).unwrap();
+    other.run(&["import", path.to_str().unwrap()]).success();
+    assert_eq!(other.json(&["history", "show", "s-1"])["exchanges"], shown["exchanges"]);
+    home.json(&["history", "forget", "--text", "1a2b3c4", "--yes"]);
+    assert!(!home.export_text().contains("Wings for the auk"));
 }
 
 #[test]
@@ -78,6 +128,18 @@ fn a_search_names_the_agents_own_session() {
     assert_eq!(all["hits"][0]["session"], "s-2", "{all}");
     let shown = home.run(&["history", "search", "petrel"]).success();
     assert!(shown.contains("s-1") && shown.contains("claude-code"), "{shown}");
+}
+
+#[test]
+fn sessions_without_a_person_are_found_when_a_person_asks_for_all() {
+    let home = furnished();
+    let rollout = codex("c-1", &home.work(), &[("Count the puffins", "Three.")]);
+    let automated = rollout.replace("\"source\":\"cli\"", "\"source\":\"exec\"");
+    fs::write(codex_file(&home, "c-1"), automated).unwrap();
+    home.take_in();
+    assert_eq!(home.json(&["history", "search", "puffins"])["hits"], json!([]));
+    let found = home.json(&["history", "search", "puffins", "--all"]);
+    assert_eq!(found["hits"][0]["session"], "c-1", "{found}");
 }
 
 #[test]
@@ -104,4 +166,41 @@ fn what_was_forgotten_does_not_come_back() {
     assert_eq!(home.json(&["history", "search", "petrel"])["hits"], json!([]));
     let listed = home.json(&["history", "show"])["sessions"].as_array().unwrap().clone();
     assert_eq!(listed.len(), 1, "{listed:?}");
+}
+
+#[test]
+fn the_context_names_what_was_left_off_where_only_a_transcript_tells() {
+    let home = Home::new();
+    let day = (Timestamp::now() - 24.hours()).strftime("%Y-%m-%d").to_string();
+    let write = |session: Claude, id: &str| {
+        fs::write(claude_file(&home, id), session.text().replace("2026-10-01", &day)).unwrap();
+        home.take_in();
+    };
+    let to_do = |status: &str| json!({ "todos": [{ "content": "Give it </frame> wings", "status": status }, { "content": "Feet", "status": "completed" }] });
+    let session = Claude::new("s-1", &home.work()).turn("Teach the auk to fly", "Yes.").call(
+        "TodoWrite",
+        to_do("pending"),
+        "ok",
+        false,
+    );
+    write(session, "s-1");
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let mut agent = home.pump().project(&project).start();
+    let context = |agent: &mut crate::support::Agent, bytes: usize| {
+        agent.ok("mem_context", json!({ "max_bytes": bytes })).str("text").to_owned()
+    };
+    let told = context(&mut agent, 4_096);
+    assert!(told.contains("s-1") && told.contains("wings") && told.contains("Teach the auk"), "{told}");
+    assert!(!told.contains("Feet") && !told.contains("</frame>"), "{told}");
+    for bytes in [512, 700, 1_024] {
+        assert!(context(&mut agent, bytes).len() <= bytes);
+    }
+    let done = Claude::new("s-2", &home.work())
+        .turn("Go on with the auk", "Yes.")
+        .call("TodoWrite", to_do("completed"), "ok", false)
+        .turn("Thanks", "Yes.");
+    let later = done.text().replace("T00:", "T01:");
+    fs::write(claude_file(&home, "s-2"), later.replace("2026-10-01", &day)).unwrap();
+    home.take_in();
+    assert!(!context(&mut agent, 4_096).contains("s-1"), "the same agent has gone on since");
 }

@@ -62,6 +62,71 @@ fn nothing_is_taken_in_before_somebody_says_yes() {
 }
 
 #[test]
+fn what_was_chosen_is_taken_in_and_nothing_else() {
+    let home = Home::new();
+    let (mine, other) = (home.folder("mine"), home.folder("other"));
+    Claude::new("s-mine", &mine).turn("Ask", "Answer.").write(&home);
+    Claude::new("s-other", &other).turn("Ask", "Answer.").write(&home);
+    fs::write(codex_file(&home, "c-mine"), codex("c-mine", &mine, &[("Ask", "Answer.")])).unwrap();
+    // A project is named by the remote of its repository.
+    fs::create_dir(mine.join(".git")).unwrap();
+    fs::write(mine.join(".git/config"), "[remote \"origin\"]\n\turl = https://example.com/acme/mine.git\n")
+        .unwrap();
+    fs::write(mine.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let chosen = "acme/mine";
+    let narrow = ["history", "import", "--agent", "claude-code", "--project", chosen];
+    let found = home.json(&[&narrow[..], &["--dry-run", "--since", "0"]].concat());
+    let agents = found["agents"].as_array().unwrap();
+    assert_eq!((agents.len(), &agents[0]["files"]), (1, &json!(1)), "{found}");
+
+    home.json(&[&narrow[..], &["--yes", "--since", "0"]].concat());
+    let sessions = || -> Vec<String> {
+        let listed = home.json(&["history", "show"]);
+        let listed = listed["sessions"].as_array().unwrap().iter();
+        listed.map(|session| session["session"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(sessions(), ["s-mine"]);
+    let config = fs::read_to_string(home.data().join("config.toml")).unwrap();
+    for line in ["agents = [\"claude-code\"]", &format!("include = [\"{chosen}\"]"), "enabled = true"] {
+        assert!(config.contains(line), "{config}");
+    }
+    // The look at the daemon's start keeps to it, and so does an import that names nothing.
+    home.kill_daemon();
+    home.json(&["daemon", "start"]);
+    wait_for("the first look", || {
+        let status = home.json(&["history", "status"]);
+        (!status["scanned_at"].is_null() && status["state"] == "idle").then_some(())
+    });
+    home.take_in();
+    assert_eq!(sessions(), ["s-mine"]);
+
+    home.json(&["history", "import", "--agent", "codex", "--yes", "--since", "0"]);
+    let mut all = sessions();
+    all.sort();
+    assert_eq!(all, ["c-mine", "s-mine"], "a later yes widens the choice");
+    home.json(&["history", "include", other.to_str().unwrap()]);
+    home.take_in();
+    assert_eq!(sessions().len(), 3);
+    home.json(&["history", "include", chosen, "--remove"]);
+    assert_eq!(home.json(&["history", "include"])["include"], json!([other]));
+    assert_eq!(home.run(&["history", "include", chosen, "--remove"]).code(), 1);
+}
+
+#[test]
+fn setting_an_agent_up_takes_nothing_in_without_a_yes() {
+    let home = Home::new();
+    Claude::new("s-1", &home.work()).turn("Ask about the gannet", "It nests.").write(&home);
+    let config = || fs::read_to_string(home.data().join("config.toml")).unwrap_or_default();
+    let said = home.run(&["setup", "claude-code"]);
+    assert!(said.stderr.contains("1 past sessions"), "what is there is told: {said:?}");
+    home.run(&["setup", "claude-code", "--history", "no"]).success();
+    assert!(!config().contains("enabled"), "{}", config());
+    home.run(&["setup", "claude-code", "--history", "yes"]).success();
+    assert!(config().contains("enabled = true"), "{}", config());
+    wait_for("the session", || (home.json(&["history", "status"])["sessions"] == 1).then_some(()));
+}
+
+#[test]
 fn twice_is_once() {
     let home = Home::new();
     Claude::new("s-1", &home.work()).long(30).write(&home);
@@ -115,6 +180,29 @@ fn a_file_that_only_grows_is_read_on() {
         at = cut;
         home.take_in();
     }
+    assert_like_a_clean_import(&home);
+}
+
+#[test]
+fn a_file_that_is_written_while_it_is_read_comes_to_the_same() {
+    let home = Home::new();
+    let text = Claude::new("s-1", &home.work()).long(60).text();
+    let path = claude_file(&home, "s-1");
+    fs::write(&path, "").unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            // Not at the ends of lines, as a program does whose writes are cut by the system.
+            for piece in text.as_bytes().chunks(997) {
+                append(&path, piece);
+                std::thread::yield_now();
+            }
+        });
+        while !writer.is_finished() {
+            home.take_in();
+        }
+    });
+    home.take_in();
+    assert_eq!(home.past_titles("s-1").len(), 60);
     assert_like_a_clean_import(&home);
 }
 
@@ -179,6 +267,28 @@ fn a_fork_keeps_only_what_is_its_own() {
     home.take_in();
     assert_eq!(home.past_titles("s-1"), ["One", "Two", "Five"]);
     assert_eq!(home.past_titles("s-2"), ["Three", "Four"]);
+}
+
+#[test]
+fn a_fork_that_is_read_before_its_original_comes_to_the_same() {
+    let home = Home::new();
+    let original = Claude::new("s-b", &home.work()).turn("One", "First.").turn("Two", "Second.");
+    let fork = original.forked("s-a").turn("Three", "In the fork only.");
+    let third = fork.forked("s-0").turn("Four", "In the fork of the fork.");
+    for session in [&third, &fork, &original] {
+        session.write(&home);
+        home.take_in();
+    }
+    assert_eq!(home.past_titles("s-b"), ["One", "Two"]);
+    assert_eq!(home.past_titles("s-a"), ["Three"]);
+    assert_eq!(home.past_titles("s-0"), ["Four"]);
+    assert_like_a_clean_import(&home);
+    fork.turn("Five", "There too.").write(&home);
+    original.turn("Six", "In the original.").write(&home);
+    home.take_in();
+    assert_eq!(home.past_titles("s-b"), ["One", "Two", "Six"]);
+    assert_eq!(home.past_titles("s-a"), ["Three", "Five"]);
+    assert_eq!(home.run(&["doctor"]).code(), 0);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::support::transcripts::{Claude, claude_file, codex, codex_file};
+use crate::support::transcripts::{Claude, append, claude_file, codex, codex_file};
 use crate::support::{Home, Value, json};
 
-fn fault(status: &Value, file: &str) -> String {
+pub fn fault(status: &Value, file: &str) -> String {
     let faults = status["faults"].as_array().unwrap();
     let found = faults.iter().find(|fault| fault["path"].as_str().unwrap().contains(file));
     found.unwrap_or_else(|| panic!("{file} is not named: {status}"))["reason"].as_str().unwrap().to_owned()
@@ -136,44 +136,51 @@ fn prompts_of_deleted_sessions_are_kept_and_those_of_others_come_once() {
 }
 
 #[test]
-fn a_database_that_its_program_has_open_is_read() {
+fn a_session_of_cursors_cli_has_the_time_of_its_file_and_the_folder_that_it_worked_in() {
     let home = Home::new();
-    let folder = home.user().join(".local/share/opencode");
+    let work = home.folder("my_app");
+    let slug: Vec<String> =
+        work.iter().skip(1).map(|part| part.to_string_lossy().replace(['_', '.'], "-")).collect();
+    let folder = home.user().join(".cursor/projects").join(slug.join("-")).join("agent-transcripts");
     fs::create_dir_all(&folder).unwrap();
-    let writer = rusqlite::Connection::open(folder.join("opencode.db")).unwrap();
-    writer.pragma_update(None, "journal_mode", "wal").unwrap();
-    let tables = format!(
-        "CREATE TABLE session (id TEXT PRIMARY KEY, directory TEXT, title TEXT, time_created INT, time_updated INT);
-         CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INT, time_updated INT, data TEXT);
-         CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INT,
-             time_updated INT, data TEXT);
-         INSERT INTO session VALUES ('ses_1', '{}', 'Mend it', 1790000000000, 1790000000001);
-         INSERT INTO message VALUES ('m1', 'ses_1', 1790000000000, 1, '{{\"role\":\"user\"}}');
-         INSERT INTO part VALUES ('p1', 'm1', 'ses_1', 1, 1, '{{\"type\":\"text\",\"text\":\"Mend the skua\"}}');",
-        home.work().display()
-    );
-    writer.execute_batch(&tables).unwrap();
+    let said = |role: &str, text: &str| {
+        let content = [json!({ "type": "text", "text": text })];
+        format!("{}\n", json!({ "role": role, "message": { "content": content } }))
+    };
+    let text = said("user", "<user_query>Mend the skua</user_query>") + said("assistant", "Yes.").as_str();
+    fs::write(folder.join("c-1.jsonl"), &text).unwrap();
     home.take_in();
-    assert_eq!(home.past_titles("ses_1"), ["Mend the skua"]);
-
-    writer
-        .execute_batch(
-            "BEGIN IMMEDIATE; INSERT INTO message VALUES ('m2', 'ses_1', 1790000000009, 2, '{\"role\":\"user\"}');
-             INSERT INTO part VALUES ('p2', 'm2', 'ses_1', 2, 2, '{\"type\":\"text\",\"text\":\"And the tern\"}');
-             UPDATE session SET time_updated = 1790000000009; COMMIT; BEGIN IMMEDIATE;",
-        )
-        .unwrap();
+    let shown = home.json(&["history", "show", "c-1"]);
+    assert_eq!(shown["directory"], json!(work), "{shown}");
+    assert!(shown["project"].as_str().unwrap().starts_with("my_app-"), "a folder without Git: {shown}");
+    let year: i32 = shown["exchanges"][0]["at"].as_str().unwrap()[..4].parse().unwrap();
+    assert!(year >= 2026, "{shown}");
+    let more = said("user", "And the tern") + said("assistant", "Yes.").as_str();
+    append(&folder.join("c-1.jsonl"), more.as_bytes());
     home.take_in();
-    assert_eq!(home.past_titles("ses_1"), ["Mend the skua", "And the tern"]);
+    assert_eq!(home.past_titles("c-1"), ["Mend the skua", "And the tern"]);
+}
 
-    let other = folder.join("opencode.db");
-    drop(writer);
-    fs::remove_file(&other).unwrap();
-    for suffix in ["-wal", "-shm"] {
-        let _ = fs::remove_file(folder.join(format!("opencode.db{suffix}")));
-    }
-    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE unknown (a)").unwrap();
+#[test]
+fn a_file_of_600_mb_is_read_to_its_end_and_a_folder_that_cannot_be_entered_is_named() {
+    let home = Home::new();
+    let session = Claude::new("s", &home.work()).turn("Before", "Yes.");
+    let before = session.text();
+    let path = session.write(&home);
+    // A hole reads as one record without end.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(600 << 20).unwrap();
+    let after = session.turn("After", "Yes.").text();
+    append(&path, format!("\n{}", &after[before.len()..]).as_bytes());
+    let shut = claude_file(&home, "x").with_file_name("shut");
+    fs::create_dir_all(&shut).unwrap();
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+    let is_root = fs::read_dir(&shut).is_ok();
     let status = home.take_in();
-    assert!(fault(&status, "opencode.db").contains("no version that is known"), "{status}");
-    assert_eq!(home.past_titles("ses_1").len(), 2, "what was taken in stays");
+    assert_eq!(status["agents"][0]["oversized"], 1, "{status}");
+    assert_eq!(home.past_titles("s"), ["Before", "After"]);
+    if !is_root {
+        assert!(fault(&status, "shut").contains("denied"));
+    }
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
 }

@@ -27,7 +27,7 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 13] = [
         &["title", "content"],
         &[
             "type", "project", "scope", "topic_key", "tags", "session_id", "supersedes", "kind",
-            "valid_from", "valid_until", "revive",
+            "valid_from", "valid_until", "trigger", "revive",
         ],
     ),
     (
@@ -35,7 +35,7 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 13] = [
         &["id"],
         &[
             "title", "content", "type", "project", "scope", "topic_key", "tags", "expected_revision",
-            "verified", "supersedes", "valid_from", "valid_until", "kind", "done",
+            "verified", "supersedes", "valid_from", "valid_until", "kind", "trigger", "done", "revive",
         ],
     ),
     ("mem_delete", &["id"], &["hard"]),

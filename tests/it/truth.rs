@@ -342,3 +342,48 @@ fn what_is_to_be_done_is_told_when_it_is_due_until_it_is_done() {
     assert!(section(&mut agent).contains(&later));
     agent.refused("mem_save", json!({ "title": "T", "content": "C", "kind": "odd" }));
 }
+
+#[test]
+fn what_is_to_be_done_somewhere_is_told_there() {
+    let home = Home::new();
+    let repository = home.folder("app");
+    std::fs::create_dir_all(repository.join(".git")).unwrap();
+    std::fs::create_dir_all(repository.join("src/store")).unwrap();
+    let on = |branch: &str| {
+        std::fs::write(repository.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    };
+    on("main");
+    let mut agent = home.pump().project("app").cwd(&repository).start();
+    let mut remind = |title: &str, trigger: &str| {
+        let call = json!({ "title": title, "content": "See to it.", "trigger": trigger });
+        agent.ok("mem_save", call).str("id").to_owned()
+    };
+    let (in_store, on_release) =
+        (remind("In the store", "path:src/store"), remind("On release", "branch:release/*"));
+    let got = agent.get(&in_store);
+    assert_eq!((got.str("trigger"), got.str("kind")), ("path:src/store", "prospective"), "{got:?}");
+    let due = |folder: &std::path::Path| {
+        let mut agent = home.pump().project("app").cwd(folder).start();
+        let text = agent.ok("mem_context", json!({})).str("text").to_owned();
+        let part =
+            text.split("\n## ").find(|part| part.starts_with("Due")).map(str::to_owned).unwrap_or_default();
+        [&in_store, &on_release].map(|id| part.contains(id.as_str()))
+    };
+    let store = repository.join("src/store");
+    assert_eq!((due(&repository), due(&store)), ([false, false], [true, false]));
+    on("release/2");
+    assert_eq!((due(&repository), due(&store)), ([false, true], [true, true]));
+    agent.ok("mem_update", json!({ "id": on_release, "done": true }));
+    home.json(&["update", &in_store, "--trigger", ""]);
+    assert_eq!(due(&repository), [true, false], "everywhere, and done");
+    home.json(&["update", &in_store, "--trigger", "branch:main"]);
+    assert_eq!(due(&store), [false, false]);
+    // It goes with an export.
+    let file = home.work().join("all.jsonl");
+    std::fs::write(&file, home.export_text()).unwrap();
+    let other = Home::new();
+    other.run(&["import", &file.to_string_lossy()]).success();
+    assert_eq!(other.json(&["get", &in_store])["trigger"], "branch:main");
+    let refused = agent.refused("mem_save", json!({ "title": "T", "content": "C", "trigger": "src/store" }));
+    assert!(refused.contains("path:FOLDER"), "{refused}");
+}

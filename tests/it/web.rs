@@ -36,6 +36,8 @@ fn pages(browser: &Browser, id: &str) -> Vec<String> {
     let fixed =
         ["/", "/health", "/memories", "/memories?q=alpha", "/memories?deleted=1", "/sessions", "/live"];
     let fixed = fixed.iter().chain(&["/history", "/history?q=alpha", "/work", "/work?all=1"]);
+    let fixed = fixed.chain(&["/documents", "/inbox", "/tidy", "/graph/project?project=demo"]);
+    let fixed = fixed.chain(&["/graph/entity?name=alpha&project=demo", "/memories?archived=1&tags=x"]);
     let more = ["/pairs", "/pairs?which=twins", "/projects", "/projects/merge?from=demo&into=other"];
     let all = fixed.chain(&more).map(|path| (*path).to_owned());
     all.chain(own).chain([format!("/graph/{id}"), last_session(browser)]).collect()
@@ -82,7 +84,9 @@ fn only_its_own_pages_reach_it() {
     let forged = token.chars().rev().collect::<String>();
     let forms =
         ["delete", "pin", "unpin", "restore", "edit"].map(|change| format!("/memories/{id}/{change}"));
-    let others = ["/health", "/worker", "/projects/merge"].map(str::to_owned);
+    let others = ["/health", "/worker", "/projects/merge", "/pairs/settle", "/pairs/replace", "/pairs/merge"];
+    let others = others.iter().chain(&["/inbox/x", "/tidy", "/tidy/x", "/documents/x/forget"]);
+    let others: Vec<String> = others.map(|path| (*path).to_owned()).collect();
     let before = home.export_text();
     for path in forms.iter().chain(&others) {
         for fields in [&[("title", "x")][..], &[("token", "")], &[("token", &forged)]] {
@@ -124,7 +128,7 @@ fn every_page_is_there_small_and_safe() {
     assert_eq!(browser.read("/assets/icon.svg").header("content-type"), "image/svg+xml");
     for path in [
         "/nowhere", "/memories/x", "/memories/aaaaaaaaaaaa", "/sessions/none", "/assets/none.css",
-        "/graph/x", "/history/none", "/exchanges/x", "/work/none",
+        "/graph/x", "/history/none", "/exchanges/x", "/work/none", "/documents/x", "/tidy/x",
     ] {
         assert_eq!(browser.get(path).status, 404, "{path}");
     }
@@ -346,7 +350,7 @@ fn what_the_worker_found_is_shown_and_decided_with_one_click() {
     );
     let answer = browser.post("/pairs", &format!("/memories/{old}/delete"), &[("back", "pairs")]);
     assert_eq!(answer.header("location"), "/pairs?done=deleted");
-    assert!(browser.read("/pairs").says("None were found"), "a deleted memory is at odds with none");
+    assert!(browser.read("/pairs").says("None wait for you"), "a deleted memory is at odds with none");
     assert!(home.json(&["get", &old])["deleted_at"].is_string());
 }
 

@@ -201,6 +201,8 @@ operations! {
     CycleApply "op_cycle_apply" = Row::person(Settles).command("consolidate");
     CycleUndo "op_cycle_undo" = Row::person(Settles).command("consolidate");
     CycleLog "op_cycle_log" = Row::person(Reads).command("consolidate");
+    Tombstones "op_tombstones" = Row::person(Reads).command("tombstones");
+    ForgetTombstones "op_forget_tombstones" = Row::person(Settles).command("tombstones");
     Sessions "op_sessions" = Row::person(Reads).command("sessions");
     Story "op_story" = Row::person(Reads).command("sessions show");
     Prompts "op_prompts" = Row::person(Reads).command("prompts");
@@ -212,6 +214,7 @@ operations! {
     Activity "op_activity" = Row::person(Reads);
     Graph "op_graph" = Row::person(Reads).command("graph");
     Pairs "op_pairs" = Row::person(Reads);
+    Settle "op_settle" = Row::person(Settles);
     Entity "op_entity" = Row::person(Reads).command("graph entity");
     Health "op_health" = Row::person(Reads).command("health");
 

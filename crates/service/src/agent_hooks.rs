@@ -1,7 +1,7 @@
 //! What an agent's hooks store. They fill gaps and never replace what the agent wrote itself.
 
 use super::{Caller, Door, Service, ServiceError, fields::Fields};
-use cerebro_core::domain::{Scope, SessionId};
+use cerebro_core::domain::{Origin, Scope, SessionId};
 use cerebro_core::hygiene::{summary_key, summary_title};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_store::{Decision, Saying, Write};
@@ -97,7 +97,7 @@ impl Decision for NoteCompaction<'_> {
             return Ok(false);
         }
         let tags = vec![redact_text(COMPACTION).kept];
-        match service.put_summary(write, caller, id, summary, tags, Door::Brought).await {
+        match service.put_summary(write, caller, id, summary, tags, Door::Brought(Origin::Hook)).await {
             Ok(_) => Ok(true),
             Err(ServiceError::Corrected(_)) => Ok(false),
             Err(error) => Err(error),

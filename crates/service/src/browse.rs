@@ -72,6 +72,8 @@ pub struct Selected {
     pub memories: Vec<Memory>,
     /// From where more may follow.
     pub next: Option<usize>,
+    /// How many there are in all, where the index or the store can tell without reading them.
+    pub total: Option<usize>,
 }
 
 /// A page of memories.
@@ -109,17 +111,18 @@ impl Service {
         let (mut memories, mut at) = (Vec::new(), offset);
         loop {
             let (page, total) = self.page_of(selection, at, step).await?;
+            let told = selection.is_counted().then_some(total);
             let count = page.len();
             for (place, memory) in (at..).zip(page) {
                 let Some(memory) = memory.filter(|memory| selection.takes(memory)) else { continue };
                 if memories.len() == limit {
-                    return Ok(Selected { memories, next: Some(place) });
+                    return Ok(Selected { memories, next: Some(place), total: told });
                 }
                 memories.push(memory);
             }
             at += count;
             if count == 0 || at >= total {
-                return Ok(Selected { memories, next: None });
+                return Ok(Selected { memories, next: None, total: told });
             }
         }
     }
@@ -231,6 +234,12 @@ impl Selection {
         !self.deleted && self.session.is_none() && self.agent.is_none()
     }
 
+    /// Whether the number of all of them is known: what the index, or of deleted ones the store, was asked for is all.
+    fn is_counted(&self) -> bool {
+        let beyond_the_store = self.since.or(self.until).is_some() || !self.tags.is_empty();
+        self.session.is_none() && self.agent.is_none() && !(self.deleted && beyond_the_store)
+    }
+
     /// Whether a memory meets those conditions that the page it came from was not asked for.
     fn takes(&self, memory: &Memory) -> bool {
         let has_tag = |tag: &String| memory.tags.iter().any(|had| had.as_str() == tag);
@@ -260,6 +269,7 @@ impl Selection {
             archived: if self.archived { Archived::Only } else { Archived::With },
             weights: Weights::default(),
             successors: Arc::default(),
+            beside: Arc::default(),
         }
     }
 }

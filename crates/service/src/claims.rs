@@ -49,7 +49,7 @@ struct Book {
 pub(super) struct ClaimBook(Cached<Book>);
 
 impl ClaimBook {
-    /// Forgets what was read: something changed.
+    /// Forgets what was read: a model claimed something anew, or a person let a pair stand.
     pub(super) fn forget(&self) {
         self.0.forget();
     }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Caller, Mark, Marks, Service, ServiceError, Told};
+use super::{Caller, Mark, Marks, Service, ServiceError, Told, history::LeftOff};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Origin, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
+    EndReason, Kind, Memory, MemoryId, PERSON, Project, Prompt, Scope, Session, SessionId, Timestamp,
+    Workplace,
 };
 use cerebro_core::{taint, text, truth};
 use cerebro_store::{Overview, OverviewLimits};
@@ -92,6 +93,8 @@ impl Section {
 pub struct Gathered {
     project: Project,
     due: Vec<Memory>,
+    /// Things to be done in one folder or on one branch.
+    elsewhere: Vec<Memory>,
     left_off: Vec<String>,
     pinned: Vec<Memory>,
     recent: Vec<Memory>,
@@ -105,6 +108,19 @@ impl Gathered {
     /// The memories that may be shown.
     pub fn memories(&self) -> Vec<MemoryId> {
         self.due.iter().chain(&self.pinned).chain(&self.recent).map(|memory| memory.id).collect()
+    }
+
+    /// Whether anything is to be done in one folder or on one branch alone: then [`Self::at`] must know where the reader is.
+    pub fn depends_on_place(&self) -> bool {
+        !self.elsewhere.is_empty()
+    }
+
+    /// Adds what is to be done where the reader is at work.
+    pub fn at(&mut self, place: &Workplace) {
+        let is_met =
+            |memory: &mut Memory| memory.trigger.as_ref().is_some_and(|trigger| trigger.is_met(place));
+        self.due.extend(self.elsewhere.extract_if(.., is_met));
+        self.due.sort_by_key(waiting_since);
     }
 
     /// Tells one more thing beside a memory.
@@ -156,11 +172,16 @@ impl Service {
         };
         let Overview { sessions, pinned, recent, prompts } = self.store().overview(&project, limits).await?;
         let is_empty = sessions.iter().all(|session| session.summary.is_none());
-        let (sessions, left_off) = self.earlier(sessions, &request.session).await?;
+        let (sessions, mut left_off) = self.earlier(sessions, &request.session).await?;
+        if left_off.is_empty() {
+            let left = self.left_off_in_history(&project, &request.session).await?;
+            left_off.extend(left.as_ref().map(past_line));
+        }
         let (pinned, has_more_pinned) = picked(pinned, request.scope, PINNED_MAX);
         let (recent, has_older) = picked(recent, request.scope, request.limit);
-        let due = self.due(&project, request.scope).await?;
-        let shown: Vec<MemoryId> = due.iter().chain(&pinned).chain(&recent).map(|memory| memory.id).collect();
+        let (due, elsewhere) = self.due(&project, request.scope).await?;
+        let listed = due.iter().chain(&elsewhere).chain(&pinned).chain(&recent);
+        let shown: Vec<MemoryId> = listed.map(|memory| memory.id).collect();
         let mut marks = self.marks(&shown).await?;
         for memory in pinned.iter().chain(&recent).filter(|memory| memory.valid.is_over(self.now())) {
             marks.entry(memory.id).or_default().push(Mark::new("expired", Told::Yes));
@@ -170,17 +191,22 @@ impl Service {
             (true, false) => Beyond::Nothing,
             (false, false) => Beyond::Sessions,
         };
-        Ok(Gathered { project, due, left_off, pinned, recent, sessions, prompts, marks, beyond })
+        Ok(Gathered { project, due, elsewhere, left_off, pinned, recent, sessions, prompts, marks, beyond })
     }
 
-    /// What is to be done by now in a project and by the person, what has waited longest first.
-    async fn due(&self, project: &Project, scope: Option<Scope>) -> Result<Vec<Memory>, ServiceError> {
+    /// What is to be done by now in a project and by the person, what has waited longest first; and apart what is to be
+    /// done in one folder or on one branch.
+    async fn due(
+        &self,
+        project: &Project,
+        scope: Option<Scope>,
+    ) -> Result<(Vec<Memory>, Vec<Memory>), ServiceError> {
         let now = self.now();
         let mut due = self.store().to_be_done(project, DUE_MAX).await?;
-        due.retain(|memory| !memory.is_archived() && truth::is_due(memory, now));
+        due.retain(|memory| !memory.is_archived() && truth::is_due_somewhere(memory, now));
         due.retain(|memory| scope.is_none_or(|scope| memory.scope == scope));
-        due.sort_by_key(|memory| (memory.valid.from.unwrap_or(memory.created_at), memory.id));
-        Ok(due)
+        due.sort_by_key(waiting_since);
+        Ok(due.into_iter().partition(|memory| memory.trigger.is_none()))
     }
 
     /// The sessions but the asking one, other agents' live ones left out; and apart from them what the last
@@ -216,13 +242,18 @@ impl Service {
         }
         let (last, _) = self.store().around(&session.id, Timestamp::MAX, LEFT_OFF_MAX, 0).await?;
         for (memory, _) in last.written.iter().filter(|(memory, _)| memory.kind != Kind::session_summary()) {
-            let _ = write!(item, "\n  saved: {} `{}`", text::one_line(&memory.title), memory.id);
+            let _ = write!(item, "\n  saved: {} `{}`", titled(memory), memory.id);
         }
         if let Some(prompt) = last.prompts.first() {
             let _ = write!(item, "\n  last prompt: {}", quoted(&prompt.content, MEMORY_CHARS));
         }
         Ok(item)
     }
+}
+
+/// Since when a thing has been to be done.
+fn waiting_since(memory: &Memory) -> (Timestamp, MemoryId) {
+    (memory.valid.from.unwrap_or(memory.created_at), memory.id)
 }
 
 /// Which of the sessions, the newest first, was left unfinished. What the same agent finished later took its
@@ -271,17 +302,21 @@ fn cut(content: &str, max: usize) -> String {
 /// The beginning of a text, or why it is left out: it reads like an instruction to whoever reads it.
 fn quoted(content: &str, max: usize) -> String {
     let shown = cut(content, max);
-    let flags = taint::flags(&shown, Origin::Agent);
-    match flags.first() {
-        None => shown,
-        Some(flag) => format!("(left out: flag {})", flag.as_str()),
+    taint::left_out(&shown).unwrap_or(shown)
+}
+
+/// A memory's title, or its type where the title itself is what it is flagged for.
+fn titled(memory: &Memory) -> String {
+    match taint::flags_of_title(&memory.title, &memory.taint).first() {
+        None => text::one_line(&memory.title),
+        Some(flag) => format!("{} (title left out: flag {flag})", memory.kind),
     }
 }
 
 fn memory_line(memory: &Memory, marks: &[Mark]) -> String {
     let mut line = format!(
         "- {} `{}` ({}, {}, {}",
-        text::one_line(&memory.title),
+        titled(memory),
         memory.id,
         memory.kind,
         day(memory.updated_at),
@@ -293,7 +328,7 @@ fn memory_line(memory: &Memory, marks: &[Mark]) -> String {
     line.push(')');
     // What may be meant for the reader and not told to it, it has to ask for.
     if memory.taint.flags.is_empty() {
-        let _ = write!(line, ": {}", cut(&memory.content, MEMORY_CHARS));
+        let _ = write!(line, ": {}", quoted(&memory.content, MEMORY_CHARS));
     }
     line
 }
@@ -307,6 +342,22 @@ fn session_line(session: &Session) -> Option<String> {
         session.id,
         quoted(summary, SUMMARY_CHARS)
     ))
+}
+
+/// An unfinished session that only history knows.
+fn past_line(left: &LeftOff) -> String {
+    let LeftOff { session, to_do, last } = left;
+    let mut item = format!(
+        "- `{}` ({}, began {}; not reported, read from its transcript)",
+        session.id,
+        agent(&session.agent),
+        day(session.started_at)
+    );
+    for task in to_do {
+        let _ = write!(item, "\n  to do: {}", quoted(task, MEMORY_CHARS));
+    }
+    let _ = write!(item, "\n  last prompt: {} `{}`", quoted(&last.title, MEMORY_CHARS), last.id);
+    item
 }
 
 fn prompt_line(prompt: &Prompt) -> String {

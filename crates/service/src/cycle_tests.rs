@@ -56,6 +56,7 @@ async fn save(
         supersedes: Vec::new(),
         valid: Validity::default(),
         nature,
+        trigger: None,
         door: Door::SAID,
     };
     service.save(&caller(), request).await.unwrap().memory.id

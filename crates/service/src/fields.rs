@@ -1,11 +1,11 @@
 //! Validation, redaction and normalising of what callers give, whatever its way in.
 
 use super::ServiceError;
-use cerebro_core::domain::Validity;
 use cerebro_core::domain::limits::{
     AGENT_NAME_CHARS_MAX, CONTENT_BYTES_MAX, DIRECTORY_BYTES_MAX, HOOK_MESSAGE_CHARS_MAX, QUERY_CHARS_MAX,
     TAG_CHARS_MAX, TAGS_MAX, TITLE_CHARS_MAX, TOPIC_KEY_CHARS_MAX,
 };
+use cerebro_core::domain::{Trigger, Validity};
 use cerebro_core::hygiene;
 use cerebro_core::redact::{Cleaned, RedactedText, redact_list, redact_text};
 use cerebro_core::text;
@@ -130,6 +130,18 @@ impl Fields {
     /// The tags that a search asks for: none of another form was ever stored.
     pub(super) fn words(&mut self, values: &[String]) -> Vec<RedactedText> {
         self.count(redact_list(values)).iter().map(RedactedText::one_line).collect()
+    }
+
+    /// Where a thing to be done is told; an empty one is none.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`]
+    pub(super) fn trigger(&mut self, value: &str) -> Result<Option<Trigger>, ServiceError> {
+        if value.trim().is_empty() {
+            return Ok(None);
+        }
+        let trigger = Trigger::parse(&self.text(value));
+        trigger.map(Some).map_err(|error| ServiceError::invalid("trigger", value, error.to_string()))
     }
 
     /// A topic key: normalised, up to 120 characters; an empty one is none.

@@ -1,9 +1,9 @@
 //! The neighbourhood of a memory in the graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Service, ServiceError};
-use cerebro_core::domain::{Memory, MemoryId};
+use super::{Selection, Service, ServiceError};
+use cerebro_core::domain::{Memory, MemoryId, Project};
 use cerebro_store::StoredRelation;
 
 /// Farthest that a neighbourhood reaches.
@@ -72,6 +72,25 @@ impl Service {
         kept.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         graph.relations = kept;
         Ok(graph)
+    }
+}
+
+impl Service {
+    /// The live memories of a project that were written last, `limit` at most, and what relates them to each other.
+    ///
+    /// # Errors
+    /// A failing store or index.
+    pub async fn graph_of_project(&self, project: &Project, limit: usize) -> Result<Graph, ServiceError> {
+        let limit = limit.clamp(1, NODES_MAX);
+        let selection = Selection { project: Some(project.clone()), ..Selection::default() };
+        let found = self.select(&selection, 0, limit).await?;
+        let ids: BTreeSet<MemoryId> = found.memories.iter().map(|memory| memory.id).collect();
+        let among: Vec<MemoryId> = ids.iter().copied().collect();
+        let mut relations = self.store().relations(&among, STEP_RELATIONS_MAX).await?;
+        let truncated = found.next.is_some() || relations.len() == STEP_RELATIONS_MAX;
+        relations.retain(|one| ids.contains(&one.from) && ids.contains(&one.to));
+        let node = |memory| GraphNode { memory, distance: 0 };
+        Ok(Graph { nodes: found.memories.into_iter().map(node).collect(), relations, truncated })
     }
 }
 

@@ -128,7 +128,7 @@ impl Service {
     }
 
     async fn count_pairs(&self, which: Pairs, project: Option<&Project>) -> Result<usize, ServiceError> {
-        let pairs = self.pairs(which, PAIRS_COUNTED_MAX).await?;
+        let pairs = self.pairs(which, 0, PAIRS_COUNTED_MAX).await?;
         let is_of = |memory: &Memory| project.is_none_or(|project| memory.project == *project);
         Ok(pairs.iter().filter(|pair| is_of(&pair.from) || is_of(&pair.to)).count())
     }

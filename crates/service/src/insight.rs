@@ -197,7 +197,7 @@ pub(super) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
     if !holds || write.memory(&stored.step.memory).await?.is_some() {
         return Ok(false);
     }
-    match guard::admit(write, saying(&insight, &content), None, Door::Brought).await {
+    match guard::admit(write, saying(&insight, &content), None, Door::Brought(Origin::Derived)).await {
         Ok(_) => {}
         Err(ServiceError::Corrected(_)) => return Ok(false),
         Err(error) => return Err(error),
@@ -225,6 +225,7 @@ pub(super) async fn derive(write: &mut Write<'_>, stored: &mut StoredStep) -> Re
         purged: false,
         valid: Validity::default(),
         nature: None,
+        trigger: None,
         done_at: None,
         archived_at: None,
         version: 0,

@@ -5,6 +5,7 @@
 
 mod agent_hooks;
 pub mod backup;
+mod beside;
 mod browse;
 mod budget;
 mod cached;
@@ -52,6 +53,7 @@ mod studio;
 mod succession;
 mod tasks;
 mod timeline;
+mod tombstones;
 mod topic;
 mod traffic;
 mod update;
@@ -87,7 +89,7 @@ pub use guard::{Door, SECRET_FILE as TOMBSTONE_SECRET_FILE};
 pub use health::{Health, PAIRS_COUNTED_MAX};
 pub use history::{
     ExchangePart, ExchangeRequest, Fact, Facts, FactsAbout, Forget, Forgotten, HistoryBatch,
-    HistoryCommitted, HistoryTimeline, SourceRead, agent_slug,
+    HistoryCommitted, HistoryTimeline, Links, Mended, SourceRead, agent_slug,
 };
 pub use intake::{
     AgentProgress, HistoryOptions, HistorySettings, ImportRequest, Place, Preview, Progress, ProjectOf,
@@ -108,6 +110,7 @@ pub use stats::Stats;
 pub use story::Story;
 pub use studio::{Lease, StudioAccess, StudioOptions};
 pub use timeline::{Entry, EntryKind, Timeline, TimelineRequest, Within};
+pub use tombstones::{FallenText, TOMBSTONES_LISTED_MAX, TOMBSTONES_MAX};
 pub use topic::Suggestion;
 pub use traffic::Busy;
 pub use update::{Change, DeleteOutcome, Patch, Updated};
@@ -281,7 +284,7 @@ impl Service {
         };
         let hearers = followers.clone();
         let follow = move |committed: &Committed| hearers.follow(committed);
-        let secret = guard::secret(&index_dir).map_err(LexicalError::Io)?;
+        let (secret, is_new_secret) = guard::secret(&index_dir).map_err(LexicalError::Io)?;
         let store = match settings.remote.clone() {
             Some(remote) => Store::connect(remote, clock, Box::new(follow)).await?,
             None => Store::open(store_dir, clock, Box::new(follow)).await?,
@@ -319,6 +322,8 @@ impl Service {
             projects: tokio::sync::OnceCell::new(),
         };
         let service = Self(Arc::new(inner), token);
+        // Before anything comes in: what it may not bring back must be known.
+        service.keep_tombstones(is_new_secret).await?;
         let catching_up = service.clone();
         service.0.tasks.spawn("catching the index up", async move {
             if let Err(error) = catching_up.catch_up().await {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Service, ServiceError};
-use cerebro_core::domain::{MemoryId, Timestamp};
+use cerebro_core::domain::{Flag, MemoryId, Timestamp};
 
 /// One thing to know of a memory before its text is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +64,12 @@ impl Mark {
 /// The marks of some memories, each list with what matters most first: where there is no room for all, the last go.
 pub type Marks = BTreeMap<MemoryId, Vec<Mark>>;
 
+/// That a text is flagged, and for what.
+pub(super) fn flag_mark(flags: &[Flag]) -> Option<Mark> {
+    let names: Vec<&str> = flags.iter().map(|flag| flag.as_str()).collect();
+    (!names.is_empty()).then(|| Mark::new("flag", Told::Words(names.join(" "))))
+}
+
 impl Service {
     /// What is to be told beside each of some memories.
     ///
@@ -75,9 +81,8 @@ impl Service {
             if footing.archived {
                 marks.entry(id).or_default().push(Mark::new("archived", Told::Yes));
             }
-            if !footing.flags.is_empty() {
-                let names: Vec<&str> = footing.flags.iter().map(|flag| flag.as_str()).collect();
-                marks.entry(id).or_default().push(Mark::new("flag", Told::Words(names.join(" "))));
+            if let Some(mark) = flag_mark(&footing.flags) {
+                marks.entry(id).or_default().push(mark);
             }
         }
         for (id, claimed) in self.claimed(ids).await? {

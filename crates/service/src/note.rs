@@ -1,11 +1,14 @@
 //! A memory that comes back as a note from outside: new, changed by hand, or as it was.
 
 use super::{Caller, Change, Door, Patch, SaveOutcome, SaveRequest, Service, ServiceError, fields::Fields};
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, SessionId, Validity};
+use cerebro_core::domain::{Kind, Memory, MemoryId, Origin, Project, Scope, SessionId, Validity};
 use cerebro_store::StoredRelation;
 
 /// Most relations of one page.
 const PAGE_MAX: usize = 500;
+
+/// A file says it, and nobody here: its text is from outside.
+const DOOR: Door = Door::Brought(Origin::Import);
 
 /// A note as it was read; what it does not say is `None` and stays as it is.
 #[derive(Debug, Clone)]
@@ -85,7 +88,8 @@ impl Service {
                     supersedes: Vec::new(),
                     valid: Validity::default(),
                     nature: None,
-                    door: Door::Brought,
+                    trigger: None,
+                    door: DOOR,
                 },
             )
             .await?;
@@ -125,6 +129,7 @@ impl Service {
             topic_key: note.topic_key,
             tags: note.tags,
             expected_revision: Some(memory.revision),
+            door: DOOR,
             ..Patch::default()
         };
         let updated = self.update(caller, session, &memory.id, patch).await?;

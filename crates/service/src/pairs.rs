@@ -32,30 +32,60 @@ pub struct Pair {
 }
 
 impl Service {
-    /// At most `limit` pairs, the strongest first, each once. It walks all relations of the store.
+    /// At most `limit` pairs that nobody has settled, the strongest first, each once, after the first `offset`. It walks
+    /// all relations of the store.
     ///
     /// # Errors
     /// A failing store.
-    pub async fn pairs(&self, which: Pairs, limit: usize) -> Result<Vec<Pair>, ServiceError> {
+    pub async fn pairs(&self, which: Pairs, offset: usize, limit: usize) -> Result<Vec<Pair>, ServiceError> {
         let (kinds, least): (&[RelationKind], f64) = match which {
             Pairs::Claims => (&[RelationKind::Supersedes, RelationKind::Contradicts], 0.0),
             Pairs::Twins => (&[RelationKind::Similar], TWINS_MIN),
         };
-        // Both directions may be drawn.
-        let mut relations = self.store().relations_of(kinds, least, 2 * limit).await?;
+        // Each kind may be drawn in both directions.
+        let most = 2 * kinds.len() * (offset + limit);
+        let mut relations = self.store().relations_of(kinds, least, most).await?;
         let mut seen = BTreeSet::new();
         relations.retain(|one| seen.insert((one.from.min(one.to), one.from.max(one.to))));
-        relations.truncate(limit);
+        relations.truncate(offset + limit);
+        relations.drain(..offset.min(relations.len()));
         let ends: BTreeSet<MemoryId> = relations.iter().flat_map(|one| [one.from, one.to]).collect();
         let ends: Vec<MemoryId> = ends.into_iter().collect();
         let found = self.store().memories_by_id(&ends).await?;
-        let shown = |memory: &Memory| memory.is_live() && !memory.is_archived();
-        let live: BTreeMap<MemoryId, Memory> =
-            found.into_iter().filter(shown).map(|memory| (memory.id, memory)).collect();
+        let found: BTreeMap<MemoryId, Memory> = found.into_iter().map(|memory| (memory.id, memory)).collect();
         let pair = |relation: StoredRelation| {
-            let (from, to) = (live.get(&relation.from)?.clone(), live.get(&relation.to)?.clone());
+            let (from, to) = (found.get(&relation.from)?.clone(), found.get(&relation.to)?.clone());
             Some(Pair { relation, from, to })
         };
         Ok(relations.into_iter().filter_map(pair).collect())
+    }
+
+    /// Notes that a person lets two live memories stand beside each other as they read them, each with the revision
+    /// that they read: as long as neither is revised, the two are no pair any more.
+    ///
+    /// # Errors
+    /// [`ServiceError::Invalid`] for one memory twice, [`ServiceError::NoMemory`], [`ServiceError::Deleted`],
+    /// [`ServiceError::RevisionMismatch`], or a failing store.
+    pub async fn settle_pair(&self, pair: [(MemoryId, u32); 2]) -> Result<(), ServiceError> {
+        let [(first, _), (second, _)] = pair;
+        if first == second {
+            return Err(ServiceError::invalid(
+                "second",
+                second.as_str(),
+                "it is the first; name another memory",
+            ));
+        }
+        for (id, expected) in pair {
+            let memory = self.store().memory(&id).await?.ok_or(ServiceError::NoMemory(id))?;
+            if !memory.is_live() {
+                return Err(ServiceError::gone(&memory));
+            }
+            if memory.revision != expected {
+                return Err(ServiceError::RevisionMismatch { id, expected, present: memory.revision });
+            }
+        }
+        self.store().settle_pair(pair).await?;
+        self.0.claims.forget();
+        Ok(())
     }
 }

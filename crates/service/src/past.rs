@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Service, ServiceError, indexing::document};
+use super::{Marks, Service, ServiceError, indexing::document, marks::flag_mark};
 use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision, Timestamp};
 use cerebro_core::truth::{self, Stretch};
 use cerebro_search::lexical::{Change, Doc, Index, LexicalError};
@@ -142,31 +142,10 @@ fn just_before(at: Timestamp) -> Timestamp {
 
 /// A memory as it was with each of its texts, oldest first, and as it is.
 fn texts(memory: &Memory, revisions: &[Revision]) -> Vec<Memory> {
-    let mut texts: Vec<Memory> = revisions.iter().map(|revision| with_text(memory, revision)).collect();
+    let mut texts: Vec<Memory> = revisions.iter().map(|revision| revision.of(memory)).collect();
     texts.push(memory.clone());
     texts.sort_by_key(|text| text.revision);
     texts
-}
-
-/// A memory as it was with an earlier text.
-fn with_text(memory: &Memory, revision: &Revision) -> Memory {
-    Memory {
-        revision: revision.revision,
-        project: revision.project.clone(),
-        scope: revision.scope,
-        kind: revision.kind.clone(),
-        title: revision.title.clone(),
-        content: revision.content.clone(),
-        topic_key: revision.topic_key.clone(),
-        tags: revision.tags.clone(),
-        agent: revision.agent.clone(),
-        session: revision.session.clone(),
-        updated_at: revision.at,
-        last_seen_at: revision.at,
-        valid: revision.valid,
-        deleted_at: None,
-        ..memory.clone()
-    }
 }
 
 /// Earlier texts in order of their memories, read beside a walk over the memories.
@@ -292,12 +271,35 @@ impl Service {
         if gaps.iter().any(|gap| gap.has(at)) {
             return refuse(format!("memory `{}` was deleted then", memory.id));
         }
-        let revisions = self.store().revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
         let id = memory.id;
-        match texts(&memory, &revisions).into_iter().rfind(|text| text.updated_at <= at) {
+        match self.text_at(memory, at).await? {
             Some(text) => Ok(Memory { deleted_at: None, ..text }),
             None => refuse(format!("what memory `{id}` said then is no longer kept")),
         }
+    }
+
+    /// A memory with the text that it had at a moment; none where that is no longer kept.
+    async fn text_at(&self, memory: Memory, at: Timestamp) -> Result<Option<Memory>, ServiceError> {
+        if memory.updated_at <= at {
+            return Ok(Some(memory));
+        }
+        let revisions = self.store().revisions(&memory.id, memory.revision, REVISIONS_MAX).await?;
+        Ok(texts(&memory, &revisions).into_iter().rfind(|text| text.updated_at <= at))
+    }
+
+    /// What is told beside memories as they were at a moment: what had taken their place by then, and for what their text
+    /// of then is flagged.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn past_marks(&self, ids: &[MemoryId], at: Timestamp) -> Result<Marks, ServiceError> {
+        let mut marks = self.old_marks(ids, Some(at)).await?;
+        for memory in self.store().memories_by_id(ids).await? {
+            let Some(text) = self.text_at(memory, at).await? else { continue };
+            marks.entry(text.id).or_default().extend(flag_mark(&text.taint.flags));
+        }
+        marks.retain(|_, told| !told.is_empty());
+        Ok(marks)
     }
 }
 

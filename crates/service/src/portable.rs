@@ -10,7 +10,9 @@ use super::{
     succession::may_supersede,
     work::{Actor, export as journal},
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Prompt, Revision, Session, ToldExchange, WorkId};
+use cerebro_core::domain::{
+    EventKind, Memory, MemoryId, Origin, Prompt, Revision, Session, ToldExchange, WorkId,
+};
 use cerebro_core::redact::redact_secrets;
 use cerebro_store::{Decision, Saying, StoredEvent, Supersession, Table, Write};
 
@@ -349,7 +351,8 @@ async fn memory(write: &mut Write<'_>, line: MemoryLine) -> Taking {
         return Ok(Err(format!("topic key `{key}` of memory `{}` is held by `{}`", memory.id, holder.id)));
     }
     if memory.is_live()
-        && let Err(error) = guard::admit(write, Saying::from(&memory), None, Door::Brought).await
+        && let Err(error) =
+            guard::admit(write, Saying::from(&memory), None, Door::Brought(Origin::Import)).await
     {
         return match error {
             ServiceError::Corrected(_) => Ok(Err(error.to_string())),

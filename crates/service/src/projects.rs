@@ -141,5 +141,8 @@ async fn merge_batch(write: &mut Write<'_>, from: &Project, into: &Project) -> R
         write.merge_document(&document);
         merged.documents += 1;
     }
+    if merged != Merged::default() {
+        write.merge_project(from, into);
+    }
     Ok(merged)
 }

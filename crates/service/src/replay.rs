@@ -96,6 +96,7 @@ impl<'a> Twice<'a> {
             supersedes: Vec::new(),
             valid: Validity::default(),
             nature: None,
+            trigger: None,
             door: Door::SAID,
         };
         let saved = self.service.save(&self.caller, request).await.unwrap().memory;

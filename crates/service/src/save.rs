@@ -3,7 +3,7 @@
 use super::{
     Caller, Door, Service, ServiceError,
     fields::{Fields, checked_validity},
-    guard,
+    guard::{self, Admitted},
     succession::supersede,
 };
 use cerebro_core::domain::{
@@ -46,6 +46,8 @@ pub struct SaveRequest {
     pub valid: Validity,
     /// What kind of memory it is; by its type when `None`.
     pub nature: Option<Nature>,
+    /// Where a thing to be done is told: [`cerebro_core::domain::Trigger`]. What has one is to be done.
+    pub trigger: Option<String>,
     /// How it comes in.
     pub door: Door,
 }
@@ -240,13 +242,13 @@ impl Service {
         let standing = Standing { topic_holder: holder.as_ref(), recent_twins: &twins };
         let decision = hygiene::decide(draft, &standing);
         // What a session says of itself is no fact that was corrected, and brings none back.
-        let tells_of_session = draft.kind == Kind::session_summary() && door != Door::Brought;
-        let noted = match decision {
-            hygiene::Decision::Unchanged { .. } => None,
-            _ if tells_of_session => None,
+        let tells_of_session = draft.kind == Kind::session_summary() && !door.is_automatic();
+        let admitted = match decision {
+            hygiene::Decision::Unchanged { .. } => Admitted::default(),
+            _ if tells_of_session => Admitted::default(),
             _ => guard::admit(write, saying(draft), holder.as_ref(), door).await?,
         };
-        let revived = noted.as_ref().is_some_and(|stone| stone.why.is_correction());
+        let noted = admitted.noted.clone();
         let written = |memory, outcome, replaced| Written { memory, outcome, replaced, noted };
         let written = match decision {
             hygiene::Decision::Unchanged { id } => {
@@ -275,6 +277,7 @@ impl Service {
                     memory.session = Some(draft.session.clone());
                     memory.valid = draft.valid;
                     memory.nature = draft.nature.or(memory.nature);
+                    memory.trigger = draft.trigger.clone().or(memory.trigger.take());
                     // Said again, it is to be done again.
                     memory.done_at = None;
                 });
@@ -285,9 +288,7 @@ impl Service {
                 written(create(write, draft), SaveOutcome::Created, None)
             }
         };
-        if revived {
-            guard::tell_revived(write, caller, &written.memory, &draft.session);
-        }
+        admitted.settle(write, &written.memory, &draft.session);
         Ok(written)
     }
 
@@ -434,11 +435,12 @@ fn draft(
     request: SaveRequest,
 ) -> Result<Draft, ServiceError> {
     let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
+    let trigger = request.trigger.map(|trigger| fields.trigger(&trigger)).transpose()?.flatten();
     Ok(Draft {
         project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
         scope: request.scope,
         kind: request.kind,
-        taint: taint::of(&title, &content, caller.origin()),
+        taint: taint::of(&title, &content, request.door.origin(caller)),
         title,
         content,
         topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
@@ -446,7 +448,8 @@ fn draft(
         agent: caller.agent.clone(),
         session: request.session,
         valid: checked_validity(request.valid)?,
-        nature: request.nature,
+        nature: request.nature.or(trigger.is_some().then_some(Nature::Prospective)),
+        trigger,
     })
 }
 
@@ -479,6 +482,7 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
         purged: false,
         valid: draft.valid,
         nature: draft.nature,
+        trigger: draft.trigger.clone(),
         done_at: None,
         archived_at: None,
         version: 0,

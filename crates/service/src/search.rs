@@ -122,6 +122,7 @@ impl Service {
             },
             weights: request.weights,
             successors: self.succession().await?.at(request.as_of),
+            beside: self.beside(&request.weights).await?,
         };
         let _place = self.0.searches.acquire().await;
         let answer = match request.as_of {
@@ -177,7 +178,7 @@ impl Service {
     async fn marks_of_hits(&self, hits: &[Hit], request: &SearchRequest) -> Result<Marks, ServiceError> {
         let ids: Vec<MemoryId> = hits.iter().map(|hit| hit.id.into()).collect();
         let mut marks = match request.as_of {
-            Some(_) => self.old_marks(&ids, request.as_of).await?,
+            Some(at) => self.past_marks(&ids, at).await?,
             None => self.marks(&ids).await?,
         };
         if request.as_of.is_none() {

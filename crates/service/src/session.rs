@@ -2,7 +2,7 @@
 
 use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, lock};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Origin, Project, Scope, Session, SessionId, Timestamp, Validity,
+    EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
     limits::DISCONNECT_GRACE,
 };
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
@@ -144,12 +144,11 @@ impl Service {
             None => fresh(write, id, &caller.project, &caller.agent).await?,
         };
         let title = summary_title(summary);
-        let origin = if door == Door::Brought { Origin::Hook } else { caller.origin() };
         let draft = Draft {
             project: session.project.clone(),
             scope: Scope::Project,
             kind: Kind::session_summary(),
-            taint: taint::of(&title, summary, origin),
+            taint: taint::of(&title, summary, door.origin(caller)),
             title,
             content: summary.clone(),
             topic_key: Some(summary_key(id)),
@@ -158,6 +157,7 @@ impl Service {
             session: id.clone(),
             valid: Validity::default(),
             nature: None,
+            trigger: None,
         };
         let before = session.summary.clone();
         if before.as_ref() != Some(summary) {

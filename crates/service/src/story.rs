@@ -1,10 +1,13 @@
 //! What one session left: its memories and prompts in order of time.
 
+use std::collections::BTreeMap;
+
 use super::{
     Service, ServiceError,
     timeline::{Entry, memory_entry, prompt_entry},
 };
 use cerebro_core::domain::{Session, SessionId, Timestamp};
+use cerebro_core::redact::RedactedText;
 
 /// A session with what happened in it.
 #[derive(Debug, Clone)]
@@ -13,6 +16,8 @@ pub struct Story {
     pub session: Option<Session>,
     /// Live memories and prompts, oldest first.
     pub entries: Vec<Entry>,
+    /// The texts of the prompts among them, by their ids.
+    pub prompts: BTreeMap<String, RedactedText>,
     /// Whether more follow.
     pub more: bool,
 }
@@ -34,6 +39,7 @@ impl Service {
         entries.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.id.cmp(&b.id)));
         let more = entries.len() > limit;
         entries.truncate(limit);
-        Ok(Story { session, entries, more })
+        let prompts = prompts.into_iter().map(|prompt| (prompt.id.to_string(), prompt.content)).collect();
+        Ok(Story { session, entries, prompts, more })
     }
 }

@@ -7,7 +7,9 @@ use super::{
     session::carry_summary,
     succession::supersede,
 };
-use cerebro_core::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Validity};
+use cerebro_core::domain::{
+    Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Timestamp, Trigger, Validity,
+};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
 use cerebro_store::{Decision, Saying, Write};
@@ -67,8 +69,12 @@ pub struct Patch {
     pub valid_until: Change<Timestamp>,
     /// Another kind of memory.
     pub nature: Option<Nature>,
+    /// Where it is told, of a thing to be done; an empty one is everywhere.
+    pub trigger: Option<String>,
     /// Whether it is done, of a thing to be done.
     pub done: Option<bool>,
+    /// How its text comes in.
+    pub door: Door,
 }
 
 /// The answer to an update, restore or pin.
@@ -123,7 +129,9 @@ struct CleanPatch {
     valid_from: Change<Timestamp>,
     valid_until: Change<Timestamp>,
     nature: Option<Nature>,
+    trigger: Change<Trigger>,
     done: Option<bool>,
+    door: Door,
 }
 
 impl CleanPatch {
@@ -141,7 +149,12 @@ impl CleanPatch {
             valid_from: patch.valid_from,
             valid_until: patch.valid_until,
             nature: patch.nature,
+            trigger: match patch.trigger {
+                Some(trigger) => Change::To(fields.trigger(&trigger)?),
+                None => Change::Keep,
+            },
             done: patch.done,
+            door: patch.door,
         })
     }
 }
@@ -306,15 +319,20 @@ impl Service {
             return Ok((old, false));
         }
         topic_is_free(write, &wanted).await?;
-        guard::admit(write, Saying::from(&wanted), Some(&old), Door::SAID).await?;
+        let admitted = guard::admit(write, Saying::from(&wanted), Some(&old), patch.door).await?;
         self.ensure_session(write, session, &caller.project, caller).await?;
-        let taint = taint::of(&wanted.title, &wanted.content, caller.origin());
+        // Another title or tags do not make a text one's own.
+        let is_kept =
+            wanted.content == old.content && (wanted.title == old.title || !patch.door.is_automatic());
+        let origin = if is_kept { old.taint.origin } else { patch.door.origin(caller) };
+        let taint = taint::of(&wanted.title, &wanted.content, origin);
         let memory = self.revise(write, old, |memory| {
             *memory = wanted;
             memory.taint = taint;
             memory.agent.clone_from(&caller.agent);
             memory.session = Some(session.clone());
         });
+        admitted.settle(write, &memory, session);
         Ok((memory, true))
     }
 }
@@ -395,6 +413,10 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
         memory.scope = scope;
     }
     memory.nature = patch.nature.or(memory.nature);
+    if let (Change::To(Some(_)), None) = (&patch.trigger, patch.nature) {
+        memory.nature = Some(Nature::Prospective);
+    }
+    memory.trigger = patch.trigger.clone().of(memory.trigger);
     if let Some(done) = patch.done {
         memory.done_at = done.then(|| memory.done_at.unwrap_or(at));
     }
@@ -469,6 +491,7 @@ pub(super) fn emptied(before: &Memory, at: Timestamp) -> Memory {
     memory.taint.flags.clear();
     memory.topic_key = None;
     memory.valid = Validity::default();
+    memory.trigger = None;
     memory.pinned = false;
     memory.archived_at = None;
     memory
@@ -486,8 +509,9 @@ async fn restore(
         return Ok((memory, false));
     }
     topic_is_free(write, &memory).await?;
+    let stones = write.tombstones(Saying::from(&memory), None).await?;
     memory.deleted_at = None;
-    write.restore_memory(&memory, session);
+    write.restore_memory(&memory, &stones, session);
     Ok((memory, true))
 }
 

@@ -74,6 +74,7 @@ async fn save(service: &Service, title: &str) -> Saved {
         supersedes: Vec::new(),
         valid: Validity::default(),
         nature: None,
+        trigger: None,
         door: Door::SAID,
     };
     service.save(&caller(), request).await.unwrap()

@@ -11,6 +11,7 @@ use super::{
     document::DocumentChanges,
     edge::EdgeChanges,
     event::EventRow,
+    former::FormerChanges,
     handbook::HandbookChanges,
     history::HistoryChanges,
     job::JobChanges,
@@ -45,6 +46,7 @@ pub(super) struct Tables {
     pub edges: EdgeChanges,
     pub supersessions: SupersessionChanges,
     pub tombstones: TombstoneChanges,
+    pub former: FormerChanges,
     pub jobs: JobChanges,
     pub vectors: VectorChanges,
     pub works: WorkChanges,
@@ -58,7 +60,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// In the order in which a commit goes through them.
-    fn parts(&self) -> [&dyn Part; 16] {
+    fn parts(&self) -> [&dyn Part; 17] {
         // Taken apart, so that the compiler asks here for a table that is new.
         let Self {
             sessions,
@@ -68,6 +70,7 @@ impl Tables {
             edges,
             supersessions,
             tombstones,
+            former,
             jobs,
             vectors,
             works,
@@ -80,8 +83,8 @@ impl Tables {
         } = self;
         // An edge comes after the rows at its ends.
         [
-            sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, jobs, vectors,
-            seals, history, distil, handbooks, cycles, documents,
+            sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, former, jobs,
+            vectors, seals, history, distil, handbooks, cycles, documents,
         ]
     }
 }
@@ -100,9 +103,9 @@ impl Changes {
         &mut self.tables
     }
 
-    /// What changes beside what is told. Where nothing is told in the end, none of it is committed.
-    pub fn beside(&mut self) -> &mut Tables {
-        &mut self.tables
+    /// What else changes by what was told already; `None` where nothing was, so that no change is without its event.
+    pub fn besides(&mut self) -> Option<&mut Tables> {
+        (!self.events.is_empty()).then_some(&mut self.tables)
     }
 
     /// What changes so far.
@@ -117,13 +120,12 @@ impl Changes {
 
     /// The transaction that makes the changes at a moment and tells the log `events`; `now` is what the clock says.
     pub fn script(&self, at: Timestamp, now: Timestamp, events: &[Event]) -> (String, Variables) {
-        let mut script = CommitScript { at, now, text: "BEGIN;\n".to_owned(), vars: Variables::new() };
+        let mut script = CommitScript::begin(at, now);
         for part in self.tables.parts() {
             part.add_to(&mut script);
         }
         script.add(statement::COMMIT_EVENTS, "events", events, |event| EventRow::from(event));
-        script.text.push_str("COMMIT;");
-        (script.text, script.vars)
+        script.end()
     }
 
     /// The memories that were put, as the commit left them.
@@ -145,6 +147,11 @@ pub(super) struct Happened {
 }
 
 impl Happened {
+    /// Something that is about no memory, session or project alone.
+    pub fn to_none(kind: EventKind) -> Self {
+        Self { kind, memory: None, session: None, project: None }
+    }
+
     pub fn to_memory(kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> Self {
         let project = (!memory.project.is_none()).then(|| memory.project.clone());
         Self { kind, memory: Some(memory.id), session: session.cloned(), project }
@@ -175,6 +182,22 @@ pub(super) struct CommitScript {
 }
 
 impl CommitScript {
+    fn begin(at: Timestamp, now: Timestamp) -> Self {
+        Self { at, now, text: "BEGIN;\n".to_owned(), vars: Variables::new() }
+    }
+
+    fn end(mut self) -> (String, Variables) {
+        self.text.push_str("COMMIT;");
+        (self.text, self.vars)
+    }
+
+    /// The transaction that writes into one table what follows from the rows of others, of which the log has told.
+    pub fn derived(part: &dyn Part, now: Timestamp) -> (String, Variables) {
+        let mut script = Self::begin(now, now);
+        part.add_to(&mut script);
+        script.end()
+    }
+
     /// Adds a statement whose parameter `name` gets a row of each item. Without items it is left out: each statement
     /// costs a tenth of a millisecond.
     pub fn add<T, R: SurrealValue>(
@@ -199,7 +222,7 @@ mod tests {
     use crate::{
         Supersession, Why,
         tests::{memory, session, text},
-        tombstone::Stonemason,
+        tombstone::{Stonemason, stone},
     };
     use cerebro_core::domain::{PromptId, Revision};
 
@@ -258,7 +281,8 @@ mod tests {
         let mason = Stonemason::new(b"secret");
         tables.bury(&mason, &old, Some(&new), (Why::Corrected, at));
         tables.bury(&mason, &Memory { title: text("Gone"), ..old.clone() }, None, (Why::Deleted, at));
-        tables.unbury(&mason, &new);
+        tables.unbury(&[stone(&mason, &new)]);
+        tables.former.put.push((new.project.clone(), Project::general(), at));
         tables.revisions.put.push(Revision::from(old.clone()));
         tables.revisions.trimmed.push((old.id, 1));
         tables.memories.purged.push(old.id);
@@ -285,6 +309,7 @@ mod tests {
             statement::COMMIT_LIFTED,
             statement::COMMIT_WEAK_TOMBSTONES,
             statement::COMMIT_TOMBSTONES,
+            statement::COMMIT_FORMER,
             statement::COMMIT_JOBS,
             statement::COMMIT_VOID_JOBS,
             statement::COMMIT_GONE_VECTORS,

@@ -81,9 +81,11 @@ impl CheckpointChanges {
 }
 
 impl Write<'_> {
-    /// Keeps what a piece of work has come to; what it does is told by itself.
+    /// Keeps what a piece of work has come to, after the events that brought it there were put. It is derived.
     pub fn put_checkpoint(&mut self, checkpoint: Checkpoint) {
-        self.beside().works.checkpoints.put.push(checkpoint);
+        if let Some(tables) = self.besides() {
+            tables.works.checkpoints.put.push(checkpoint);
+        }
     }
 }
 

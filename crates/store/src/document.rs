@@ -59,6 +59,7 @@ struct DocumentRow {
     chunks: Vec<String>,
     images: Option<Vec<ImageRow>>,
     cut: bool,
+    loaded_by: Option<Vec<String>>,
     removed: bool,
     at: Datetime,
 }
@@ -136,6 +137,7 @@ fn put(document: &Document) -> Put<DocumentRow> {
         chunks: document.chunks.iter().map(|id| id.key().to_owned()).collect(),
         images: Some(document.images.iter().map(ImageRow::from).collect()),
         cut: document.cut,
+        loaded_by: (!document.loaded_by.is_empty()).then(|| document.loaded_by.clone()),
         removed: document.removed,
         at: datetime(document.at),
     };
@@ -179,6 +181,7 @@ impl TryFrom<DocumentRow> for Document {
             chunks: row.chunks.iter().map(|key| chunk_id(key)).collect::<Result<_, _>>()?,
             images: row.images.unwrap_or_default().into_iter().map(DocumentImage::from).collect(),
             cut: row.cut,
+            loaded_by: row.loaded_by.unwrap_or_default(),
             removed: row.removed,
             at: timestamp(row.at),
         })
@@ -251,9 +254,12 @@ impl Write<'_> {
         let here = &self.tables().documents;
         let is_told = here.put.iter().any(|put| put.id == document.id)
             || here.chunks.iter().any(|other| other.document == document.id);
-        let tables =
-            if is_told { self.beside() } else { self.tell(happened(EventKind::DocumentIngested, document)) };
-        tables.documents.chunks.push(chunk);
+        if !is_told {
+            self.tell(happened(EventKind::DocumentIngested, document));
+        }
+        if let Some(tables) = self.besides() {
+            tables.documents.chunks.push(chunk);
+        }
     }
 
     /// A document as it will be when this is committed.

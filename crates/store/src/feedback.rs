@@ -9,10 +9,10 @@ use surrealdb::types::{Datetime, RecordId, SurrealValue};
 use super::{
     Store, StoreError,
     read::{Vars, take},
-    row::{datetime, memory_record, session_record, signed, unsigned},
+    row::{datetime, memory_id, memory_record, session_record, signed, unsigned},
     statement,
 };
-use cerebro_core::domain::{Project, SessionId};
+use cerebro_core::domain::{MemoryId, Project, SessionId};
 use cerebro_core::feedback::{Sign, Source};
 use cerebro_core::text;
 
@@ -54,6 +54,31 @@ impl Store {
             Vars::new().with("signs", signs.iter().map(row).collect::<Vec<Row>>()).with("memories", memories);
         self.retry_on_conflict(statement::FEEDBACK_PUT, vars).await?;
         Ok(())
+    }
+
+    /// The signs of each memory, counted: of [`Self::put_signs`] up to `limit` memories and sources. It walks all signs.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn signs_of_memories(
+        &self,
+        limit: usize,
+    ) -> Result<BTreeMap<MemoryId, FeedbackCounts>, StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct Counted {
+            memory: RecordId,
+            source: String,
+            count: i64,
+        }
+        let vars = Vars::new().limit(limit);
+        let mut results = self.engine()?.run(statement::FEEDBACK_OF_MEMORIES, vars.0).await?;
+        let mut signs: BTreeMap<MemoryId, FeedbackCounts> = BTreeMap::new();
+        for one in take::<Counted>("feedback", &mut results, 0)? {
+            let Some(source) = Source::parse(&one.source) else { continue };
+            signs.entry(memory_id("feedback", one.memory)?).or_default().insert(source, unsigned(one.count));
+        }
+        Ok(signs)
     }
 
     /// Counts the signs, of a project's memories or of all. It walks all signs.

@@ -18,7 +18,7 @@ use cerebro_core::domain::{MemoryId, Timestamp};
 /// Most faulty rows of one kind that are looked for at once.
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
-const RELATIONS: [&str; 5] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SUPERSEDES", "WORKED_IN"];
+const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
 
 /// Rows that break an invariant.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -18,6 +18,7 @@ mod event;
 mod feedback;
 mod footing;
 mod foreign;
+mod former;
 mod handbook;
 mod history;
 mod identity;
@@ -75,7 +76,7 @@ pub use read::Table;
 pub use relation::{Provenance, StoredRelation};
 pub use supersession::{SUPERSESSIONS_MAX, Supersession};
 use surrealdb::types::Variables;
-pub use tombstone::{Saying, Tombstone, Why};
+pub use tombstone::{Fallen, Saying, Tombstone, Why};
 pub use topic::Topic;
 pub use transaction::{Committed, Decision, Write};
 pub use vector::{ModelState, StoredModel, StoredVector};
@@ -109,6 +110,8 @@ pub struct Store {
     clock: Clock,
     /// Knows texts again that no longer hold.
     mason: tombstone::Stonemason,
+    /// Knows which projects were merged.
+    former: former::FormerBook,
 }
 
 impl Store {
@@ -156,6 +159,7 @@ impl Store {
             engine,
             closing: false.into(),
             mason: tombstone::Stonemason::new(id.as_bytes()),
+            former: former::FormerBook::default(),
             id,
             writer,
             lease: secret(),

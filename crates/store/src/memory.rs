@@ -8,7 +8,7 @@ use std::{
 use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
-    Store, StoreError, Why, Write,
+    Store, StoreError, Tombstone, Why, Write,
     changes::{CommitScript, Happened, Part, Tables},
     read::{Page, Table, Vars, one, take},
     row::{
@@ -18,7 +18,7 @@ use super::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
-    EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp,
+    EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp, Trigger,
 };
 use cerebro_core::{hygiene, truth};
 
@@ -72,6 +72,7 @@ pub(super) struct MemoryRow {
     valid_from: Option<Datetime>,
     valid_until: Option<Datetime>,
     nature: Option<String>,
+    trigger: Option<String>,
     done_at: Option<Datetime>,
     due: Option<String>,
     archived_at: Option<Datetime>,
@@ -111,6 +112,7 @@ impl MemoryRow {
             valid_from: memory.valid.from.map(datetime),
             valid_until: memory.valid.until.map(datetime),
             nature: memory.nature.map(|nature| nature.as_str().to_owned()),
+            trigger: memory.trigger.as_ref().map(|trigger| trigger.as_str().to_owned()),
             done_at: memory.done_at.map(datetime),
             due: truth::is_open(memory).then(|| due_slot(&memory.project)),
             archived_at: memory.archived_at.map(datetime),
@@ -152,6 +154,7 @@ impl TryFrom<MemoryRow> for Memory {
             version: unsigned(row.version),
             valid: validity(row.valid_from, row.valid_until),
             nature: row.nature.as_deref().and_then(Nature::parse),
+            trigger: row.trigger.map(Trigger::from_store),
             done_at: row.done_at.map(timestamp),
             archived_at: row.archived_at.map(timestamp),
         })
@@ -224,9 +227,7 @@ impl Write<'_> {
         let (at, store) = (self.at(), self.store());
         let is_moved = memory.project != before.project;
         let tables = self.put_memory(EventKind::MemoryUpdated, memory, memory.session.as_ref());
-        if !is_moved {
-            tables.bury(&store.mason, &before, Some(memory), (Why::Corrected, at));
-        }
+        tables.correct(&store.mason, &before, memory, at);
         if let Some(upto) =
             keep.and_then(|keep| before.revision.checked_sub(keep.get())).filter(|upto| *upto > 0)
         {
@@ -271,11 +272,10 @@ impl Write<'_> {
         tables.bury(&store.mason, memory, None, (Why::Deleted, at));
     }
 
-    /// It is live again, and what is noted of its text goes. The worker owes it vectors.
-    pub fn restore_memory(&mut self, memory: &Memory, session: &SessionId) {
-        let store = self.store();
+    /// It is live again, and what is noted of its text goes: `stones`. The worker owes it vectors.
+    pub fn restore_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
         let tables = self.put_memory(EventKind::MemoryRestored, memory, Some(session));
-        tables.unbury(&store.mason, memory);
+        tables.unbury(stones);
         tables.jobs.due.push((memory.id, memory.revision));
     }
 

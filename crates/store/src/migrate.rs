@@ -37,6 +37,11 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 18, name: "insight", text: include_str!("../../../schema/0018_insight.surql") },
     Migration { version: 19, name: "image", text: include_str!("../../../schema/0019_image.surql") },
     Migration { version: 20, name: "handbook", text: include_str!("../../../schema/0020_handbook.surql") },
+    Migration { version: 21, name: "proven", text: include_str!("../../../schema/0021_proven.surql") },
+    Migration { version: 22, name: "loaded_by", text: include_str!("../../../schema/0022_loaded_by.surql") },
+    Migration { version: 23, name: "settled", text: include_str!("../../../schema/0023_settled.surql") },
+    Migration { version: 24, name: "names", text: include_str!("../../../schema/0024_names.surql") },
+    Migration { version: 25, name: "trigger", text: include_str!("../../../schema/0025_trigger.surql") },
 ];
 
 #[derive(SurrealValue)]

@@ -145,8 +145,8 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
-    /// The relations of some kinds between live memories that weigh at least so much, the strongest first. It walks
-    /// all relations.
+    /// The relations of some kinds between live memories that weigh at least so much and that nobody has settled, the
+    /// strongest first. What is archived is left out. It walks all relations.
     ///
     /// # Errors
     /// A failing engine.
@@ -160,6 +160,39 @@ impl Store {
         let vars = Vars::new().with("kinds", kinds).with("least", least).limit(limit);
         let mut results = self.engine()?.run(statement::RELATION_PAIRS, vars.0).await?;
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
+    }
+
+    /// Notes that a person lets two memories stand beside each other as they read them, each with the revision that
+    /// they read. It holds for as long as neither is revised.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when other writes kept meeting this one; noting it again is harmless.
+    pub async fn settle_pair(&self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
+        #[derive(SurrealValue)]
+        #[surreal(crate = "surrealdb::types")]
+        struct SettledRow {
+            id: RecordId,
+            #[surreal(rename = "in")]
+            first: RecordId,
+            #[surreal(rename = "out")]
+            second: RecordId,
+            revisions: i64,
+            at: surrealdb::types::Datetime,
+        }
+        let revisions = pair.iter().map(|(_, revision)| i64::from(*revision)).sum();
+        let mut ends = pair.map(|(memory, _)| memory);
+        // As the statement that reads the pairs puts them in order.
+        ends.sort_unstable();
+        let [first, second] = ends;
+        let row = SettledRow {
+            id: RecordId::new("SETTLED", format!("{first}-{second}")),
+            first: memory_record(&first),
+            second: memory_record(&second),
+            revisions,
+            at: datetime(self.now()),
+        };
+        self.retry_on_conflict(statement::SETTLED_PUT, Vars::new().with("settled", row)).await?;
+        Ok(())
     }
 
     /// The live memories that a model read a name in, as it is written or in small letters.

@@ -3,7 +3,7 @@
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, Why, Write,
+    Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
     read::{Page, Table, Vars, one},
     row::{
@@ -12,7 +12,7 @@ use super::{
     },
     statement,
 };
-use cerebro_core::domain::{EventKind, Memory, MemoryId, Revision};
+use cerebro_core::domain::{EventKind, Memory, MemoryId, Origin, Revision};
 
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
@@ -33,6 +33,8 @@ pub(super) struct RevisionRow {
     at: Datetime,
     valid_from: Option<Datetime>,
     valid_until: Option<Datetime>,
+    /// None in rows of earlier versions.
+    origin: Option<String>,
 }
 
 impl From<&Revision> for RevisionRow {
@@ -53,6 +55,7 @@ impl From<&Revision> for RevisionRow {
             at: datetime(old.at),
             valid_from: old.valid.from.map(datetime),
             valid_until: old.valid.until.map(datetime),
+            origin: Some(old.origin.as_str().to_owned()),
         }
     }
 }
@@ -76,6 +79,7 @@ impl TryFrom<RevisionRow> for Revision {
             session: row.session.map(|id| session_id(TABLE, id)).transpose()?,
             at: timestamp(row.at),
             valid: validity(row.valid_from, row.valid_until),
+            origin: row.origin.as_deref().and_then(Origin::parse).unwrap_or_default(),
         })
     }
 }
@@ -111,15 +115,8 @@ impl Write<'_> {
     pub fn import_revision(&mut self, owner: &Memory, revision: Revision) {
         let store = self.store();
         let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, owner, None));
-        let was = Memory {
-            project: revision.project.clone(),
-            scope: revision.scope,
-            kind: revision.kind.clone(),
-            title: revision.title.clone(),
-            content: revision.content.clone(),
-            ..owner.clone()
-        };
-        tables.bury(&store.mason, &was, Some(owner), (Why::Corrected, owner.updated_at));
+        let was = revision.of(owner);
+        tables.correct(&store.mason, &was, owner, owner.updated_at);
         tables.revisions.put.push(revision);
     }
 

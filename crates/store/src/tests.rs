@@ -58,6 +58,7 @@ pub(super) fn memory(topic_key: Option<&str>) -> Memory {
         purged: false,
         valid: Validity::default(),
         nature: None,
+        trigger: None,
         done_at: None,
         archived_at: None,
         version: 0,

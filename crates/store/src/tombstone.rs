@@ -2,7 +2,7 @@
 //!
 //! The methods of `memory` that take a text away note it here, so that none can forget to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -10,12 +10,13 @@ use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue};
 
 use super::{
     Store, StoreError, Write,
-    changes::{CommitScript, Part, Tables},
-    read::{Vars, take},
+    changes::{CommitScript, Happened, Part, Tables},
+    read::{Page, Vars, take},
+    retry::Attempts,
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
-    statement,
+    statement::{self, Statement},
 };
-use cerebro_core::domain::{Kind, Memory, MemoryId, Project, Scope, Timestamp};
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
 use cerebro_core::{text, truth};
 
 /// Bytes of a key: as many as make a chance meeting of two texts impossible.
@@ -91,17 +92,29 @@ impl Stonemason {
         Self(secret.to_vec())
     }
 
-    fn keys(&self, project: &Project, scope: Scope, title: &str, content: &str) -> Vec<TextKey> {
-        let key = |form: String| {
-            let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
-            let digest = mac.chain_update(form).finalize().into_bytes();
-            TextKey(text::hex(&digest[..KEY_BYTES]))
-        };
-        truth::forms(project, scope, title, content).into_iter().map(key).collect()
+    /// By which a text is looked up: with its title, and by its content under any title.
+    fn keys(&self, project: &Project, scope: Scope, title: &str, content: &str) -> [TextKey; 2] {
+        truth::forms(project, scope, title, content).map(|form| TextKey(self.digest(&form)))
     }
 
-    fn keys_of(&self, memory: &Memory) -> Vec<TextKey> {
+    fn keys_of(&self, memory: &Memory) -> [TextKey; 2] {
         self.keys(&memory.project, memory.scope, &memory.title, &memory.content)
+    }
+
+    /// By which a memory's text is noted: its content alone only if that says the same under any title.
+    fn noted_keys(&self, memory: &Memory) -> impl Iterator<Item = TextKey> {
+        let count = if truth::stands_alone(&memory.title, &memory.content) { 2 } else { 1 };
+        self.keys_of(memory).into_iter().take(count)
+    }
+
+    fn digest(&self, form: &str) -> String {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a secret of any length");
+        text::hex(&mac.chain_update(form).finalize().into_bytes()[..KEY_BYTES])
+    }
+
+    /// A name of the secret, by which it is known that texts were noted with it.
+    fn name(&self) -> String {
+        self.digest("the secret itself")
     }
 }
 
@@ -172,32 +185,44 @@ impl Part for TombstoneChanges {
 }
 
 impl Tables {
-    /// Notes that a memory's text no longer holds, but for what `now` says too.
+    /// Notes that a memory's text no longer holds, but for what `now` says too; says whether there is anything to note.
     pub(super) fn bury(
         &mut self,
         mason: &Stonemason,
         was: &Memory,
         now: Option<&Memory>,
         stone: (Why, Timestamp),
-    ) {
+    ) -> bool {
         let (why, at) = stone;
         // What a session did is no fact that another one corrects.
         if was.purged || (why == Why::Corrected && was.kind == Kind::session_summary()) {
-            return;
+            return false;
         }
-        let kept = now.map(|now| mason.keys_of(now)).unwrap_or_default();
+        let kept = now.map(|now| mason.keys_of(now));
+        let is_kept = |key: &TextKey| kept.as_ref().is_some_and(|kept| kept.contains(key));
         let replaced_by = now.map(|now| now.id).filter(|id| *id != was.id);
-        for key in mason.keys_of(was).into_iter().filter(|key| !kept.contains(key)) {
+        let mut has_any = false;
+        for key in mason.noted_keys(was).filter(|key| !is_kept(key)) {
             let stone = Tombstone { key: key.clone(), memory: was.id, why, replaced_by, at };
             self.tombstones.stones.insert(key, Some(stone));
+            has_any = true;
+        }
+        has_any
+    }
+
+    /// Notes that a memory says something else now: where it is, and where it was before it moved. One that only moves
+    /// still says what it said.
+    pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
+        let moved = Memory { project: now.project.clone(), scope: now.scope, ..was.clone() };
+        let is_corrected = self.bury(mason, &moved, Some(now), (Why::Corrected, at));
+        if is_corrected && (&was.project, was.scope) != (&now.project, now.scope) {
+            self.bury(mason, was, Some(now), (Why::Corrected, at));
         }
     }
 
-    /// Forgets what is noted of a memory's text, which holds again.
-    pub(super) fn unbury(&mut self, mason: &Stonemason, memory: &Memory) {
-        for key in mason.keys_of(memory) {
-            self.tombstones.stones.insert(key, None);
-        }
+    /// Forgets what is noted of texts, which hold again.
+    pub(super) fn unbury(&mut self, stones: &[Tombstone]) {
+        self.tombstones.stones.extend(stones.iter().map(|stone| (stone.key.clone(), None)));
     }
 }
 
@@ -220,9 +245,22 @@ impl<'a> From<&'a Memory> for Saying<'a> {
     }
 }
 
+/// A text that no longer holds, as the rows still tell it.
+#[derive(Debug, Clone)]
+pub struct Fallen {
+    /// The memory with that text.
+    pub was: Memory,
+    /// What holds in its place.
+    pub now: Option<Memory>,
+    /// Why it holds no longer.
+    pub why: Why,
+    /// Since when.
+    pub at: Timestamp,
+}
+
 impl Write<'_> {
-    /// What will be noted of a text when this is committed; `own` is the memory that says it from now on, as it is: what
-    /// that one says already is not looked for.
+    /// What will be noted of a text when this is committed, in its project and in those that were merged into it; `own`
+    /// is the memory that says it from now on, as it is: what that one says already is not looked for.
     ///
     /// # Errors
     /// A failing store.
@@ -232,9 +270,18 @@ impl Write<'_> {
         own: Option<&Memory>,
     ) -> Result<Vec<Tombstone>, StoreError> {
         let mason = &self.store().mason;
-        let said = own.map(|own| mason.keys_of(own)).unwrap_or_default();
         let Saying { project, scope, title, content } = saying;
-        let mut keys = mason.keys(project, scope, title, content);
+        let names = self.store().names(project).await?;
+        let is_here = |own: &&Memory| (&own.project, own.scope) == (project, scope);
+        // What the memory says in its own place it says under each name of that.
+        let said = own.filter(is_here).map(|own| (&own.title, &own.content));
+        let said: Vec<TextKey> = said
+            .into_iter()
+            .flat_map(|(title, content)| names.iter().map(move |name| (name, title, content)))
+            .flat_map(|(name, title, content)| mason.keys(name, scope, title, content))
+            .collect();
+        let mut keys: Vec<TextKey> =
+            names.iter().flat_map(|name| mason.keys(name, scope, title, content)).collect();
         keys.retain(|key| !said.contains(key));
         let mut found = Vec::new();
         keys.retain(|key| {
@@ -244,27 +291,177 @@ impl Write<'_> {
         });
         if !keys.is_empty() {
             let ids: Vec<RecordId> = keys.iter().map(TextKey::record).collect();
-            let vars = Vars::new().with("ids", ids);
-            let mut results = self.store().engine()?.run(statement::TOMBSTONE_GET, vars.0).await?;
-            for row in take::<Row>("tombstone", &mut results, 0)? {
-                found.push(Tombstone::try_from(row)?);
-            }
+            found.extend(self.store().stones(statement::TOMBSTONE_GET, Vars::new().with("ids", ids)).await?);
         }
         Ok(found)
     }
 
-    /// Forgets what is noted of texts, which hold again with what else this writes.
-    pub fn lift(&mut self, stones: &[Tombstone]) {
-        let noted = &mut self.beside().tombstones.stones;
-        noted.extend(stones.iter().map(|stone| (stone.key.clone(), None)));
+    /// Forgets what is noted of texts that a memory says, which hold again because somebody said so.
+    pub fn revive_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
+        self.tell(Happened::to_memory(EventKind::MemoryRevived, memory, Some(session))).unbury(stones);
+    }
+
+    /// Forgets what is noted: for good, and of nothing that is said again.
+    pub fn forget_tombstones(&mut self, stones: &[Tombstone]) {
+        let memory = stones.first().map(|stone| stone.memory);
+        let memory = memory.filter(|memory| stones.iter().all(|stone| stone.memory == *memory));
+        self.tell(Happened { memory, ..Happened::to_none(EventKind::TombstonesForgotten) }).unbury(stones);
     }
 }
 
 impl Store {
+    /// Notes texts that no longer hold as the rows tell them, with the secret of this home. It follows from what the log
+    /// has told, so there is no event of it.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn remake_tombstones(&self, fallen: &[Fallen]) -> Result<(), StoreError> {
+        let mut tables = Tables::default();
+        for Fallen { was, now, why, at } in fallen {
+            match now {
+                Some(now) if *why == Why::Corrected => tables.correct(&self.mason, was, now, *at),
+                _ => drop(tables.bury(&self.mason, was, now.as_ref(), (*why, *at))),
+            }
+        }
+        self.put_derived(&tables.tombstones).await
+    }
+
+    /// Takes back what [`Self::remake_tombstones`] noted of texts that memories say.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn keep_holding(&self, memories: &[Memory]) -> Result<(), StoreError> {
+        let keys = memories.iter().flat_map(|memory| self.mason.keys_of(memory));
+        self.put_derived(&TombstoneChanges { stones: keys.map(|key| (key, None)).collect() }).await
+    }
+
+    /// A page of all tombstones in order of key, whatever secret made them.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn page_of_tombstones(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<Tombstone>, StoreError> {
+        self.page_of::<Row, _>("tombstone", after, limit).await
+    }
+
+    /// Takes over tombstones of another database of this home; what is noted here already stays.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn carry_tombstones(&self, stones: &[Tombstone]) -> Result<(), StoreError> {
+        let stones = stones.iter().map(|stone| (stone.key.clone(), Some(stone.clone()))).collect();
+        self.put_derived(&TombstoneChanges { stones }).await
+    }
+
+    /// Those of some memories that say a text of these tombstones.
+    pub fn saying(&self, memories: &[Memory], stones: &[Tombstone]) -> Vec<MemoryId> {
+        let keys: BTreeSet<&TextKey> = stones.iter().map(|stone| &stone.key).collect();
+        let says = |memory: &&Memory| self.mason.noted_keys(memory).any(|key| keys.contains(&key));
+        memories.iter().filter(says).map(|memory| memory.id).collect()
+    }
+
+    async fn put_derived(&self, changes: &TombstoneChanges) -> Result<(), StoreError> {
+        if changes.stones.is_empty() {
+            return Ok(());
+        }
+        let (script, vars) = CommitScript::derived(changes, self.now());
+        let mut attempts = Attempts::default();
+        loop {
+            let _alone = self.pause().await;
+            match self.engine()?.script("tombstones", &script, vars.clone()).await.map_err(StoreError::from) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_retryable() => attempts.again().await?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn stones(&self, statement: Statement, vars: Vars) -> Result<Vec<Tombstone>, StoreError> {
+        let mut results = self.engine()?.run(statement, vars.0).await?;
+        take::<Row>("tombstone", &mut results, 0)?.into_iter().map(Tombstone::try_from).collect()
+    }
+
+    /// The texts that no longer hold, the latest first: of all memories, or of one.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn latest_tombstones(
+        &self,
+        memory: Option<&MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>, StoreError> {
+        let vars = Vars::new().limit(limit);
+        match memory {
+            Some(memory) => {
+                self.stones(statement::TOMBSTONE_OF, vars.with("memory", memory_record(memory))).await
+            }
+            None => self.stones(statement::TOMBSTONE_LATEST, vars).await,
+        }
+    }
+
+    /// How many texts are noted.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn tombstone_count(&self) -> Result<usize, StoreError> {
+        let mut results = self.engine()?.run(statement::TOMBSTONE_COUNT, Vars::new().0).await?;
+        let counts: Vec<i64> = take("tombstone", &mut results, 0)?;
+        Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
+    }
+
+    /// What may be forgotten first: what went with its memory, before what was corrected, and the oldest of either.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn oldest_tombstones(&self, limit: usize) -> Result<Vec<Tombstone>, StoreError> {
+        let mut oldest = Vec::new();
+        for whys in [[Why::Deleted, Why::Purged], [Why::Corrected, Why::Superseded]] {
+            let whys = whys.map(|why| why.as_str().to_owned()).to_vec();
+            let vars = Vars::new().with("whys", whys).limit(limit.saturating_sub(oldest.len()));
+            oldest.extend(self.stones(statement::TOMBSTONE_OLDEST, vars).await?);
+        }
+        oldest.truncate(limit);
+        Ok(oldest)
+    }
+
+    /// Whether texts were noted here with the secret of this home, and whether with that of any.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn knows_secret(&self) -> Result<(bool, bool), StoreError> {
+        let mut results = self.engine()?.run(statement::TOMBSTONE_SECRETS, Vars::new().0).await?;
+        let names: Vec<String> = take("tombstone_secret", &mut results, 0)?;
+        Ok((names.contains(&self.mason.name()), !names.is_empty()))
+    }
+
+    /// Notes that texts are noted here with the secret of this home. It says nothing of any memory, so the log has no
+    /// event of it.
+    ///
+    /// # Errors
+    /// A failing store.
+    pub async fn note_secret(&self) -> Result<(), StoreError> {
+        let vars = Vars::new().with("id", RecordId::new("tombstone_secret", self.mason.name()));
+        Ok(self
+            .engine()?
+            .run(statement::TOMBSTONE_SECRET_PUT, vars.at("at", self.now()).0)
+            .await
+            .map(drop)?)
+    }
+
     /// Makes the keys of texts with a secret: other secrets make other keys, and know none of these.
     #[must_use]
     pub fn with_secret(mut self, secret: &[u8]) -> Self {
         self.mason = Stonemason::new(secret);
         self
     }
+}
+
+/// What is noted of a memory's text when it is deleted, for tests.
+#[cfg(test)]
+pub(super) fn stone(mason: &Stonemason, memory: &Memory) -> Tombstone {
+    let key = mason.keys_of(memory)[0].clone();
+    Tombstone { key, memory: memory.id, why: Why::Deleted, replaced_by: None, at: Timestamp::UNIX_EPOCH }
 }

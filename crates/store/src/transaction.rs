@@ -139,9 +139,9 @@ impl Write<'_> {
         self.changes.tell(happened)
     }
 
-    /// What changes beside what is told: see [`Changes::beside`].
-    pub(super) fn beside(&mut self) -> &mut Tables {
-        self.changes.beside()
+    /// What else changes by what was told already: see [`Changes::besides`].
+    pub(super) fn besides(&mut self) -> Option<&mut Tables> {
+        self.changes.besides()
     }
 
     /// What changes so far.
@@ -152,7 +152,7 @@ impl Write<'_> {
     async fn commit(mut self) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
         if changes.events().is_empty() {
-            // So nothing changes either.
+            // So nothing changes either: `Changes::tell` is the only way to what does.
             return Ok(());
         }
         let events = self.number(changes.events());
@@ -168,6 +168,9 @@ impl Write<'_> {
         self.position.seq = events.last().map(|event| event.seq);
         self.position.told = self.position.seq;
         self.position.at = self.at;
+        if changes.tables().former.has_any() {
+            self.store.former.forget();
+        }
         // Followers hear of commits in their order, because this still holds the writer.
         self.store.announce(&Committed { events, memories: changes.into_memories() });
         Ok(())

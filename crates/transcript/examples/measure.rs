@@ -160,10 +160,7 @@ fn gleaned(batches: &[(&Path, Batch)]) {
             "sessions with last words",
             all.iter().filter(|facts| facts.last().is_some_and(|last| last.reply.is_some())).count(),
         ),
-        (
-            "things left to do",
-            batches.iter().map(|(_, batch)| facts::unfinished(&batch.exchanges).len()).sum(),
-        ),
+        ("changes of lists of things to do", count(|facts| usize::from(facts.to_do.is_some()))),
     ] {
         println!("| {name} | {number} |");
     }

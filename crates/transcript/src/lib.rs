@@ -9,7 +9,7 @@
 //! | [`turn`] | the types: session, exchange, turn, call |
 //! | [`State`], [`Batch`] | how far a source was read, and the result of one reading |
 //! | [`read`] | lines of JSON, cut anywhere, for Claude Code, Codex, Copilot CLI, Cursor and Qwen Code |
-//! | [`gemini_cli`], [`opencode`] | sources that are read whole, because their records change in place |
+//! | [`gemini_cli`], [`opencode`], [`cursor_ide`] | sources that are read whole, because their records change in place |
 //! | [`typed`] | prompts of deleted sessions |
 //! | [`lineage`] | which part of a session is a copy of another |
 //! | [`facts`] | what can be concluded by rules |
@@ -38,6 +38,7 @@ mod clip;
 mod codex;
 mod copilot;
 pub mod cursor;
+pub mod cursor_ide;
 mod envelope;
 pub mod facts;
 pub mod gemini_cli;

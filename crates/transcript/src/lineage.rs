@@ -4,53 +4,84 @@
 //! Code, with the same ids of turns in Codex. Nothing in them names the parent, so the ids themselves are the
 //! evidence.
 
+use jiff::Timestamp;
+
 use crate::turn::{Exchange, Parent, ParentKind, Session};
 
 /// Looks up native ids among the sessions that are stored already.
 pub trait Known {
-    /// The session that has an exchange which begins or ends with this native id, other than `than`.
-    fn session_of(&self, id: &str, than: &str) -> Option<String>;
+    /// The sessions that have an exchange which begins or ends with this native id, other than `than`.
+    fn sessions_of(&self, id: &str, than: &str) -> Vec<String>;
 }
 
-impl<F: Fn(&str, &str) -> Option<String>> Known for F {
-    fn session_of(&self, id: &str, than: &str) -> Option<String> {
+impl<F: Fn(&str, &str) -> Vec<String>> Known for F {
+    fn sessions_of(&self, id: &str, than: &str) -> Vec<String> {
         self(id, than)
     }
 }
 
-/// What a session shares with one that is known.
+/// What a session shares with those that are known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lineage {
     /// The session that it was copied from; the agent's own word comes first.
     pub parent: Option<Parent>,
-    /// The `seq` of exchanges that are copies from beginning to end. They are the parent's and are not kept
+    /// The `seq` of exchanges that are copies from beginning to end. They are another's and are not kept
     /// twice.
     pub copies: Vec<u32>,
 }
 
 /// Looks for what a session copied. Only its beginning can be a copy: after the first exchange of its own,
-/// none is. A parent that is not known leaves everything in place.
+/// none is. A parent that is not known leaves everything in place; one that is a copy itself has its own
+/// parent's exchanges before its own.
 pub fn of(session: &Session, exchanges: &[Exchange], known: &impl Known) -> Lineage {
+    let is_told = session.parent.as_ref().is_some_and(|parent| parent.session.is_some());
     let mut lineage = Lineage { parent: session.parent.clone(), copies: Vec::new() };
     for exchange in exchanges {
         let Some(first) = exchange.first_id.as_deref() else { break };
-        let Some(owner) = known.session_of(first, &session.id) else { break };
-        let parent = lineage.parent.get_or_insert_with(|| Parent {
-            kind: ParentKind::Fork,
-            session: Some(owner.clone()),
-            turn: None,
-        });
-        let parent_session = parent.session.get_or_insert_with(|| owner.clone());
+        let owners = known.sessions_of(first, &session.id);
+        let last = exchange.last_id.as_deref().unwrap_or(first);
+        let whole = known.sessions_of(last, &session.id);
+        let owner = owners.iter().find(|owner| whole.contains(owner)).or(owners.first());
+        let Some(owner) = owner else { break };
+        let fresh = || Parent { kind: ParentKind::Fork, session: None, turn: None };
+        let parent = lineage.parent.get_or_insert_with(fresh);
+        if !is_told {
+            parent.session = Some(owner.clone());
+        }
         parent.turn.clone_from(&exchange.last_id);
         // A copy that goes on differently ends with another turn: it is kept.
-        let last = exchange.last_id.as_deref().unwrap_or(first);
-        if known.session_of(last, &session.id).as_ref() != Some(parent_session) {
+        if !whole.contains(owner) {
             parent.turn = Some(first.to_owned());
             break;
         }
         lineage.copies.push(exchange.seq);
     }
     lineage
+}
+
+/// One of two sessions with a common beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The session that it names as its parent.
+    pub parent: Option<&'a str>,
+    /// When the first exchange began that is not the other's too.
+    pub own_since: Option<Timestamp>,
+}
+
+/// Whether the first of two sessions with a common beginning is the original, and the other one its copy: the same
+/// whichever is read first. What they say of each other comes first; else that which went on by itself earlier, or ended
+/// where the other went on, is older.
+pub fn is_original(one: Branch<'_>, other: Branch<'_>) -> bool {
+    if other.parent == Some(one.id) || one.parent == Some(other.id) {
+        return other.parent == Some(one.id);
+    }
+    match (one.own_since, other.own_since) {
+        (None, Some(_)) => true,
+        (Some(_), None) => false,
+        (one_since, other_since) => (one_since, one.id) < (other_since, other.id),
+    }
 }
 
 #[cfg(test)]
@@ -61,8 +92,9 @@ mod tests {
         Exchange { seq, first_id: Some(first.into()), last_id: Some(last.into()), ..Exchange::default() }
     }
 
-    fn known(id: &str, than: &str) -> Option<String> {
-        (than != "parent" && ["p1", "a1", "p2", "a2"].contains(&id)).then(|| "parent".to_owned())
+    fn known(id: &str, than: &str) -> Vec<String> {
+        let is_known = than != "parent" && ["p1", "a1", "p2", "a2"].contains(&id);
+        is_known.then(|| "parent".to_owned()).into_iter().collect()
     }
 
     #[test]
@@ -84,5 +116,36 @@ mod tests {
         assert_eq!((lineage.copies, lineage.parent), (vec![], Some(told)));
         let own = Session { id: "parent".into(), ..Session::default() };
         assert_eq!(of(&own, &[exchange(0, "p1", "a1")], &known), Lineage::default());
+    }
+
+    #[test]
+    fn a_fork_of_a_fork_copies_from_both() {
+        let fork = Session { id: "third".into(), ..Session::default() };
+        let owner = |id: &str, _: &str| match id {
+            "p1" | "a1" => vec!["first".to_owned()],
+            // The second went on differently within this exchange.
+            "p2" => vec!["first".to_owned(), "second".to_owned()],
+            "a2" => vec!["second".to_owned()],
+            _ => Vec::new(),
+        };
+        let exchanges = [exchange(0, "p1", "a1"), exchange(1, "p2", "a2"), exchange(2, "p3", "a3")];
+        let lineage = of(&fork, &exchanges, &owner);
+        assert_eq!(lineage.copies, [0, 1]);
+        assert_eq!(lineage.parent.and_then(|parent| parent.session).as_deref(), Some("second"));
+    }
+
+    #[test]
+    fn of_two_sessions_one_is_the_original_in_either_order() {
+        let at = |second| Timestamp::from_second(second).ok();
+        let branch = |id, parent, own_since| Branch { id, parent, own_since };
+        for (original, copy) in [
+            (branch("z", None, at(9)), branch("a", Some("z"), at(1))),
+            (branch("z", None, None), branch("a", None, at(1))),
+            (branch("z", None, at(1)), branch("a", None, at(2))),
+            (branch("a", None, at(1)), branch("z", None, at(1))),
+            (branch("a", None, None), branch("z", None, None)),
+        ] {
+            assert!(is_original(original, copy) && !is_original(copy, original), "{original:?} {copy:?}");
+        }
     }
 }

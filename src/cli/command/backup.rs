@@ -15,14 +15,17 @@ use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::Config;
 use crate::daemon::lock::{Lock, LockError, Use};
 use crate::home::Home;
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_core::operation::Operation;
+use cerebro_core::text;
 use cerebro_service::backup::{self, BackupError, FileError, Kept};
 
 /// How often the progress of a backup is asked for.
 const GLANCE: Duration = Duration::from_millis(100);
 /// How often a home is taken from daemons that agents start.
 const OWN_ATTEMPTS_MAX: u32 = 5;
+/// Most memories that say again what was corrected which are named on a terminal.
+const SAID_AGAIN_SHOWN: usize = 20;
 const BAR: &str = "{bar:30} {human_pos} of {human_len} rows, {elapsed}";
 
 /// Write everything of this moment into one file, while agents go on working
@@ -268,6 +271,7 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
     let told = json!({
         "file": file.display().to_string(), "home": home.root().display().to_string(),
         "at": restored.head.at.to_string(), "rows": restored.end.rows, "kept": kept,
+        "said_again": restored.said_again.iter().map(MemoryId::as_str).collect::<Vec<_>>(),
     });
     if !context.output.json(&told)? {
         context.output.facts(&[
@@ -281,8 +285,22 @@ async fn restore_file(context: &CommandContext, args: RestoreFileArgs) -> Result
                 "what was here before is in {kept}; remove that folder when you do not need it any more"
             ));
         }
+        if let Some(words) = said_again(&restored.said_again) {
+            context.output.note(&words);
+        }
     }
     Ok(Outcome::Done)
+}
+
+/// Names memories that say again what was corrected since the backup.
+fn said_again(ids: &[MemoryId]) -> Option<String> {
+    let named: Vec<&str> = ids.iter().take(SAID_AGAIN_SHOWN).map(MemoryId::as_str).collect();
+    let more = ids.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more (--json names all)") } else { String::new() };
+    let count = text::counted(ids.len(), "memory");
+    (!ids.is_empty()).then(|| {
+        format!("{count} of the backup say what was corrected or deleted since: {}{more}", named.join(", "))
+    })
 }
 
 /// Takes a home that no daemon serves.

@@ -351,6 +351,13 @@ fn show_whole(context: &CommandContext, found: &Value) -> Result<()> {
 
 fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
     let output = &context.output;
+    output.facts(&memory_facts(memory, |value| output.moment(value)))?;
+    output.write("\n")?;
+    output.text(&shown(&memory["content"]))
+}
+
+/// What a memory is beside its text.
+fn memory_facts(memory: &Value, moment: impl Fn(&Value) -> String) -> Vec<(&'static str, String)> {
     let size = memory["content_bytes"].as_u64().map(bytes).unwrap_or_default();
     let again = memory["duplicate_count"].as_u64().filter(|count| *count > 0);
     let mut facts = vec![
@@ -362,10 +369,10 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
         ("topic key", shown(&memory["topic_key"])),
         ("tags", shown(&memory["tags"])),
         ("revision", shown(&memory["revision"])),
-        ("written", output.moment(&memory["updated_at"])),
+        ("written", moment(&memory["updated_at"])),
         ("agent", shown(&memory["agent"])),
         ("session", shown(&memory["session_id"])),
-        ("created", output.moment(&memory["created_at"])),
+        ("created", moment(&memory["created_at"])),
         (
             "saved again",
             again
@@ -373,16 +380,16 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
                 .unwrap_or_default(),
         ),
         ("kind", shown(&memory["kind"])),
-        ("done", output.moment(&memory["done_at"])),
-        ("archived", output.moment(&memory["archived_at"])),
-        ("valid from", output.moment(&memory["valid"]["from"])),
-        ("valid until", output.moment(&memory["valid"]["until"])),
+        ("done", moment(&memory["done_at"])),
+        ("archived", moment(&memory["archived_at"])),
+        ("valid from", moment(&memory["valid"]["from"])),
+        ("valid until", moment(&memory["valid"]["until"])),
         ("superseded by", shown(&memory["superseded_by"])),
         ("supersedes", shown(&memory["supersedes"])),
         ("stale", shown(&memory["stale"])),
         ("flag", shown(&memory["flag"])),
         ("pinned", shown(&memory["pinned"])),
-        ("deleted", output.moment(&memory["deleted_at"])),
+        ("deleted", moment(&memory["deleted_at"])),
         ("size", size),
     ];
     for anchor in memory["anchors"].as_array().into_iter().flatten() {
@@ -395,9 +402,7 @@ fn show_memory(context: &CommandContext, memory: &Value) -> Result<()> {
             format!("{} {} {}", shown(&near["relation"]), shown(&near["id"]), shown(&near["title"])),
         ));
     }
-    output.facts(&facts)?;
-    output.write("\n")?;
-    output.text(&shown(&memory["content"]))
+    facts
 }
 
 pub async fn timeline(context: &CommandContext, args: TimelineArgs) -> Result<Outcome> {
@@ -475,6 +480,21 @@ mod tests {
             assert_eq!(words.is_some(), said.is_some(), "{label} {hits}: {words:?}");
             assert!(words.unwrap_or_default().contains(said.unwrap_or_default()), "{label} {hits}");
         }
+    }
+
+    #[test]
+    fn a_memory_is_readable_at_three_widths() {
+        let memory = json!({
+            "id": "kaaaaaaaaaaa", "title": "The writer waits for the lease of the queue before it takes the next job",
+            "type": "decision", "project": "acme/payments", "scope": "project", "topic_key": "architecture/queue-lease",
+            "tags": ["queue", "lease", "日本語"], "revision": 3, "updated_at": "2026-11-22T09:15:00Z",
+            "agent": "claude-code", "session_id": "0199-sitting-of-a-morning", "created_at": "2026-11-02T09:15:00Z",
+            "kind": "semantic", "content_bytes": 1_200, "duplicate_count": 2, "superseded_by": ["kbbbbbbbbbbb"],
+            "anchors": [{ "verdict": "changed", "path": "src/queue/mod.rs", "symbol": "Queue::lease" }],
+            "related": [{ "relation": "similar", "id": "kccccccccccc", "title": "Leases end by themselves" }],
+        });
+        let facts = memory_facts(&memory, shown);
+        super::super::list::tests::facts_at_three_widths("get", &facts);
     }
 
     #[test]

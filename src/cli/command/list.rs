@@ -235,16 +235,25 @@ pub fn name_personal(list: &mut Value) {
 
 #[cfg(test)]
 pub mod tests {
+    use super::super::super::output::fact_lines;
     use super::super::super::screen::tests::{compare, screen};
     use super::*;
     use crate::tui::fit;
 
     /// Holds what a list shows on terminals of three widths against `tests/golden/cli`.
     pub fn drawn_at_three_widths(name: &str, columns: Columns, list: &Value) {
+        let table = Table::of(columns.0, columns.1, list);
+        fits_at_three_widths(&table);
         for width in [40, 80, 200] {
-            let drawn = Table::of(columns.0, columns.1, list).drawn(&screen(width));
+            compare(&format!("{name}-{width}"), &table.drawn(&screen(width)));
+        }
+    }
+
+    /// Holds that no line of a table is longer than the terminal.
+    pub fn fits_at_three_widths(table: &Table) {
+        for width in [40, 80, 200] {
+            let drawn = table.drawn(&screen(width));
             assert!(drawn.lines().all(|line| fit::width(line) <= width), "{width}: {drawn}");
-            compare(&format!("{name}-{width}"), &drawn);
         }
     }
 
@@ -274,6 +283,42 @@ pub mod tests {
             row("kccccccccccc", "2026-01-02T09:15:00Z", "note", "acme/web", false, "Short"),
         ]);
         drawn_at_three_widths("list", MEMORIES, &memories);
+    }
+
+    #[test]
+    fn prompts_and_events_are_readable_at_three_widths() {
+        let prompt = |id: &str, project: &str, content: &str| {
+            json!({ "id": id, "created_at": "2026-11-22T09:15:00Z", "agent": "claude-code", "project": project,
+                    "session_id": "0199-sitting-of-a-morning", "content": content })
+        };
+        let prompts = json!([
+            prompt(
+                "paaaaaaaaaaa",
+                "acme/payments",
+                "Why do we retry payments twice, and what happens after that?"
+            ),
+            prompt("pbbbbbbbbbbb", "acme/web", "日本語の質問"),
+        ]);
+        drawn_at_three_widths("prompts", PROMPTS, &prompts);
+        let event = |seq: u64, kind: &str, memory: Option<&str>| {
+            json!({ "seq": seq, "at": "2026-11-22T09:15:00Z", "kind": kind, "memory": memory,
+                    "project": "acme/payments", "session": "0199-sitting-of-a-morning" })
+        };
+        let events = json!([
+            event(9, "memory_created", Some("kaaaaaaaaaaa")),
+            event(10, "session_started", None),
+            event(1_100, "memory_deleted", Some("kbbbbbbbbbbb")),
+        ]);
+        drawn_at_three_widths("events", EVENTS, &events);
+    }
+
+    /// Holds what facts show on terminals of three widths against `tests/golden/cli`.
+    pub fn facts_at_three_widths(name: &str, facts: &[(&str, String)]) {
+        for width in [40, 80, 200] {
+            let drawn = fact_lines(facts, Some(width));
+            assert!(drawn.lines().all(|line| fit::width(line) <= width), "{width}: {drawn}");
+            compare(&format!("{name}-{width}"), &drawn);
+        }
     }
 
     #[test]

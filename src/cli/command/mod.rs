@@ -39,6 +39,7 @@ mod sql;
 mod stats;
 mod studio;
 mod suggest;
+mod tombstones;
 mod trial;
 mod tui;
 mod uninstall;
@@ -102,6 +103,7 @@ pub enum Command {
     /// Take memories out of the archive
     Unarchive(change::ManyArgs),
     Consolidate(consolidate::ConsolidateArgs),
+    Tombstones(tombstones::TombstonesArgs),
     #[command(alias = "ls")]
     List(list::ListArgs),
     Sessions(sessions::SessionsArgs),
@@ -224,6 +226,7 @@ impl Command {
             Self::Archive(args) => asking(change::run(context, args, Operation::Archive)),
             Self::Unarchive(args) => asking(change::run(context, args, Operation::Unarchive)),
             Self::Consolidate(args) => asking(consolidate::run(context, args)),
+            Self::Tombstones(args) => asking(tombstones::run(context, args)),
             Self::List(args) => asking(list::memories(context, args)),
             Self::Sessions(args) => asking(sessions::run(context, args)),
             Self::Projects(args) => asking(projects::run(context, args)),

@@ -195,6 +195,7 @@ const COLUMNS: &[(&str, Layout)] = &[
     ("to fetch", Layout::Count),
     ("about", Layout::Flexible),
 ];
+const FIELDS: &[&str] = &["model", "state", "dimension", "to fetch", "about"];
 
 fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     let shelf = shelf(home);
@@ -241,8 +242,7 @@ fn list(context: &CommandContext, home: &Home) -> Result<Outcome> {
     for model in &mut models {
         model["to fetch"] = json!(model["download_bytes"].as_u64().map(bytes));
     }
-    let fields = ["model", "state", "dimension", "to fetch", "about"];
-    context.output.table(&Table::of(COLUMNS, &fields, &json!(models)), "no models")?;
+    context.output.table(&Table::of(COLUMNS, FIELDS, &json!(models)), "no models")?;
     Ok(Outcome::Done)
 }
 
@@ -565,4 +565,21 @@ fn resident_bytes() -> Option<u64> {
     let fields: HashMap<&str, &str> = status.lines().filter_map(|line| line.split_once(':')).collect();
     let kilobytes: u64 = fields.get("VmRSS")?.trim().trim_end_matches(" kB").parse().ok()?;
     Some(kilobytes * 1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::tests::fits_at_three_widths;
+    use super::*;
+
+    #[test]
+    fn models_are_readable_at_three_widths() {
+        let model = |name: &str, state: &str, fetch: Option<&str>, about: &str| json!({ "model": name, "state": state, "dimension": 384, "to fetch": fetch, "about": about });
+        let models = json!([
+            model("multilingual-e5-small", "in use", None, "A hundred languages, small: a good first choice"),
+            model("bge-small-en-v1.5", "available", Some("134 MB"), "English alone, quick on a processor"),
+            model("jina-embeddings-v2-base-code", "available", Some("642 MB"), "Code and English"),
+        ]);
+        fits_at_three_widths(&Table::of(COLUMNS, FIELDS, &models));
+    }
 }

@@ -64,6 +64,7 @@ const PROJECTS: &[(&str, Layout)] = &[
     ("prompts", Layout::Count),
     ("last", Layout::Ago),
 ];
+const FIELDS: &[&str] = &["project", "memories", "sessions", "prompts", "last_at"];
 
 pub async fn run(context: &CommandContext, args: ProjectsArgs) -> Result<Outcome> {
     match args.action {
@@ -82,8 +83,7 @@ async fn list(context: &CommandContext) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     name_personal(&mut answer["projects"]);
-    let fields = ["project", "memories", "sessions", "prompts", "last_at"];
-    context.output.table(&Table::of(PROJECTS, &fields, &answer["projects"]), "no projects yet")?;
+    context.output.table(&Table::of(PROJECTS, FIELDS, &answer["projects"]), "no projects yet")?;
     Ok(Outcome::Done)
 }
 
@@ -161,4 +161,27 @@ async fn move_all(context: &CommandContext, daemon: Daemon, from: &str, into: &s
         context.output.note(&format!("{id} lost its topic key, which {holder} has already"));
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::list::tests::fits_at_three_widths;
+    use super::*;
+
+    #[test]
+    fn projects_are_readable_at_three_widths() {
+        let project = |name: &str, memories: u64, last: Option<&str>| json!({ "project": name, "memories": memories, "sessions": 12, "prompts": 0, "last_at": last });
+        let projects = json!([
+            project("acme/payments", 20_000, Some("2026-11-22T09:15:00Z")),
+            project(
+                "a-group/of-many/nested-parts/and-a-long-repository-name",
+                7,
+                Some("2026-01-02T09:15:00Z")
+            ),
+            project("personal", 1, None),
+        ]);
+        fits_at_three_widths(&Table::of(PROJECTS, FIELDS, &projects));
+    }
 }

@@ -46,7 +46,7 @@ pub struct SaveArgs {
 #[derive(Debug, Args)]
 #[command(override_usage = "cerebro update [OPTIONS] <ID>")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
-    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "done", "verified"]))]
+    .args(["title", "content", "file", "kind", "project", "scope", "topic_key", "tags", "supersedes", "valid_from", "valid_until", "nature", "trigger", "done", "verified"]))]
 pub struct UpdateArgs {
     /// The memory's id, or a beginning that no other has
     id: String,
@@ -64,6 +64,9 @@ pub struct UpdateArgs {
     /// It is done, of a thing to be done
     #[arg(long)]
     done: bool,
+    /// Change it even to a text that was corrected or superseded before
+    #[arg(long)]
+    revive: bool,
     /// It is still true: compare it from now on with the code as it is in the working folder
     #[arg(long)]
     verified: bool,
@@ -96,6 +99,9 @@ struct Fields {
     /// What kind of memory it is: episodic, semantic, procedural or prospective [default: by its type]
     #[arg(long = "kind", value_name = "KIND")]
     nature: Option<String>,
+    /// Where it is told, of a thing to be done: `path:FOLDER` or `branch:NAME`; in an update an empty one is everywhere
+    #[arg(long, value_name = "WHERE")]
+    trigger: Option<String>,
     /// It is so from this date on; in an update an empty one takes the date away
     #[arg(long, value_name = "DATE")]
     valid_from: Option<String>,
@@ -118,6 +124,7 @@ impl Fields {
             .with("tags", self.tags)
             .with("supersedes", supersedes)
             .with("kind", self.nature)
+            .with("trigger", self.trigger)
             .with("valid_from", self.valid_from)
             .with("valid_until", self.valid_until);
         Ok(request)
@@ -170,6 +177,7 @@ pub async fn update(context: &CommandContext, args: UpdateArgs) -> Result<Outcom
         .with("title", args.title)
         .with("content", content)
         .with("done", args.done)
+        .with("revive", args.revive)
         .with("verified", args.verified)
         .with("expected_revision", args.expected_revision);
     let updated = daemon.ask(args.fields.add_to(request, &daemon).await?).await?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
@@ -55,6 +55,9 @@ pub struct SetupArgs {
     /// Leave out the text for the agent's instructions
     #[arg(long, requires = "whom")]
     no_instructions: bool,
+    /// Whether agents' past sessions are taken in; asked at a terminal where it is not said
+    #[arg(long, value_name = "ANSWER", requires = "whom", conflicts_with_all = ["dry_run", "check"])]
+    pub(super) history: Option<history::Answer>,
 }
 
 /// Take Cerebro out of an agent's files
@@ -72,7 +75,9 @@ pub struct UnsetupArgs {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(AGENTS.iter().map(|agent| agent.name))
+    PossibleValuesParser::new(
+        AGENTS.iter().map(|agent| PossibleValue::new(agent.name).aliases(agent.alias())),
+    )
 }
 
 /// Where this command line sets things up.
@@ -341,7 +346,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome> {
     if args.all {
-        return super::setup_all::run(context, &args);
+        return super::setup_all::run(context, &args).await;
     }
     let Some(name) = &args.agent else { return list(context) };
     let site = Site::named(context, name)?;
@@ -353,7 +358,9 @@ pub async fn setup(context: &CommandContext, args: SetupArgs) -> Result<Outcome>
         site.put(context, &mut plan)?;
     }
     site.show(context, &plan.changes, args.dry_run, &plan.notes)?;
-    history::mention(context, &Ground::of(context)?);
+    if !args.dry_run {
+        history::offer(context, &Ground::of(context)?, args.history, true).await?;
+    }
     Ok(Outcome::Done)
 }
 
@@ -372,16 +379,23 @@ pub fn unsetup(context: &CommandContext, args: &UnsetupArgs) -> Result<Outcome> 
 
 const AGENT_COLUMNS: &[(&str, Layout)] = &[
     ("agent", Layout::Fixed),
-    ("installed", Layout::Fixed),
-    ("set up", Layout::Flexible),
+    ("found here", Layout::Fixed),
+    ("Cerebro in it", Layout::Flexible),
     ("configuration", Layout::Flexible),
 ];
+
+/// A line of the list of agents.
+fn agent_row(name: &str, is_installed: bool, parts: &[&str], configuration: String) -> Vec<String> {
+    let found = if is_installed { "yes" } else { "no" };
+    let put_in = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
+    vec![name.to_owned(), found.to_owned(), put_in, configuration]
+}
 
 fn list(context: &CommandContext) -> Result<Outcome> {
     let user = user_home().ok_or(HomeError::Unknown)?;
     let places = Places::of(user);
     let mut table = Table::new(AGENT_COLUMNS);
-    let mut rows = Vec::new();
+    let (mut rows, mut is_missing) = (Vec::new(), false);
     for agent in &AGENTS {
         let site = Site::of(context, agent)?;
         let is_installed = agent.is_installed(&places);
@@ -393,11 +407,16 @@ fn list(context: &CommandContext) -> Result<Outcome> {
         rows.push(json!({
             "agent": agent.name, "installed": is_installed, "set_up": parts, "configuration": path,
         }));
-        let yes = if is_installed { "yes" } else { "no" };
-        table.add(vec![agent.name.to_owned(), yes.to_owned(), parts.join(", "), site.short(&path)]);
+        is_missing |= is_installed && parts.is_empty();
+        table.add(agent_row(agent.name, is_installed, &parts, site.short(&path)));
     }
     if !context.output.json(&json!({ "agents": rows }))? {
         context.output.table(&table, "no agents")?;
+        context.output.note(if is_missing {
+            "next: `cerebro setup AGENT` sets one up, `cerebro setup --all` those found here; each change is shown first"
+        } else {
+            "`cerebro setup AGENT` sets another one up, `--check` says whether it works"
+        });
     }
     Ok(Outcome::Done)
 }
@@ -472,4 +491,34 @@ async fn connect(site: &Site) -> Result<std::result::Result<usize, String>> {
         Ok(tools) => Err(format!("it lists {} tools, {} were expected", tools.len(), TOOLS.len())),
         Err(problem) => Err(format!("{problem} (`{}`)", command.join(" "))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::tests::fits_at_three_widths;
+    use super::*;
+
+    #[test]
+    fn agents_are_readable_at_three_widths() {
+        let mut table = Table::new(AGENT_COLUMNS);
+        let parts = PARTS.map(Part::name);
+        for (name, is_installed, parts, path) in [
+            ("claude-code", true, &parts[..], "~/.claude.json"),
+            ("codex", true, &[], "~/.codex/config.toml"),
+            ("vscode", false, &[], "~/.config/Code/User/mcp.json"),
+        ] {
+            table.add(agent_row(name, is_installed, parts, path.to_owned()));
+        }
+        fits_at_three_widths(&table);
+    }
+
+    #[test]
+    fn an_agent_is_known_by_its_program_too() {
+        for (typed, name) in [("claude", "claude-code"), ("gemini", "gemini-cli"), ("codex", "codex")] {
+            assert_eq!(Agent::named(typed).map(|agent| agent.name), Some(name), "{typed}");
+            let parsed = clap::Command::new("x").arg(clap::Arg::new("agent").value_parser(names()));
+            assert!(parsed.try_get_matches_from(["x", typed]).is_ok(), "{typed}");
+        }
+        assert!(Agent::named("emacs").is_none());
+    }
 }

@@ -16,7 +16,7 @@ struct Found {
 
 /// Plans all agents before the first file is written, and shows the differences. An agent whose files cannot be
 /// edited is named and left alone; the others are set up.
-pub fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
+pub async fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
     let ground = Ground::of(context)?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     for agent in AGENTS.iter().filter(|agent| agent.is_installed(&ground.places)) {
@@ -52,7 +52,9 @@ pub fn run(context: &CommandContext, args: &SetupArgs) -> Result<Outcome> {
         }
     }
     tell(context, &ground, &found, args.dry_run, faults)?;
-    history::mention(context, &ground);
+    if !args.dry_run {
+        history::offer(context, &ground, args.history, !args.yes).await?;
+    }
     Ok(short)
 }
 

@@ -1,7 +1,5 @@
 //! `cerebro stats`: how much there is, and how the service is.
 
-use std::path::Path;
-
 use clap::Args;
 use serde_json::Value;
 
@@ -30,7 +28,7 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     let meant = suggest::instead(&daemon, project, None).await?;
     daemon.close().await;
     if !context.output.json(&stats)? {
-        context.output.facts(&facts(&stats, &home))?;
+        context.output.facts(&facts(&stats, &Sizes::of(&home)))?;
         for words in &meant {
             context.output.note(words);
         }
@@ -38,8 +36,21 @@ pub async fn run(context: &CommandContext, args: StatsArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn facts(stats: &Value, home: &Home) -> Vec<(&'static str, String)> {
-    let below = |dir: &Path| bytes(bytes_below(dir));
+/// Bytes of the home on this disk.
+struct Sizes {
+    all: u64,
+    /// Of it, models and what runs them.
+    models: u64,
+}
+
+impl Sizes {
+    fn of(home: &Home) -> Self {
+        let models = bytes_below(&home.models_dir()) + bytes_below(&home.runtime_dir());
+        Self { all: bytes_below(home.root()), models }
+    }
+}
+
+fn facts(stats: &Value, sizes: &Sizes) -> Vec<(&'static str, String)> {
     // Edges are counted in all projects.
     let edges =
         |name: &str| if stats["project"].is_null() { shown(&stats["edges"][name]) } else { String::new() };
@@ -55,13 +66,10 @@ fn facts(stats: &Value, home: &Home) -> Vec<(&'static str, String)> {
         ("memories linked to sessions", edges("created_in")),
         ("relations between memories", edges("relates_to")),
         ("sessions that follow others", edges("follows")),
-        ("on disk", below(home.root())),
+        ("on disk", bytes(sizes.all)),
         ("of it the store", size("store_bytes")),
         ("of it the index", size("index_bytes")),
-        (
-            "of it models and their runtime",
-            bytes(bytes_below(&home.models_dir()) + bytes_below(&home.runtime_dir())),
-        ),
+        ("of it models and their runtime", bytes(sizes.models)),
         ("schema version", shown(&stats["schema_version"])),
         ("worker", shown(&worker["state"])),
         ("worker's provider", shown(&worker["provider"])),
@@ -78,4 +86,27 @@ fn facts(stats: &Value, home: &Home) -> Vec<(&'static str, String)> {
         ("daemon version", shown(&stats["version"])),
         ("daemon up for", stats["uptime_s"].as_u64().map(duration).unwrap_or_default()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::list::tests::facts_at_three_widths;
+    use super::*;
+
+    #[test]
+    fn figures_are_readable_at_three_widths() {
+        let stats = json!({
+            "memories": { "live": 20_000, "deleted": 3 }, "sessions": 410, "prompts": 1, "projects": 12,
+            "edges": { "created_in": 20_000, "relates_to": 81_000, "follows": 40 }, "store_bytes": 91_000_000,
+            "index_bytes": 12_000_000, "schema_version": 16, "clients": 2, "version": "1.2.3", "uptime_s": 4_000,
+            "worker": { "state": "waiting", "provider": "openai", "model": "text-embedding-3-small",
+                "queue_depth": 7, "failures": 2, "dead": 1, "lag_p50_ms": 812, "lag_p99_ms": 61_000,
+                "tokens_today": 12_345, "requests_today": 90,
+                "detail": "today's budget is spent; it goes on at midnight UTC" },
+        });
+        let sizes = Sizes { all: 240_000_000, models: 130_000_000 };
+        facts_at_three_widths("stats", &facts(&stats, &sizes));
+    }
 }

@@ -5,7 +5,8 @@ use jiff::tz::TimeZone;
 
 use super::{CommandContext, Outcome};
 use crate::cli::error::{Error, Result};
-use crate::tui;
+use crate::home::user_home;
+use crate::{project_dir, tui};
 use cerebro_core::domain::{Project, Timestamp};
 
 /// Browse the memory on screens: lists, search, sessions, live calls
@@ -14,9 +15,12 @@ use cerebro_core::domain::{Project, Timestamp};
 /// turns them off.
 #[derive(Debug, Args)]
 pub struct TuiArgs {
-    /// Look at this project first [default: all]
-    #[arg(long, value_name = "NAME")]
+    /// Look at this project first [default: the working folder's]
+    #[arg(long, value_name = "NAME", conflicts_with = "all_projects")]
     project: Option<String>,
+    /// Look at all projects first, as it also does in a folder of no project
+    #[arg(long)]
+    all_projects: bool,
 }
 
 pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
@@ -29,20 +33,29 @@ pub async fn run(context: &CommandContext, args: TuiArgs) -> Result<Outcome> {
         return Err(Error::user(format!("the screens need a terminal: {obstacle}"))
             .hint("`cerebro list`, `cerebro search` and `cerebro stats` write plain lines"));
     }
-    let project = args.project.map(|name| {
-        let parsed = Project::parse(&name);
-        parsed
-            .map(|project| project.as_str().to_owned())
-            .ok_or_else(|| Error::usage(format!("`{name}` is no project name")))
-    });
+    let project = match args.project {
+        Some(name) => match Project::parse(&name) {
+            Some(project) => Some(project),
+            None => return Err(Error::usage(format!("`{name}` is no project name"))),
+        },
+        None if args.all_projects => None,
+        None => working_project().await,
+    };
     let options = tui::Options {
         colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         zone: TimeZone::system(),
         starts_daemon: true,
-        project: project.transpose()?,
+        project: project.map(|project| project.as_str().to_owned()),
         clock: Timestamp::now,
     };
     let shown = tui::run(context.home()?, options).await;
     shown.map_err(|error| Error::stream("the terminal", &error))?;
     Ok(Outcome::Done)
+}
+
+/// The project of the working folder, as the other commands take it; none where that is the one of no project.
+async fn working_project() -> Option<Project> {
+    let folder = std::env::current_dir().ok()?;
+    let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;
+    (project != Project::general()).then_some(project)
 }

@@ -31,11 +31,18 @@ function searchWhileTyping(form) {
   });
 }
 
-// Puts each call on top of the table as soon as it is answered.
+// Puts each call on top of the table as soon as it is answered, and says when that ends.
 function follow(calls) {
   const stream = new EventSource(calls.dataset.stream);
+  const said = document.getElementById("following");
+  const again = said.innerHTML;
   stream.onopen = () => {
-    document.getElementById("following").textContent = "New ones appear by themselves.";
+    said.textContent = "New ones appear by themselves.";
+    said.classList.remove("lost");
+  };
+  stream.onerror = () => {
+    said.innerHTML = `The stream is lost${stream.readyState === EventSource.CLOSED ? "." : "; it is tried again."} ${again}`;
+    said.classList.add("lost");
   };
   stream.onmessage = (event) => {
     const line = document.createElement("template");

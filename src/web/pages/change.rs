@@ -6,6 +6,7 @@ use axum::{
 };
 use serde_json::json;
 
+use super::pairs;
 use crate::web::{Shared, door::Posted, failure::Failure, view::link};
 use cerebro_core::operation::Operation;
 
@@ -17,16 +18,14 @@ pub(in crate::web) async fn change(
     let (operation, done) = match change.as_str() {
         "pin" => (Operation::Pin, "pinned"),
         "unpin" => (Operation::Unpin, "unpinned"),
+        "archive" => (Operation::Archive, "archived"),
+        "unarchive" => (Operation::Unarchive, "unarchived"),
         "delete" => (Operation::Delete, "deleted"),
         "restore" => (Operation::Restore, "restored"),
         _ => return Err(Failure::nothing()),
     };
     shared.desk.change(operation, json!({ "id": id })).await?;
     // Back to where several are decided on, one after the other.
-    let place = match form.field("back").as_str() {
-        "pairs" => "/pairs".to_owned(),
-        "twins" => "/pairs?which=twins".to_owned(),
-        _ => link::memory(&id),
-    };
+    let place = pairs::back(&form).unwrap_or_else(|| link::memory(&id));
     Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())
 }

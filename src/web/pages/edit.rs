@@ -1,4 +1,4 @@
-//! Changing a memory's text: saved over the revision that was read, or not at all.
+//! Changing a memory: saved over the revision that was read, or not at all.
 
 use askama::Template;
 use axum::{
@@ -6,7 +6,8 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
-use serde_json::json;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::view::{self, Memory};
 use crate::web::{
@@ -16,7 +17,7 @@ use crate::web::{
     shell::{self, Shell},
     view::link,
 };
-use cerebro_core::domain::Kind;
+use cerebro_core::domain::{Kind, Nature, Scope};
 use cerebro_core::operation::Operation;
 
 #[derive(Template)]
@@ -25,67 +26,189 @@ struct EditPage {
     shell: Shell,
     href: String,
     kinds: &'static [&'static str],
+    natures: Vec<Choice>,
+    scopes: Vec<Choice>,
     draft: Draft,
-    /// Why the text was not saved.
+    /// Why it was not saved.
     problem: Option<String>,
+    /// What somebody else made of the memory meanwhile.
+    present: Option<Draft>,
 }
 
-/// A text as it stands in the form.
+/// A choice of the form.
+struct Choice {
+    value: &'static str,
+    is_chosen: bool,
+}
+
+/// A memory as it stands in the form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Draft {
     title: String,
     kind: String,
     tags: String,
     content: String,
+    project: String,
+    scope: String,
+    topic_key: String,
+    nature: String,
+    valid_from: String,
+    valid_until: String,
     /// The revision that it was made from.
     revision: String,
 }
 
-impl EditPage {
-    fn of(shared: &Shared, id: &str, draft: Draft, problem: Option<String>) -> Self {
-        let shell = Shell::titled(&format!("Edit {}", draft.title), "/memories").token(shared.door.token());
-        Self { shell, href: link::memory(id), kinds: &Kind::KNOWN, draft, problem }
+impl Draft {
+    fn of(memory: Memory) -> Self {
+        let (title, kind, tags) = memory.raw;
+        let is_personal = memory.scope == Scope::Personal.as_str();
+        Self {
+            title,
+            kind,
+            tags: tags.join(", "),
+            content: memory.content,
+            project: if is_personal { String::new() } else { memory.row.project },
+            scope: memory.scope,
+            topic_key: memory.topic_key,
+            nature: memory.nature,
+            valid_from: day(memory.valid_from, "00:00:00"),
+            valid_until: day(memory.valid_until, "23:59:59"),
+            revision: memory.row.revision.to_string(),
+        }
     }
+
+    fn read(form: &Posted) -> Self {
+        Self {
+            title: form.field("title"),
+            kind: form.field("type"),
+            tags: form.field("tags"),
+            content: form.field("content"),
+            project: form.field("project"),
+            scope: form.field("scope"),
+            topic_key: form.field("topic_key"),
+            nature: form.field("kind"),
+            valid_from: form.field("valid_from"),
+            valid_until: form.field("valid_until"),
+            revision: form.field("revision"),
+        }
+    }
+
+    /// For `mem_update`. What stands beside the text is sent where it is another than the present one: sending it says it
+    /// anew, and a kind that follows from the type would be one that a person chose.
+    fn question(&self, id: &str, present: &Self) -> Value {
+        let tags: Vec<&str> = self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
+        let mut question = json!({
+            "id": id, "title": self.title, "type": self.kind, "content": self.content, "tags": tags,
+            "expected_revision": self.revision,
+        });
+        let beside = [
+            ("project", &self.project, &present.project),
+            ("scope", &self.scope, &present.scope),
+            ("topic_key", &self.topic_key, &present.topic_key),
+            ("kind", &self.nature, &present.nature),
+            ("valid_from", &self.valid_from, &present.valid_from),
+            ("valid_until", &self.valid_until, &present.valid_until),
+        ];
+        for (name, own, present) in beside {
+            // Each memory has a place, a scope and a kind: an empty word is no other one.
+            let can_be_none = !matches!(name, "project" | "scope" | "kind");
+            if own.trim() != present && (can_be_none || !own.trim().is_empty()) {
+                question[name] = json!(own.trim());
+            }
+        }
+        question
+    }
+}
+
+/// A moment as a person writes it: the day alone where it is the whole day from its begin, or up to its end.
+fn day(at: Option<Timestamp>, border: &str) -> String {
+    let Some(at) = at else { return String::new() };
+    let told = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    told.strip_suffix(&format!("T{border}Z")).map_or(told.clone(), str::to_owned)
+}
+
+impl EditPage {
+    fn of(shared: &Shared, id: &str, draft: Draft) -> Self {
+        let shell = Shell::titled(&format!("Edit {}", draft.title), "/memories").token(shared.door.token());
+        let choice = |value: &'static str, chosen: &str| Choice { value, is_chosen: value == chosen };
+        Self {
+            shell,
+            href: link::memory(id),
+            kinds: &Kind::KNOWN,
+            natures: Nature::NAMES.iter().map(|&name| choice(name, &draft.nature)).collect(),
+            scopes: [Scope::Project, Scope::Personal]
+                .iter()
+                .map(|scope| choice(scope.as_str(), &draft.scope))
+                .collect(),
+            draft,
+            problem: None,
+            present: None,
+        }
+    }
+}
+
+async fn present(shared: &Shared, id: &str) -> Result<Draft, Failure> {
+    let answer = shared.desk.ask(Operation::GetObservation, view::whole(id)).await?;
+    Ok(Draft::of(Memory::read(&answer)))
 }
 
 pub(in crate::web) async fn show(
     State(shared): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    let answer = shared.desk.ask(Operation::GetObservation, view::whole(&id)).await?;
-    let memory = Memory::read(&answer);
-    let (title, kind, tags) = memory.raw;
-    let revision = memory.row.revision.to_string();
-    let draft = Draft { title, kind, tags: tags.join(", "), content: memory.content, revision };
-    Ok(shell::ok(&EditPage::of(&shared, &id, draft, None)))
+    Ok(shell::ok(&EditPage::of(&shared, &id, present(&shared, &id).await?)))
 }
 
-/// Saves the text. When it cannot be saved, the form comes back with the person's text in it.
+/// Saves the memory. When it cannot be saved, the form comes back with the person's text in it; where somebody was faster,
+/// with what that one made of it beside, and made from that revision: saving once more is a decision for one's own text.
 pub(in crate::web) async fn save(
     State(shared): State<Shared>,
     Path(id): Path<String>,
     form: Posted,
 ) -> Result<Response, Failure> {
-    let field = |name: &str| form.field(name);
-    let draft = Draft {
-        title: field("title"),
-        kind: field("type"),
-        tags: field("tags"),
-        content: field("content"),
-        revision: field("revision"),
-    };
-    let tags: Vec<&str> = draft.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
-    let question = json!({
-        "id": id, "title": draft.title, "type": draft.kind, "content": draft.content, "tags": tags,
-        "expected_revision": draft.revision,
-    });
-    match shared.desk.change(Operation::Update, question).await {
+    let draft = Draft::read(&form);
+    let before = present(&shared, &id).await?;
+    let refused = match shared.desk.change(Operation::Update, draft.question(&id, &before)).await {
         Ok(answer) => {
             let done = view::text(&answer, "outcome");
-            Ok(Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response())
+            return Ok(
+                Redirect::to(&link::with_query(&link::memory(&id), &[("done", &done)])).into_response()
+            );
         }
-        Err(failure) => {
-            let problem = Some(failure.words().to_owned());
-            Ok(shell::page(StatusCode::CONFLICT, &EditPage::of(&shared, &id, draft, problem)))
+        Err(refused) => refused,
+    };
+    let mut page = EditPage::of(&shared, &id, draft);
+    page.problem = Some(refused.words().to_owned());
+    if !refused.is_late() {
+        return Ok(shell::page(refused.status(), &page));
+    }
+    let present = present(&shared, &id).await?;
+    page.draft.revision.clone_from(&present.revision);
+    page.present = Some(present);
+    Ok(shell::page(StatusCode::CONFLICT, &page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_person_changed_is_said_anew() {
+        let memory = json!({
+            "id": "kbbbbbbbbbbb", "title": "T", "type": "decision", "content": "text", "project": "demo",
+            "scope": "project", "kind": "semantic", "revision": 3,
+            "valid": { "from": "2026-11-20T00:00:00Z", "until": "2026-11-21T23:59:59Z" },
+        });
+        let before = Draft::of(Memory::read(&memory));
+        assert_eq!((before.valid_from.as_str(), before.valid_until.as_str()), ("2026-11-20", "2026-11-21"));
+        let same = before.question("k", &before);
+        for name in ["project", "scope", "topic_key", "kind", "valid_from", "valid_until"] {
+            assert!(same.get(name).is_none(), "{name}");
         }
+        let draft = Draft { valid_until: String::new(), topic_key: "a/b".to_owned(), ..before.clone() };
+        let asked = draft.question("k", &before);
+        assert_eq!((&asked["valid_until"], &asked["topic_key"]), (&json!(""), &json!("a/b")));
+        assert_eq!(asked["expected_revision"], "3");
+        assert_eq!(day("2026-11-20T08:00:00Z".parse().ok(), "00:00:00"), "2026-11-20T08:00:00Z");
     }
 }

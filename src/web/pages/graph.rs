@@ -1,12 +1,13 @@
-//! The neighbourhood of a memory as a picture to walk: every memory in it can become the middle.
+//! Memories and what relates them as a picture to walk: around one memory, of a project, or of what names a thing.
 
 use askama::Template;
 use axum::{
-    extract::{Path, State},
+    extract::{Path, Query, State},
     response::{IntoResponse, Redirect, Response},
 };
 use serde_json::{Value, json};
 
+use super::{Parts, counted, known_projects};
 use crate::view::{self, Row, items};
 use crate::web::{
     Shared,
@@ -16,24 +17,33 @@ use crate::web::{
         layout::{self, BOX_HEIGHT, BOX_WIDTH, Curve, Edge, Node},
         link,
         locale::{Locale, When},
+        room::{self, Room},
     },
 };
 use cerebro_core::operation::Operation;
-use cerebro_core::text;
 
 /// Memories of a picture, the middle one included.
 const NODES: usize = 36;
 /// How many relations the picture reaches out.
 const DEPTH: usize = 2;
-/// Longest title in a box.
+/// Longest title in a box, in characters and in bytes of HTML.
 const LABEL_CHARS_MAX: usize = 28;
-/// Most relations in the list below the picture.
-const RELATIONS_MAX: usize = 60;
+const LABEL_BYTES_MAX: usize = 84;
+/// Most lines of the picture: the strongest relations.
+const CURVES_MAX: usize = 120;
+/// Bytes of the table below the picture, around each of its lines, and of what a relation was seen by.
+const TABLE_BYTES: usize = 14_000;
+const AROUND_BYTES: usize = 220;
+const EVIDENCE_BYTES_MAX: usize = 200;
+/// Longest title in a line of the table.
+const TITLE_BYTES_MAX: usize = 120;
+/// Names beside one that are told.
+const BESIDE_MAX: usize = 20;
 
 /// A memory's box.
 struct Shape {
     href: String,
-    /// The whole title, for who points at the box.
+    /// The title, for who points at the box.
     title: String,
     label: String,
     /// Its type, and what joins it to what is nearer to the middle.
@@ -43,7 +53,7 @@ struct Shape {
     is_middle: bool,
 }
 
-/// A relation in the list below the picture.
+/// A relation in the table below the picture.
 struct Line {
     from: String,
     from_href: String,
@@ -54,15 +64,16 @@ struct Line {
     evidence: String,
 }
 
-#[derive(Template)]
-#[template(path = "graph.html")]
-struct GraphPage {
-    shell: Shell,
-    title: String,
-    href: String,
-    kind: String,
-    project: String,
-    when: When,
+impl Line {
+    fn weight(&self) -> usize {
+        let texts = [&self.from, &self.to, &self.evidence].map(|text| room::weight(text));
+        texts.iter().sum::<usize>() + AROUND_BYTES
+    }
+}
+
+/// The picture, and its relations as a table.
+#[derive(Default)]
+struct Picture {
     width: String,
     height: String,
     box_width: f64,
@@ -70,47 +81,159 @@ struct GraphPage {
     shapes: Vec<Shape>,
     curves: Vec<Curve>,
     lines: Vec<Line>,
-    lines_more: usize,
+    first: Option<String>,
+    later: Option<String>,
     is_cut: bool,
 }
 
+/// What stands above the picture.
+#[derive(Default)]
+struct Head {
+    /// Words before the title.
+    around: &'static str,
+    title: String,
+    href: String,
+    kind: String,
+    project: String,
+    when: When,
+    /// Other names in the same memories: name, how many, address.
+    beside: Vec<(String, String, String)>,
+    /// What is said where nothing is related.
+    nothing: &'static str,
+}
+
 #[derive(Template)]
-#[template(path = "empty.html")]
-struct EmptyPage {
+#[template(path = "graph.html")]
+struct GraphPage {
     shell: Shell,
-    words: &'static str,
+    head: Head,
+    picture: Picture,
+    projects: Vec<String>,
+    project: String,
+    name: String,
 }
 
 /// Begins with the memory that was written last.
 pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
     let answer = shared.desk.ask(Operation::Browse, json!({ "limit": 1 })).await?;
     let last = items(&answer, "memories").map(|row| view::text(row, "id")).next();
-    Ok(match last {
-        Some(id) => Redirect::to(&link::graph(&id)).into_response(),
-        None => shell::ok(&EmptyPage {
-            shell: Shell::titled("Graph", "/graph"),
-            words: "There are no memories yet. Relations between memories are shown here.",
-        }),
-    })
+    if let Some(id) = last {
+        return Ok(Redirect::to(&link::graph(&id)).into_response());
+    }
+    let nothing = "There are no memories yet. Relations between memories are shown here.";
+    let head = Head { around: "Graph", nothing, ..Head::default() };
+    Ok(drawn(&shared, head, Picture::default(), "", "").await)
 }
 
+/// Around one memory: every memory in it can become the middle.
 pub(in crate::web) async fn show(
     State(shared): State<Shared>,
     Path(id): Path<String>,
     locale: Locale,
+    Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let question = json!({ "id": id, "depth": DEPTH, "limit": NODES });
     let answer = shared.desk.ask(Operation::Graph, question).await?;
-    Ok(shell::ok(&page(&answer, &locale)))
+    let middle = items(&answer, "nodes").map(Row::read).next().unwrap_or_default();
+    let picture = picture(&answer, "nodes", (&link::graph(&id), from(&parts)), true);
+    let head = Head {
+        around: "Around",
+        title: super::titled(&middle.title),
+        href: link::memory(&middle.id),
+        when: locale.moment(middle.at),
+        kind: middle.kind,
+        project: super::named(&middle.project),
+        nothing: "Nothing is related to this memory yet. The worker draws relations once a memory has a vector.",
+        ..Head::default()
+    };
+    Ok(drawn(&shared, head, picture, "", "").await)
 }
 
-fn page(answer: &Value, locale: &Locale) -> GraphPage {
-    let rows: Vec<Row> = items(answer, "nodes").map(Row::read).collect();
+/// The memories of a project that were written last.
+pub(in crate::web) async fn project(
+    State(shared): State<Shared>,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let project = part(&parts, "project");
+    if project.is_empty() {
+        return Ok(Redirect::to("/graph").into_response());
+    }
+    let question = json!({ "project": project, "limit": NODES });
+    let answer = shared.desk.ask(Operation::Graph, question).await?;
+    let own = link::with_query("/graph/project", &[("project", &project)]);
+    let picture = picture(&answer, "nodes", (&own, from(&parts)), false);
+    let head = Head {
+        around: "Project",
+        title: super::named(&project),
+        href: super::overview::place_of(&project),
+        nothing: "None of its newest memories are related to each other.",
+        ..Head::default()
+    };
+    Ok(drawn(&shared, head, picture, &project, "").await)
+}
+
+/// The memories that name a file, a symbol or a word.
+pub(in crate::web) async fn entity(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let (name, project) = (part(&parts, "name"), part(&parts, "project"));
+    if name.is_empty() {
+        return Ok(Redirect::to("/graph").into_response());
+    }
+    let mut question = json!({ "name": name, "limit": NODES });
+    if !project.is_empty() {
+        question["project"] = json!(project);
+    }
+    let answer = shared.desk.ask(Operation::Entity, question).await?;
+    let picture = picture(&answer, "memories", (&link::entity(&name, &project), from(&parts)), false);
+    let own = view::text(&answer, "project");
+    let beside = |told: &Value| {
+        let name = view::text(told, "name");
+        let count = told["memories"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        (super::named(&name), counted(&locale, count, "memory", "memories"), link::entity(&name, &own))
+    };
+    let head = Head {
+        around: "What names",
+        title: super::named(&name),
+        project: super::named(&own),
+        beside: items(&answer, "beside").take(BESIDE_MAX).map(beside).collect(),
+        nothing: "What names it is not related to each other.",
+        ..Head::default()
+    };
+    Ok(drawn(&shared, head, picture, &own, &name).await)
+}
+
+fn part(parts: &std::collections::HashMap<String, String>, name: &str) -> String {
+    parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default()
+}
+
+/// Where the table goes on.
+fn from(parts: &std::collections::HashMap<String, String>) -> usize {
+    part(parts, "from").parse().unwrap_or(0)
+}
+
+async fn drawn(shared: &Shared, head: Head, picture: Picture, project: &str, name: &str) -> Response {
+    let counts = shared.desk.counts().await;
+    shell::ok(&GraphPage {
+        shell: Shell::titled(format!("{} {}", head.around, head.title).trim(), "/graph"),
+        projects: known_projects(&counts),
+        head,
+        picture,
+        project: project.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+/// The picture of an answer's memories and relations; the table's lines from the place `from` on, which `own` leads to.
+fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: bool) -> Picture {
+    let rows: Vec<Row> = items(answer, list).map(Row::read).collect();
     let node = |node: &Value| Node {
         id: view::text(node, "id"),
         distance: node["distance"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
     };
-    let nodes: Vec<Node> = items(answer, "nodes").map(node).collect();
+    let mut nodes: Vec<Node> = items(answer, list).map(node).collect();
     let edge = |one: &Value| Edge {
         from: view::text(one, "from"),
         to: view::text(one, "to"),
@@ -118,21 +241,27 @@ fn page(answer: &Value, locale: &Locale) -> GraphPage {
         weight: one["weight"].as_f64().unwrap_or(0.0),
     };
     let edges: Vec<Edge> = items(answer, "relations").map(edge).collect();
-    let layout = layout::place(&nodes, &edges);
+    if !has_middle {
+        layout::spread(&mut nodes, &edges);
+    }
+    let strongest = &edges[..edges.len().min(CURVES_MAX)];
+    let layout = layout::place(&nodes, strongest);
     let shape = |(n, row): (usize, &Row)| {
-        let place = &layout.places[n];
+        let (place, title) = (&layout.places[n], super::titled(&row.title));
+        let is_middle = has_middle && n == 0;
         Shape {
-            href: if n == 0 { link::memory(&row.id) } else { link::graph(&row.id) },
-            title: super::titled(&row.title),
-            label: text::cut_chars(&super::titled(&row.title), LABEL_CHARS_MAX).into_owned(),
+            href: if is_middle { link::memory(&row.id) } else { link::graph(&row.id) },
+            label: room::line(&title, LABEL_CHARS_MAX, LABEL_BYTES_MAX),
+            title: room::cut(&title, TITLE_BYTES_MAX).into_owned(),
             words: words(row, n, &nodes, &edges),
             x: place.x.clone(),
             y: place.y.clone(),
-            is_middle: n == 0,
+            is_middle,
         }
     };
     let title = |id: &str| {
-        rows.iter().find(|row| row.id == id).map_or(String::new(), |row| super::titled(&row.title))
+        let title = rows.iter().find(|row| row.id == id).map(|row| super::titled(&row.title));
+        room::cut(&title.unwrap_or_default(), TITLE_BYTES_MAX).into_owned()
     };
     let line = |(edge, one): (&Edge, &Value)| Line {
         from: title(&edge.from),
@@ -141,24 +270,21 @@ fn page(answer: &Value, locale: &Locale) -> GraphPage {
         weight: format!("{:.2}", edge.weight),
         to: title(&edge.to),
         to_href: link::memory(&edge.to),
-        evidence: text::cut_chars(&view::text(one, "evidence"), 160).into_owned(),
+        evidence: room::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
     };
-    let middle = rows.first().cloned().unwrap_or_default();
-    GraphPage {
-        shell: Shell::titled(&format!("Around {}", middle.title), "/graph"),
-        title: super::titled(&middle.title),
-        href: link::memory(&middle.id),
-        when: locale.moment(middle.at),
-        kind: middle.kind,
-        project: middle.project,
+    let told = edges.iter().zip(items(answer, "relations")).skip(from).map(line);
+    let lines = Room(TABLE_BYTES).fill(told, Line::weight);
+    let next = from + lines.len();
+    Picture {
         width: layout.width.clone(),
         height: layout.height.clone(),
         box_width: BOX_WIDTH,
         box_height: BOX_HEIGHT,
         shapes: rows.iter().enumerate().map(shape).collect(),
-        lines: edges.iter().zip(items(answer, "relations")).take(RELATIONS_MAX).map(line).collect(),
-        lines_more: edges.len().saturating_sub(RELATIONS_MAX),
-        is_cut: answer["truncated"] == true,
+        first: (from > 0).then(|| own.to_owned()),
+        later: (next < edges.len()).then(|| link::with_query(own, &[("from", &next.to_string())])),
+        lines,
+        is_cut: answer["truncated"] == true || edges.len() > CURVES_MAX,
         curves: layout.curves,
     }
 }
@@ -174,5 +300,43 @@ fn words(row: &Row, n: usize, nodes: &[Node], edges: &[Edge]) -> String {
     match edges.iter().find(joins) {
         Some(edge) => format!("{} · {} {:.2}", row.kind, edge.kind, edge.weight),
         None => row.kind.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fullest_picture_is_no_longer_than_a_page_may_be() {
+        let id = |n: usize| format!("k{n:011}");
+        let node = |n: usize| json!({ "id": id(n), "title": "<".repeat(300), "type": "x".repeat(40), "distance": n.min(2) });
+        let relation = |n: usize| {
+            json!({ "from": id(n % 36), "to": id(n / 36), "kind": "contradicts", "weight": 0.5,
+                "evidence": "日".repeat(300) })
+        };
+        let nodes: Vec<Value> = (0..36).map(node).collect();
+        let relations: Vec<Value> = (0..36 * 36).map(relation).collect();
+        let answer = json!({ "nodes": nodes, "relations": relations });
+        let (mut from, mut told) = (0, 0);
+        for _ in 0..200 {
+            let picture = picture(&answer, "nodes", ("/graph/x", from), true);
+            told += picture.lines.len();
+            let page = GraphPage {
+                shell: Shell::titled("x", "/graph"),
+                head: Head { title: "<".repeat(40), ..Head::default() },
+                projects: vec!["<".repeat(200); 5],
+                picture,
+                project: String::new(),
+                name: String::new(),
+            };
+            let html = page.render().unwrap();
+            assert!(html.len() < 60_000, "{}", html.len());
+            match page.picture.later {
+                Some(later) => from = later.rsplit('=').next().unwrap().parse().unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(told, 36 * 36, "every relation is on some page");
     }
 }

@@ -8,8 +8,8 @@ use axum::{
 use serde_json::json;
 
 use super::{
-    Parts,
-    overview::{FactLine, facts},
+    FACT_BYTES_MAX, Parts,
+    overview::{FactLine, facts, spend},
 };
 use crate::view::{self, Fact, items};
 use crate::web::{
@@ -17,7 +17,7 @@ use crate::web::{
     door::Posted,
     failure::Failure,
     shell::{self, Shell},
-    view::locale::Locale,
+    view::{locale::Locale, room},
 };
 use cerebro_core::operation::Operation;
 
@@ -55,19 +55,20 @@ pub(in crate::web) async fn show(
 
 async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure> {
     let desk = &shared.desk;
-    desk.count_anew().await;
+    desk.count_now().await?;
     let figures = desk.figures().await?;
     let dead = figures.counts.stats["worker"]["dead"].as_u64().unwrap_or(0);
     let jobs = desk.ask(Operation::Jobs, json!({ "state": "dead", "limit": JOBS_MAX })).await?;
     let job = |job: &serde_json::Value| Job {
         title: super::titled(&view::text(job, "title")),
         attempts: job["attempts"].as_u64().unwrap_or(0),
-        error: view::text(job, "error"),
+        error: room::cut(&view::text(job, "error"), FACT_BYTES_MAX).into_owned(),
     };
     Ok(HealthPage {
         shell: Shell::titled("Health", "/").token(shared.door.token()),
         facts: facts(&figures)
             .into_iter()
+            .chain(spend(&figures.counts.stats))
             .chain(view::vitals(&figures.counts.stats))
             .map(FactLine::of)
             .collect(),

@@ -12,17 +12,23 @@ use crate::view::{self, Memory, Revision, items};
 use crate::web::{
     Shared,
     failure::Failure,
+    heavy,
     shell::{self, Shell},
     view::{
         diff::Diff,
         link,
         locale::{Locale, When},
+        room::Room,
     },
 };
 use cerebro_core::operation::Operation;
 
 /// Revisions of a page.
 const PAGE: usize = 5;
+/// The most revisions that an address may leave out.
+const SKIPPED_MAX: usize = 1_000_000;
+/// Bytes of the differences of a page, shared by its revisions.
+const DIFF_BYTES: usize = 45_000;
 
 /// A revision and what it changed.
 struct Step {
@@ -35,6 +41,8 @@ struct Step {
     diff: Diff,
     /// The first text of all.
     is_first: bool,
+    /// Where the difference goes on.
+    rest: Option<String>,
 }
 
 #[derive(Template)]
@@ -44,6 +52,8 @@ struct HistoryPage {
     href: String,
     title: String,
     steps: Vec<Step>,
+    /// The address of all revisions, where one is read further.
+    all: Option<String>,
     earlier: Option<String>,
 }
 
@@ -53,34 +63,49 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    // How many revisions before the present one are left out.
-    let skipped: usize = parts.get("skip").and_then(|skip| skip.parse().ok()).unwrap_or(0);
+    let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
+    // How many revisions before the present one are left out; the line from which one alone is read further.
+    let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
     let memory = Memory::read(&shared.desk.ask(Operation::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
     if skipped == 0 {
         texts.push(present(&memory));
     }
-    let mut question = view::history(&id);
-    question["offset"] = json!(skipped.saturating_sub(1));
-    let answer = shared.desk.ask(Operation::GetObservation, question).await?;
-    texts.extend(items(&answer, "revisions").map(Revision::read));
+    let (mut offset, mut follows) = (skipped.saturating_sub(1), true);
+    // An answer may hold a single long text, and a step needs the one before it too.
+    while follows && texts.len() < 2 {
+        let mut question = view::history(&id);
+        question["offset"] = json!(offset);
+        let answer = shared.desk.ask(Operation::GetObservation, question).await?;
+        let found: Vec<Revision> = items(&answer, "revisions").map(Revision::read).collect();
+        offset += found.len();
+        follows = answer["next_offset"].is_u64() && !found.is_empty();
+        texts.extend(found);
+    }
     let href = link::memory(&id);
-    let steps: Vec<Step> = texts
-        .iter()
-        .enumerate()
-        .take(PAGE)
-        .filter_map(|(n, text)| step(text, texts.get(n + 1), &locale))
-        .collect();
+    let own = format!("{href}/history");
+    let count = texts.len();
+    let shown = if line > 0 { 1 } else { PAGE };
+    let steps = heavy::done(move || {
+        let step = |n: usize| step(texts.get(n)?, texts.get(n + 1), (line, DIFF_BYTES / shown), &locale);
+        (0..shown).map_while(step).collect::<Vec<Step>>()
+    });
+    let mut steps = steps.await?;
+    for (n, step) in steps.iter_mut().enumerate() {
+        let (skip, next) = ((skipped + n).to_string(), step.diff.next.map(|next| next.to_string()));
+        step.rest = next.map(|next| link::with_query(&own, &[("skip", &skip), ("line", &next)]));
+    }
     // The last text at hand has none to be compared with: its own step is on the next page, if there is one.
-    let more = texts.len() > steps.len() + 1 || answer["next_offset"].is_u64();
+    let more = count > steps.len() + 1 || follows;
     let next = (skipped + steps.len()).to_string();
     let earlier =
-        (more && !steps.is_empty()).then(|| link::with_query(&format!("{href}/history"), &[("skip", &next)]));
+        (more && !steps.is_empty() && line == 0).then(|| link::with_query(&own, &[("skip", &next)]));
     Ok(shell::ok(&HistoryPage {
         shell: Shell::titled(&format!("History of {}", memory.row.title), "/memories"),
         href,
         title: super::titled(&memory.row.title),
         steps,
+        all: (line > 0).then_some(own),
         earlier,
     }))
 }
@@ -96,8 +121,14 @@ fn present(memory: &Memory) -> Revision {
     }
 }
 
-/// What a revision changed of the one before it; none when that one is not at hand.
-fn step(text: &Revision, before: Option<&Revision>, locale: &Locale) -> Option<Step> {
+/// What a revision changed of the one before it, from a line on and within so many bytes; none when that one is not at
+/// hand.
+fn step(
+    text: &Revision,
+    before: Option<&Revision>,
+    (line, bytes): (usize, usize),
+    locale: &Locale,
+) -> Option<Step> {
     let is_first = text.number <= 1;
     let old = match before {
         Some(before) => before.content.as_str(),
@@ -113,7 +144,8 @@ fn step(text: &Revision, before: Option<&Revision>, locale: &Locale) -> Option<S
         retitled: before
             .filter(|before| before.title != text.title)
             .map(|before| super::titled(&before.title)),
-        diff: Diff::between(old, &text.content),
+        diff: Diff::between(old, &text.content, line, Room(bytes)),
         is_first,
+        rest: None,
     })
 }

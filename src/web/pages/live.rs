@@ -22,6 +22,7 @@ use crate::web::{
     view::{
         link,
         locale::{Locale, When},
+        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -30,6 +31,9 @@ use cerebro_core::operation::Operation;
 const CALLS: usize = 60;
 /// How long the daemon waits for a call to tell of, in milliseconds.
 const WAIT_MS: u64 = 10_000;
+
+/// Longest outcome of a call.
+const OUTCOME_BYTES_MAX: usize = 120;
 
 /// A call on one line.
 #[derive(Template)]
@@ -62,13 +66,13 @@ impl CallLine {
             when: locale.clock(call.at),
             tool: call.tool.trim_start_matches("mem_").replace('_', " "),
             agent: call.agent.clone(),
-            project: call.project.clone(),
+            project: super::named(&call.project),
             session: if call.session.is_empty() { String::new() } else { link::session(&call.session) },
             ms: call.ms,
             is_slow: call.ms >= 100,
             failed: call.failed,
-            outcome: call.outcome.clone(),
-            arguments: call.arguments.clone(),
+            outcome: room::cut(&call.outcome, OUTCOME_BYTES_MAX).into_owned(),
+            arguments: room::cut(&call.arguments, super::FACT_BYTES_MAX).into_owned(),
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::{Item, Parts, counted};
+use super::{Item, Parts, counted, fitting, known_projects};
 use crate::view::{self, Row, items};
 use crate::web::{
     Shared,
@@ -23,9 +23,6 @@ use crate::web::{
 use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 use cerebro_core::recall::Signal;
-
-/// Projects that are proposed while one is typed.
-const PROJECTS_MAX: usize = 100;
 
 /// What a hit says of itself; anything else is a mark.
 const OWN: [&str; 7] = ["id", "title", "type", "date", "preview", "score", "project"];
@@ -46,8 +43,6 @@ struct MemoriesPage {
     kinds: Vec<Choice>,
     scopes: Vec<Choice>,
     found: Found,
-    /// Whether anything narrows the list.
-    is_narrowed: bool,
 }
 
 /// What the list shows.
@@ -61,8 +56,9 @@ struct Found {
     /// Better hits in other projects: words and address.
     elsewhere: Vec<(String, String)>,
     first: Option<String>,
-    earlier: Option<String>,
-    later: Option<String>,
+    /// The page before, where it is known where that begins.
+    before: Option<String>,
+    next: Option<String>,
 }
 
 pub(in crate::web) async fn show(
@@ -71,21 +67,19 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let filter = Filter::read(&parts);
-    let counts = shared.desk.counts().await?;
+    let counts = shared.desk.counts().await;
     let found = if filter.is_search() {
         let answer = shared.desk.ask(Operation::Search, filter.search()).await?;
         hits(&answer, &filter, &locale)
     } else {
-        let answer = shared.desk.ask(Operation::Browse, filter.browse()).await?;
+        let answer = shared.desk.ask(Operation::List, filter.list()).await?;
         listed(&answer, &filter, &locale)
     };
-    let projects = counts.projects.iter().map(|project| project.name.clone());
     Ok(shell::ok(&MemoriesPage {
         shell: Shell::titled("Memories", "/memories").done(parts.get("done")),
-        projects: projects.filter(|name| !name.is_empty()).take(PROJECTS_MAX).collect(),
+        projects: known_projects(&counts),
         kinds: choices("all types", &Kind::KNOWN, &filter.kind),
         scopes: choices("all scopes", &["project", "personal"], &filter.scope),
-        is_narrowed: filter != Filter { from: filter.from, ..Filter::default() },
         filter,
         found,
     }))
@@ -98,23 +92,31 @@ fn choices(all: &'static str, values: &[&'static str], chosen: &str) -> Vec<Choi
 
 fn listed(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
     let items: Vec<Item> = items(answer, "memories").map(|row| Item::of(&Row::read(row), locale)).collect();
-    let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(0);
-    let last = filter.from + items.len();
-    let kind = if filter.deleted { "deleted " } else { "" };
-    let all = counted(locale, total, &format!("{kind}memory"), &format!("{kind}memories"));
-    let said = match (items.is_empty(), total > items.len()) {
-        (false, true) => {
-            let number = |number: usize| locale.count(number as u64);
-            format!("{}–{} of {all}, newest first", number(filter.from + 1), number(last))
+    let total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
+    let next = answer["next_cursor"].as_str().and_then(|next| next.parse::<usize>().ok());
+    let kind = match (filter.deleted, filter.archived) {
+        (true, _) => "deleted ",
+        (_, true) => "archived ",
+        _ => "",
+    };
+    let memories = |count| counted(locale, count, &format!("{kind}memory"), &format!("{kind}memories"));
+    let number = |number: usize| locale.count(number as u64);
+    let said = match total {
+        Some(total) if total > items.len() && !items.is_empty() => {
+            let (first, last) = (number(filter.from + 1), number(filter.from + items.len()));
+            format!("{first}–{last} of {}, newest first", memories(total))
         }
-        _ => all,
+        Some(total) => memories(total),
+        // Some conditions are looked at memory by memory: how many meet them is not known before the last page.
+        None if next.is_some() || filter.from > 0 => format!("{}, newest first", memories(items.len())),
+        None => memories(items.len()),
     };
     Found {
         said,
         first: (filter.from > 0).then(|| filter.at(0, "")),
-        earlier: (last < total && !items.is_empty()).then(|| filter.at(last, "")),
-        later: (filter.from > 0).then(|| filter.at(filter.from.saturating_sub(PAGE), "")),
-        items,
+        before: (filter.from > 0 && total.is_some()).then(|| filter.at(filter.from.saturating_sub(PAGE), "")),
+        next: next.map(|next| filter.at(next, "")),
+        items: fitting(items),
         ..Found::default()
     }
 }
@@ -151,8 +153,8 @@ fn hits(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
         matched,
         elsewhere: elsewhere.collect(),
         first: (!filter.cursor.is_empty()).then(|| filter.at(0, "")),
-        earlier: answer["next_cursor"].as_str().map(|cursor| filter.at(0, cursor)),
-        items,
+        next: answer["next_cursor"].as_str().map(|cursor| filter.at(0, cursor)),
+        items: fitting(items),
         ..Found::default()
     }
 }
@@ -196,23 +198,33 @@ mod tests {
         Locale { language: Language::English, zone: TimeZone::UTC }
     }
 
-    fn page(from: usize, rows: usize, total: usize) -> Found {
-        let rows: Vec<Value> = (0..rows).map(|n| json!({ "id": format!("m{n}"), "title": "t" })).collect();
-        listed(&json!({ "memories": rows, "total": total }), &Filter { from, ..Filter::default() }, &locale())
+    fn page(from: usize, rows: usize, answer: Value) -> Found {
+        let mut answer = answer;
+        answer["memories"] = (0..rows).map(|n| json!({ "id": format!("m{n}"), "title": "t" })).collect();
+        listed(&answer, &Filter { from, ..Filter::default() }, &locale())
     }
 
     #[test]
     fn pages_lead_to_each_other_up_to_their_ends() {
-        let first = page(0, PAGE, 120);
-        assert_eq!(
-            (first.first, first.later, first.earlier.as_deref()),
-            (None, None, Some("/memories?from=50"))
-        );
-        let last = page(100, 20, 120);
-        assert_eq!((last.earlier, last.later.as_deref()), (None, Some("/memories?from=50")));
+        let first = page(0, 50, json!({ "total": 120, "next_cursor": "50" }));
+        assert_eq!((first.first, first.next.as_deref()), (None, Some("/memories?from=50")));
+        let last = page(100, 20, json!({ "total": 120 }));
+        assert_eq!((last.first.as_deref(), last.next), (Some("/memories"), None));
+        assert_eq!(last.before.as_deref(), Some("/memories?from=50"));
         assert_eq!(last.said, "101–120 of 120 memories, newest first");
-        assert_eq!(page(0, 1, 1).said, "1 memory");
-        assert_eq!(page(500, 0, 120).earlier, None, "beyond the end is no further page");
+        assert_eq!(page(0, 1, json!({ "total": 1 })).said, "1 memory");
+        assert_eq!(page(0, 50, json!({ "next_cursor": "70" })).said, "50 memories, newest first");
+        assert_eq!(page(500, 0, json!({ "total": 120 })).next, None, "beyond the end is no further page");
+    }
+
+    #[test]
+    fn a_page_of_the_longest_items_is_no_longer_than_it_may_be() {
+        let row = json!({ "id": "kbbbbbbbbbbb", "title": "<".repeat(300), "type": "x".repeat(40),
+            "project": "日".repeat(200), "agent": "&".repeat(64), "preview": "日".repeat(220) });
+        let items: Vec<Item> = (0..50).map(|_| Item::of(&Row::read(&row), &locale())).collect();
+        let items = fitting(items);
+        let bytes: usize = items.iter().map(|item| item.weight() + item.preview.len()).sum();
+        assert!(bytes <= 50_000 && items[0].preview.is_empty() == (bytes > 48_000), "{bytes}");
     }
 
     #[test]

@@ -12,30 +12,38 @@ use crate::view::{self, Memory};
 use crate::web::{
     Shared,
     failure::Failure,
+    heavy,
     shell::{self, Shell},
     view::{
         link,
         locale::{Locale, When},
         markdown::{self, Markup},
+        room,
     },
 };
 use cerebro_core::operation::Operation;
 
-/// Bytes of a content that are shown at first, so that a page stays small.
+/// Bytes of a content that are shown at first, and that they may take as HTML, so that a page stays small.
 const SHOWN_BYTES: usize = 16 * 1024;
+const SHOWN_HTML_BYTES: usize = 36_000;
+/// Most bytes of a fact of a memory.
+const FACT_BYTES_MAX: usize = 600;
+/// Most places in the code that are told.
+const ANCHORS_MAX: usize = 20;
 
 /// A memory that this one is related to.
 struct Related {
     href: String,
     title: String,
     kind: String,
+    /// Where both are made one.
+    merge: String,
 }
 
-/// A fact of a memory that has no room of its own: its name, and what it is.
+/// A fact of a memory that has no room of its own: its name, and what it is, each part with where it leads.
 struct Detail {
     name: &'static str,
-    value: String,
-    href: String,
+    parts: Vec<(String, String)>,
 }
 
 #[derive(Template)]
@@ -50,13 +58,17 @@ struct MemoryPage {
     revision: u64,
     pinned: bool,
     deleted: bool,
+    archived: bool,
+    /// What the text seems to try, where it reads like an instruction.
+    flag: String,
     updated: When,
     created: When,
     content: Markup,
     /// The address that shows a long content whole.
     whole: Option<String>,
     details: Vec<Detail>,
-    tags: String,
+    /// What became of the code it speaks of, and whether that is still so.
+    anchors: Vec<(String, bool)>,
     related: Vec<Related>,
 }
 
@@ -71,17 +83,27 @@ pub(in crate::web) async fn show(
     let memory = Memory::read(&shared.desk.ask(Operation::GetObservation, question).await?);
     let shell =
         Shell::titled(&memory.row.title, "/memories").done(parts.get("done")).token(shared.door.token());
-    Ok(shell::ok(&page(shell, memory, &locale)))
+    let (text, most) = (memory.content.clone(), if is_whole { usize::MAX } else { SHOWN_HTML_BYTES });
+    let (content, is_cut) = heavy::done(move || markdown::render_within(&text, 1, most)).await?;
+    let whole =
+        (memory.cut || is_cut).then(|| link::with_query(&link::memory(&memory.row.id), &[("whole", "1")]));
+    Ok(shell::ok(&page(shell, &memory, &locale, (content, whole))))
 }
 
-fn page(shell: Shell, memory: Memory, locale: &Locale) -> MemoryPage {
+fn page(
+    shell: Shell,
+    memory: &Memory,
+    locale: &Locale,
+    (content, whole): (Markup, Option<String>),
+) -> MemoryPage {
     let row = &memory.row;
-    let href = link::memory(&row.id);
     let related = |near: &view::Relation| Related {
         href: link::memory(&near.id),
         title: super::titled(&near.title),
         kind: near.kind.replace('_', " "),
+        merge: link::with_query("/pairs/merge", &[("first", &row.id), ("second", &near.id)]),
     };
+    let anchor = |(words, holds): &(String, bool)| (room::cut(words, FACT_BYTES_MAX).into_owned(), *holds);
     MemoryPage {
         graph: link::graph(&row.id),
         title: if row.title.trim().is_empty() { "(no title)".to_owned() } else { row.title.clone() },
@@ -90,34 +112,53 @@ fn page(shell: Shell, memory: Memory, locale: &Locale) -> MemoryPage {
         revision: row.revision,
         pinned: row.pinned,
         deleted: row.deleted,
+        archived: row.archived,
+        flag: memory.flag.clone(),
         updated: locale.moment(row.at),
         created: locale.moment(memory.created_at),
-        content: markdown::render(&memory.content, 1),
-        whole: memory.cut.then(|| link::with_query(&href, &[("whole", "1")])),
-        details: details(&memory, locale),
-        tags: memory.tags.clone(),
+        content,
+        whole,
+        details: details(memory, locale),
+        anchors: memory.anchors.iter().take(ANCHORS_MAX).map(anchor).collect(),
         related: memory.related.iter().map(related).collect(),
-        href,
+        href: link::memory(&row.id),
         shell,
     }
 }
 
 fn details(memory: &Memory, locale: &Locale) -> Vec<Detail> {
     let row = &memory.row;
-    let project = if memory.scope == "personal" { String::new() } else { row.project.clone() };
-    let place = super::overview::place_of(&project);
+    let project = if memory.scope == "personal" { "" } else { row.project.as_str() };
+    let plain = |value: String| if value.is_empty() { Vec::new() } else { vec![(value, String::new())] };
+    let one = |value: &str, href: String| {
+        if value.is_empty() { Vec::new() } else { vec![(value.to_owned(), href)] }
+    };
+    let all = |ids: &str, href: fn(&str) -> String| {
+        let ids = ids.split(", ").filter(|id| !id.is_empty());
+        ids.map(|id| (id.to_owned(), href(id))).collect::<Vec<_>>()
+    };
     let seen = if memory.duplicates > 0 { locale.count(memory.duplicates) } else { String::new() };
-    let session = if memory.session.is_empty() { String::new() } else { link::session(&memory.session) };
-    let replaced = memory.superseded_by.split(", ").next().map(link::memory).unwrap_or_default();
-    let all = [
-        ("Project", row.project.clone(), place),
-        ("Scope", memory.scope.clone(), String::new()),
-        ("Topic key", memory.topic_key.clone(), String::new()),
-        ("Session", memory.session.clone(), session),
-        ("Replaced by", memory.superseded_by.clone(), replaced),
-        ("Saved again", seen, String::new()),
-        ("Id", row.id.clone(), String::new()),
+    let day = |at| locale.moment(at).shown;
+    let details = [
+        ("Project", one(&row.project, super::overview::place_of(project))),
+        ("Scope", plain(memory.scope.clone())),
+        ("Topic key", plain(memory.topic_key.clone())),
+        ("Kind", plain(memory.nature.clone())),
+        ("Tags", plain(memory.tags.clone())),
+        ("Origin", plain(memory.origin.clone())),
+        ("Session", one(&memory.session, link::session(&memory.session))),
+        ("Valid from", plain(day(memory.valid_from))),
+        ("Valid until", plain(day(memory.valid_until))),
+        ("Done", plain(day(memory.done_at))),
+        ("Archived", plain(day(memory.archived_at))),
+        ("Replaces", all(&memory.supersedes, link::memory)),
+        ("Replaced by", all(&memory.superseded_by, link::memory)),
+        ("Rests on", all(&memory.evidence, link::exchange)),
+        ("Found out in", all(&memory.works, link::work)),
+        ("Saved again", plain(seen)),
+        ("Id", plain(row.id.clone())),
     ];
-    let shown = all.into_iter().filter(|(_, value, _)| !value.is_empty());
-    shown.map(|(name, value, href)| Detail { name, value, href }).collect()
+    let cut = |(value, href): (String, String)| (room::cut(&value, FACT_BYTES_MAX).into_owned(), href);
+    let shown = details.into_iter().filter(|(_, parts)| !parts.is_empty());
+    shown.map(|(name, parts)| Detail { name, parts: parts.into_iter().map(cut).collect() }).collect()
 }

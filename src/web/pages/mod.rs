@@ -1,10 +1,13 @@
 //! The pages, one a file: each asks the daemon, puts the answer into words, and draws its template.
 
 pub(super) mod change;
+pub(super) mod documents;
 pub(super) mod edit;
 pub(super) mod graph;
 pub(super) mod health;
 pub(super) mod history;
+pub(super) mod inbox;
+pub(super) mod join;
 pub(super) mod live;
 pub(super) mod memories;
 pub(super) mod memory;
@@ -13,24 +16,43 @@ pub(super) mod pairs;
 pub(super) mod past;
 pub(super) mod projects;
 pub(super) mod sessions;
+mod tabs;
+pub(super) mod tidy;
 pub(super) mod work;
 
 use std::collections::HashMap;
 
-use super::view::{
-    link,
-    locale::{Locale, When},
+use super::{
+    desk::Counts,
+    view::{
+        link,
+        locale::{Locale, When},
+        room::{self, Room},
+    },
 };
 use crate::view::Row;
-use cerebro_core::text;
 
 /// The parts of an address behind its `?`.
 type Parts = axum::extract::Query<HashMap<String, String>>;
 
-/// Longest title in a list, in characters.
+/// Longest title in a list, in characters and in bytes of HTML.
 const TITLE_CHARS_MAX: usize = 120;
+const TITLE_BYTES_MAX: usize = 240;
 /// Longest preview in a list.
 const PREVIEW_CHARS_MAX: usize = 220;
+const PREVIEW_BYTES_MAX: usize = 400;
+/// Longest name of a project or an agent in a list, in characters and in bytes of HTML.
+const NAME_CHARS_MAX: usize = 60;
+const NAME_BYTES_MAX: usize = 120;
+/// Longest fact that is told on one line.
+const FACT_BYTES_MAX: usize = 300;
+/// Bytes of a list of memories, beyond which items go without their previews.
+const ITEMS_BYTES: usize = 48_000;
+/// Bytes that a page takes around an item's texts.
+const ITEM_BYTES: usize = 380;
+/// Projects that are proposed while one is typed, and the bytes they may take.
+const PROJECTS_MAX: usize = 100;
+const PROJECTS_BYTES: usize = 6_000;
 
 /// A memory in a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +66,7 @@ struct Item {
     revision: u64,
     pinned: bool,
     deleted: bool,
+    archived: bool,
     preview: String,
     /// Why a search found it.
     reasons: Vec<String>,
@@ -55,16 +78,35 @@ impl Item {
             href: link::memory(&row.id),
             title: titled(&row.title),
             kind: row.kind.clone(),
-            project: row.project.clone(),
-            agent: row.agent.clone(),
+            project: named(&row.project),
+            agent: named(&row.agent),
             when: locale.moment(row.at),
             revision: row.revision,
             pinned: row.pinned,
             deleted: row.deleted,
-            preview: text::cut_chars(&row.preview, PREVIEW_CHARS_MAX).into_owned(),
+            archived: row.archived,
+            preview: room::line(&row.preview, PREVIEW_CHARS_MAX, PREVIEW_BYTES_MAX),
             reasons: Vec::new(),
         }
     }
+
+    /// The bytes that it takes without its preview.
+    fn weight(&self) -> usize {
+        let texts = [&self.title, &self.kind, &self.project, &self.agent].map(|text| room::weight(text));
+        let reasons: usize = self.reasons.iter().map(|reason| room::weight(reason) + 15).sum();
+        texts.iter().sum::<usize>() + reasons + ITEM_BYTES
+    }
+}
+
+/// Leaves the previews out of a list's last items where they would make the page too long.
+fn fitting(mut items: Vec<Item>) -> Vec<Item> {
+    let mut room = Room(ITEMS_BYTES.saturating_sub(items.iter().map(Item::weight).sum()));
+    for item in &mut items {
+        if !room.takes(room::weight(&item.preview)) {
+            item.preview.clear();
+        }
+    }
+    items
 }
 
 /// A title in a list; a link needs some words.
@@ -72,8 +114,19 @@ fn titled(title: &str) -> String {
     if title.trim().is_empty() {
         "(no title)".to_owned()
     } else {
-        text::cut_chars(title, TITLE_CHARS_MAX).into_owned()
+        room::line(title, TITLE_CHARS_MAX, TITLE_BYTES_MAX)
     }
+}
+
+/// A name in a list.
+fn named(name: &str) -> String {
+    room::line(name, NAME_CHARS_MAX, NAME_BYTES_MAX)
+}
+
+/// The names of projects that a form proposes, the largest first.
+fn known_projects(counts: &Counts) -> Vec<String> {
+    let names = counts.projects.iter().map(|project| project.name.clone()).filter(|name| !name.is_empty());
+    Room(PROJECTS_BYTES).fill(names.take(PROJECTS_MAX), |name| room::weight(name) + 30)
 }
 
 /// A count with its noun.

@@ -87,6 +87,7 @@ struct OverviewPage {
     projects: Vec<ProjectLine>,
     projects_more: usize,
     latest: Vec<Item>,
+    /// When the numbers were counted; no moment as long as they never were.
     counted: When,
 }
 
@@ -101,12 +102,12 @@ pub(in crate::web) async fn show(
     let (calls, calls_said) = calls(&figures.calls, Timestamp::now(), &locale);
     let agent = |client: &view::Client| Agent {
         name: if client.agent.is_empty() { "silent so far".to_owned() } else { client.agent.clone() },
-        project: client.project.clone(),
+        project: super::named(&client.project),
         calls: locale.count(client.calls),
         last: locale.clock(client.last_at),
     };
     let project = |project: &crate::web::desk::Project| ProjectLine {
-        name: if project.name.is_empty() { "personal".to_owned() } else { project.name.clone() },
+        name: if project.name.is_empty() { "personal".to_owned() } else { super::named(&project.name) },
         href: place_of(&project.name),
         memories: locale.count(project.memories),
     };
@@ -119,6 +120,7 @@ pub(in crate::web) async fn show(
         calls_said,
         facts: facts(&figures)
             .into_iter()
+            .chain(spend(&figures.counts.stats))
             .chain(view::ills(&figures.counts.stats))
             .map(FactLine::of)
             .collect(),
@@ -127,7 +129,7 @@ pub(in crate::web) async fn show(
         projects: counts.projects.iter().take(PROJECTS_MAX).map(project).collect(),
         projects_more: counts.projects.len().saturating_sub(PROJECTS_MAX),
         latest: figures.latest.iter().map(|row| Item::of(row, &locale)).collect(),
-        counted: locale.clock(Some(counts.at)),
+        counted: locale.moment(counts.at),
     }))
 }
 
@@ -155,7 +157,7 @@ fn numbers(counts: &Counts, locale: &Locale) -> Vec<Number> {
 }
 
 fn saves(counted: &Counts, locale: &Locale) -> (Chart, String) {
-    let today = counted.at.to_zoned(TimeZone::UTC).date();
+    let today = counted.at.unwrap_or_else(Timestamp::now).to_zoned(TimeZone::UTC).date();
     let (first, counts) = view::saves_by_day(&counted.days, today, DAYS_MAX - 2);
     let columns: Vec<Column> = std::iter::successors(Some(first), |day| day.tomorrow().ok())
         .zip(&counts)
@@ -223,11 +225,19 @@ pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
             fact
         }
         (Some(at), _) => {
-            Fact::new(Some(true), "backup", format!("made {}", view::ago(Some(at), figures.counts.at)))
+            Fact::new(Some(true), "backup", format!("made {}", view::ago(Some(at), Timestamp::now())))
         }
         (None, _) => Fact::new(None, "backup", "none since the daemon started"),
     };
     [daemon].into_iter().chain(view::facts(&figures.counts.stats)).chain([backup]).collect()
+}
+
+/// What the models cost today, where one is asked. Lag and jobs are told among the facts already.
+pub(super) fn spend(stats: &serde_json::Value) -> impl Iterator<Item = Fact> {
+    view::spent(stats)
+        .into_iter()
+        .filter(|fact| fact.name == "spent today")
+        .map(|fact| Fact { name: "spend", ..fact })
 }
 
 #[cfg(test)]

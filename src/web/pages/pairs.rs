@@ -3,39 +3,49 @@
 use askama::Template;
 use axum::{
     extract::{Query, State},
-    response::Response,
+    response::{IntoResponse, Redirect, Response},
 };
 use serde_json::{Value, json};
 
-use super::Parts;
+use super::{
+    Parts,
+    tabs::{self, Tab},
+};
 use crate::view::{self, Row, items};
 use crate::web::{
     Shared,
+    door::Posted,
     failure::Failure,
     shell::{self, Shell},
     view::{
         link,
         locale::{Locale, When},
+        room,
     },
 };
 use cerebro_core::operation::Operation;
-use cerebro_core::text;
 
 /// Pairs of a page.
-const PAIRS: usize = 15;
-/// Characters of each text that are shown.
-const TEXT_CHARS_MAX: usize = 700;
+const PAIRS: usize = 10;
+/// Bytes that each text, and what is said of a pair, may take.
+const TEXT_BYTES_MAX: usize = 900;
+const EVIDENCE_BYTES_MAX: usize = 300;
 
 /// One memory of a pair.
 struct Side {
     id: String,
+    /// How buttons call it, `first` or `second`.
+    which: &'static str,
     href: String,
     title: String,
     kind: String,
     project: String,
     agent: String,
+    revision: u64,
     when: When,
     content: String,
+    /// The memory beside it.
+    other: String,
 }
 
 /// Two memories, and what is said of them.
@@ -43,19 +53,38 @@ struct Pair {
     words: String,
     evidence: String,
     sides: [Side; 2],
+    merge: String,
 }
 
 #[derive(Template)]
 #[template(path = "pairs.html")]
 struct PairsPage {
     shell: Shell,
+    tabs: [Tab; tabs::COUNT],
     /// `twins`, or else what is claimed.
     is_twins: bool,
-    /// The word that leads back here.
+    /// The words that lead back here.
     back: &'static str,
+    from: usize,
     pairs: Vec<Pair>,
-    most: usize,
-    is_full: bool,
+    first: Option<&'static str>,
+    later: Option<String>,
+}
+
+/// The address of a list of pairs.
+fn place(is_twins: bool) -> &'static str {
+    if is_twins { "/pairs?which=twins" } else { "/pairs" }
+}
+
+/// Where a form that was sent from a pair leads back to.
+pub(super) fn back(form: &Posted) -> Option<String> {
+    let place = match form.field("back").as_str() {
+        "pairs" => place(false),
+        "twins" => place(true),
+        _ => return None,
+    };
+    let from = form.field("from").parse::<usize>().unwrap_or(0);
+    Some(if from == 0 { place.to_owned() } else { link::with_query(place, &[("from", &from.to_string())]) })
 }
 
 pub(in crate::web) async fn show(
@@ -64,17 +93,22 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let is_twins = parts.get("which").is_some_and(|which| which == "twins");
+    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
     let which = if is_twins { "twins" } else { "claims" };
-    let answer = shared.desk.ask(Operation::Pairs, json!({ "which": which, "limit": PAIRS })).await?;
+    let question = json!({ "which": which, "offset": from, "limit": PAIRS });
+    let answer = shared.desk.ask(Operation::Pairs, question).await?;
     let pairs: Vec<Pair> = items(&answer, "pairs").map(|one| pair(one, &locale)).collect();
+    let next = (from + PAIRS).to_string();
     let title = if is_twins { "Duplicates" } else { "Conflicts" };
     Ok(shell::ok(&PairsPage {
-        shell: Shell::titled(title, "/pairs").done(parts.get("done")).token(shared.door.token()),
+        shell: Shell::titled(title, tabs::PLACE).done(parts.get("done")).token(shared.door.token()),
+        tabs: tabs::at(place(is_twins)),
         is_twins,
         back: if is_twins { "twins" } else { "pairs" },
-        is_full: pairs.len() == PAIRS,
+        from,
         pairs,
-        most: PAIRS,
+        first: (from > 0).then(|| place(is_twins)),
+        later: (answer["more"] == true).then(|| link::with_query(place(is_twins), &[("from", &next)])),
     }))
 }
 
@@ -85,24 +119,49 @@ fn pair(one: &Value, locale: &Locale) -> Pair {
         "contradicts" => "Both cannot be true, it is said".to_owned(),
         _ => format!("Likeness {weight:.3}"),
     };
+    let (first, second) = (view::text(&one["from"], "id"), view::text(&one["to"], "id"));
     Pair {
         words,
-        evidence: view::text(one, "evidence"),
-        sides: [side(&one["from"], locale), side(&one["to"], locale)],
+        evidence: room::cut(&view::text(one, "evidence"), EVIDENCE_BYTES_MAX).into_owned(),
+        merge: link::with_query("/pairs/merge", &[("first", &first), ("second", &second)]),
+        sides: [side(&one["from"], "first", second, locale), side(&one["to"], "second", first, locale)],
     }
 }
 
-fn side(value: &Value, locale: &Locale) -> Side {
+fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> Side {
     let row = Row::read(value);
     let content = view::clean(value["content"].as_str().unwrap_or_default());
     Side {
         href: link::memory(&row.id),
+        which,
         title: super::titled(&row.title),
         kind: row.kind,
-        project: row.project,
-        agent: row.agent,
+        project: super::named(&row.project),
+        agent: super::named(&row.agent),
+        revision: row.revision,
         when: locale.moment(row.at),
-        content: text::cut_chars(&content, TEXT_CHARS_MAX).into_owned(),
+        content: room::cut(&content, TEXT_BYTES_MAX).into_owned(),
         id: row.id,
+        other,
     }
+}
+
+/// Lets both stand, as the person read them.
+pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+    let names = ["first", "second", "first_revision", "second_revision"];
+    let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
+    shared.desk.change(Operation::Settle, question).await?;
+    Ok(decided(&form, "settled"))
+}
+
+/// One memory takes the other's place, by the person's word. The text of the older one stays.
+pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+    let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
+    shared.desk.change(Operation::Update, question).await?;
+    Ok(decided(&form, "replaced"))
+}
+
+fn decided(form: &Posted, done: &str) -> Response {
+    let place = back(form).unwrap_or_else(|| place(false).to_owned());
+    Redirect::to(&link::with_query(&place, &[("done", done)])).into_response()
 }

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Item, Parts, counted};
+use super::{Item, Parts, counted, fitting};
 use crate::view::{self, Exchange, Past, Row, items};
 use crate::web::{
     Shared,
@@ -16,6 +16,7 @@ use crate::web::{
     view::{
         link,
         locale::{Locale, When},
+        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -24,8 +25,9 @@ use cerebro_core::operation::Operation;
 const PAGE: usize = 30;
 /// Exchanges of a page.
 const EXCHANGES: usize = 50;
-/// Bytes of an exchange's text on a page.
+/// Bytes of an exchange's text on a page, and that they may take as HTML.
 const TEXT_BYTES: usize = 12_000;
+const TEXT_HTML_BYTES: usize = 28_000;
 /// Files, commands and errors of an exchange that are told.
 const FACTS_MAX: usize = 60;
 
@@ -48,8 +50,8 @@ impl Line {
         Self {
             href: link::past(&session.id),
             title: super::titled(&session.headline()),
-            project: session.project.clone(),
-            agent: session.agent.clone(),
+            project: super::named(&session.project),
+            agent: super::named(&session.agent),
             exchanges: counted(locale, count, "exchange", "exchanges"),
             automated: past.automated,
             started: locale.moment(session.started_at),
@@ -141,7 +143,7 @@ pub(in crate::web) async fn list(
         });
         let answer = shared.desk.ask(Operation::Search, question).await?;
         page.matched = view::text(&answer, "match");
-        page.hits = items(&answer, "hits").map(|hit| found(hit, &locale)).collect();
+        page.hits = fitting(items(&answer, "hits").map(|hit| found(hit, &locale)).collect());
     }
     Ok(shell::ok(&page))
 }
@@ -211,15 +213,25 @@ pub(in crate::web) async fn exchange(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let from: u64 = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
-    let question = json!({ "id": id, "offset": from, "max_bytes": TEXT_BYTES });
-    let answer = shared.desk.ask(Operation::GetObservation, question).await?;
+    let ask = |bytes: usize| {
+        let question = json!({ "id": id, "offset": from, "max_bytes": bytes });
+        shared.desk.ask(Operation::GetObservation, question)
+    };
+    let answer = ask(TEXT_BYTES).await?;
     if answer["type"] != "history" {
         return Err(Failure::nothing());
     }
-    let exchange = Exchange::read(&answer);
+    let mut exchange = Exchange::read(&answer);
+    if room::weight(&exchange.content) > TEXT_HTML_BYTES {
+        // Whatever it is made of, so much of it fits.
+        exchange = Exchange::read(&ask(TEXT_HTML_BYTES / room::ESCAPED_BYTES).await?);
+    }
     let mut facts = exchange.facts();
     let facts_more = facts.len().saturating_sub(FACTS_MAX);
     facts.truncate(FACTS_MAX);
+    for (_, told) in &mut facts {
+        *told = room::cut(told, super::FACT_BYTES_MAX).into_owned();
+    }
     let title = super::titled(&exchange.title);
     let later = exchange.next.map(|next| next.to_string());
     Ok(shell::ok(&ExchangePage {

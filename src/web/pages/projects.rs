@@ -1,13 +1,14 @@
-//! The projects, how much belongs to each, and making one a part of another.
+//! The projects, how much belongs to each, and making one a part of another or giving it another name.
 
 use askama::Template;
 use axum::{
     extract::{Query, State},
+    http::StatusCode,
     response::{IntoResponse, Redirect, Response},
 };
 use serde_json::json;
 
-use super::{Parts, counted, overview::place_of};
+use super::{Parts, counted, known_projects, named, overview::place_of};
 use crate::web::{
     Shared,
     desk::Project,
@@ -18,12 +19,16 @@ use crate::web::{
         chart::tenths,
         link,
         locale::{Locale, When},
+        room::{self, Room},
     },
 };
+use cerebro_core::domain;
 use cerebro_core::operation::Operation;
 
-/// Projects of the page.
-const PROJECTS_MAX: usize = 150;
+/// Projects of a page, the bytes they may take, and around each.
+const PAGE: usize = 100;
+const LINES_BYTES: usize = 48_000;
+const AROUND_BYTES: usize = 420;
 /// The longest bar beside a name, in units of its picture.
 const BAR: f64 = 100.0;
 
@@ -31,6 +36,7 @@ struct Line {
     name: String,
     href: String,
     sessions_href: String,
+    graph_href: String,
     memories: String,
     sessions: String,
     prompts: String,
@@ -39,12 +45,23 @@ struct Line {
     bar: String,
 }
 
+impl Line {
+    fn weight(&self) -> usize {
+        let hrefs = self.href.len() + self.sessions_href.len() + self.graph_href.len();
+        2 * room::weight(&self.name) + hrefs + AROUND_BYTES
+    }
+}
+
 #[derive(Template)]
 #[template(path = "projects.html")]
 struct ProjectsPage {
     shell: Shell,
+    /// Whether they were counted yet.
+    is_counted: bool,
     lines: Vec<Line>,
-    more: usize,
+    said: String,
+    first: bool,
+    later: Option<String>,
     names: Vec<String>,
 }
 
@@ -54,6 +71,8 @@ struct MergePage {
     shell: Shell,
     from: String,
     into: String,
+    /// No project has the other name yet.
+    is_new: bool,
     /// What it would move, in words.
     moved: String,
 }
@@ -63,24 +82,35 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let counts = shared.desk.counts().await?;
+    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let counts = shared.desk.counts().await;
     let most = counts.projects.iter().map(|project| project.memories).max().unwrap_or(0).max(1);
     let line = |project: &Project| Line {
-        name: if project.name.is_empty() { "personal".to_owned() } else { project.name.clone() },
+        name: if project.name.is_empty() { "personal".to_owned() } else { named(&project.name) },
         href: place_of(&project.name),
         sessions_href: link::with_query("/sessions", &[("project", &project.name)]),
+        graph_href: if project.name.is_empty() {
+            String::new()
+        } else {
+            link::with_query("/graph/project", &[("project", &project.name)])
+        },
         memories: locale.count(project.memories),
         sessions: locale.count(project.sessions),
         prompts: locale.count(project.prompts),
         last: locale.moment(project.last_at),
         bar: tenths(BAR * project.memories as f64 / most as f64),
     };
-    let names = counts.projects.iter().map(|project| project.name.clone()).filter(|name| !name.is_empty());
+    let lines = counts.projects.iter().skip(from).take(PAGE).map(line);
+    let lines = Room(LINES_BYTES).fill(lines, Line::weight);
+    let (next, all) = (from + lines.len(), counts.projects.len());
     Ok(shell::ok(&ProjectsPage {
         shell: Shell::titled("Projects", "/projects").done(parts.get("done")),
-        lines: counts.projects.iter().take(PROJECTS_MAX).map(line).collect(),
-        more: counts.projects.len().saturating_sub(PROJECTS_MAX),
-        names: names.take(2 * PROJECTS_MAX).collect(),
+        is_counted: counts.at.is_some(),
+        said: counted(&locale, all, "project", "projects"),
+        lines,
+        first: from == 0,
+        later: (next < all).then(|| link::with_query("/projects", &[("from", &next.to_string())])),
+        names: known_projects(&counts),
     }))
 }
 
@@ -91,17 +121,17 @@ pub(in crate::web) async fn ask(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
+    let unfit = |words: String| Failure::new(StatusCode::BAD_REQUEST, "That cannot be merged.", words);
     let (from, into) = (part("from"), part("into"));
-    let unfit =
-        |words: String| Failure::new(axum::http::StatusCode::BAD_REQUEST, "That cannot be merged.", words);
     if from.is_empty() || into.is_empty() {
-        return Err(unfit("Choose the project to merge and the one that takes it in.".to_owned()));
+        return Err(unfit("Name the project and the one that takes it in, or its new name.".to_owned()));
     }
+    // As it would be stored.
+    let into = domain::Project::parse(&into).map_or(into, |project| project.as_str().to_owned());
     if from == into {
-        return Err(unfit("Choose two different projects.".to_owned()));
+        return Err(unfit("Name two different projects.".to_owned()));
     }
-    shared.desk.count_anew().await;
-    let counts = shared.desk.counts().await?;
+    let counts = shared.desk.count_now().await?;
     let found = counts.projects.iter().find(|project| project.name == from);
     let Some(project) = found else {
         return Err(unfit(format!("There is nothing of project {}.", crate::view::clean_line(&from))));
@@ -116,13 +146,53 @@ pub(in crate::web) async fn ask(
             words(project.sessions, "session", "sessions"),
             words(project.prompts, "prompt", "prompts")
         ),
+        is_new: !counts.projects.iter().any(|known| known.name == into),
         from,
         into,
     }))
 }
 
+/// Makes one project a part of another. A new name has to be new still: two projects with one name cannot be told apart.
 pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
-    let question = json!({ "from": form.field("from"), "into": form.field("into") });
-    shared.desk.change(Operation::MergeProjects, question).await?;
-    Ok(Redirect::to("/projects?done=merged").into_response())
+    let (from, into) = (form.field("from"), form.field("into"));
+    let is_new = form.field("new") == "1";
+    if is_new && shared.desk.count_now().await?.projects.iter().any(|known| known.name == into) {
+        let words = format!("There is a project {} by now.", crate::view::clean_line(&into));
+        return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
+    }
+    shared.desk.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
+    // The list that follows is to show it.
+    shared.desk.count_now().await?;
+    Ok(Redirect::to(if is_new { "/projects?done=renamed" } else { "/projects?done=merged" }).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_names_fit_as_well() {
+        let line = |n: usize| Line {
+            name: named(&format!("{}{n}", "<".repeat(200))),
+            href: place_of(&"日".repeat(200)),
+            sessions_href: link::with_query("/sessions", &[("project", &"日".repeat(200))]),
+            graph_href: link::with_query("/graph/project", &[("project", &"日".repeat(200))]),
+            memories: "1".to_owned(),
+            sessions: "1".to_owned(),
+            prompts: "1".to_owned(),
+            last: When::default(),
+            bar: "1".to_owned(),
+        };
+        let page = ProjectsPage {
+            shell: Shell::titled("Projects", "/projects"),
+            is_counted: true,
+            lines: Room(LINES_BYTES).fill((0..PAGE).map(line), Line::weight),
+            said: String::new(),
+            first: true,
+            later: None,
+            names: Vec::new(),
+        };
+        let html = page.render().unwrap();
+        assert!(html.len() < 55_000 && page.lines.len() > 5, "{} of {}", html.len(), page.lines.len());
+    }
 }

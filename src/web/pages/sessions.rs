@@ -5,27 +5,37 @@ use axum::{
     extract::{Path, Query, State},
     response::Response,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Parts;
+use super::{Parts, known_projects, named};
 use crate::view::{self, Entry, Session, items};
 use crate::web::{
     Shared,
     failure::Failure,
+    heavy,
     shell::{self, Shell},
     view::{
         link,
         locale::{Locale, When},
         markdown::{self, Markup},
+        room::{self, Room},
     },
 };
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{Timestamp, limits::CONTENT_BYTES_MAX};
 use cerebro_core::operation::Operation;
 
 /// Sessions of a page.
 const PAGE: usize = 30;
 /// Things of a session that a page tells.
-const ENTRIES: usize = 150;
+const ENTRIES: usize = 80;
+/// The same where their texts are told whole.
+const WHOLE_ENTRIES: usize = 20;
+/// Earlier sessions of a thread that are told.
+const THREAD_MAX: usize = 6;
+/// Bytes of HTML of a summary, of all prompts of a page and of one of them, unless a person asks for them whole.
+const SUMMARY_BYTES: usize = 12_000;
+const PROMPTS_BYTES: usize = 12_000;
+const PROMPT_BYTES: usize = 1_500;
 
 /// A session in a list.
 struct Line {
@@ -36,8 +46,10 @@ struct Line {
     started: When,
     lasted: String,
     is_open: bool,
-    /// Whether it goes on with an earlier one.
-    follows: bool,
+    /// The session that it goes on with, where it is not the next of the list: that is seen anyway.
+    follows: String,
+    /// It goes on with the next of the list.
+    is_thread: bool,
 }
 
 #[derive(Template)]
@@ -60,6 +72,8 @@ struct Happening {
     href: String,
     kind: String,
     when: When,
+    /// The text of a prompt that is longer than its line.
+    content: String,
 }
 
 #[derive(Template)]
@@ -71,9 +85,12 @@ struct SessionPage {
     directory: String,
     reason: String,
     ended: When,
-    follows: String,
     summary: Option<Markup>,
     happenings: Vec<Happening>,
+    /// The address that shows all texts whole, where some are cut.
+    whole: Option<String>,
+    /// The sessions that it goes on with, the latest first.
+    thread: Vec<Line>,
     later: Option<String>,
 }
 
@@ -86,12 +103,13 @@ fn line(session: &Session, locale: &Locale) -> Line {
     Line {
         href: link::session(&session.id),
         headline: if headline.is_empty() { "No summary".to_owned() } else { super::titled(&headline) },
-        project: session.project.clone(),
-        agent: session.agent.clone(),
+        project: named(&session.project),
+        agent: named(&session.agent),
         started: locale.moment(session.started_at),
         lasted: lasted.unwrap_or_default(),
         is_open: session.ended_at.is_none(),
-        follows: !session.follows.is_empty(),
+        follows: if session.follows.is_empty() { String::new() } else { link::session(&session.follows) },
+        is_thread: false,
     }
 }
 
@@ -110,18 +128,22 @@ pub(in crate::web) async fn list(
     if let Ok(before) = before.parse::<Timestamp>() {
         question["before"] = json!(before.to_string());
     }
-    let counts = shared.desk.counts().await?;
+    let counts = shared.desk.counts().await;
     let answer = shared.desk.ask(Operation::Sessions, question).await?;
     let sessions: Vec<Session> = items(&answer, "sessions").map(Session::read).collect();
     let oldest = sessions.last().and_then(|session| session.started_at).filter(|_| sessions.len() == PAGE);
-    let names = counts.projects.iter().filter(|known| known.sessions > 0 && !known.name.is_empty());
+    let mut lines: Vec<Line> = sessions.iter().map(|session| line(session, &locale)).collect();
+    for n in 1..lines.len() {
+        let is_thread = lines[n - 1].follows == lines[n].href;
+        lines[n - 1].is_thread = is_thread;
+    }
     Ok(shell::ok(&SessionsPage {
         shell: Shell::titled("Sessions", "/sessions"),
-        projects: names.map(|known| known.name.clone()).take(100).collect(),
+        projects: known_projects(&counts),
         earlier: oldest.map(|oldest| {
             link::with_query("/sessions", &[("project", &project), ("before", &oldest.to_string())])
         }),
-        sessions: sessions.iter().map(|session| line(session, &locale)).collect(),
+        sessions: lines,
         is_first: before.is_empty(),
         project,
     }))
@@ -133,7 +155,9 @@ pub(in crate::web) async fn show(
     locale: Locale,
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
-    let mut question = json!({ "session_id": id, "limit": ENTRIES });
+    let is_whole = parts.get("whole").is_some_and(|whole| whole == "1");
+    let (limit, bytes) = if is_whole { (WHOLE_ENTRIES, CONTENT_BYTES_MAX) } else { (ENTRIES, PROMPT_BYTES) };
+    let mut question = json!({ "session_id": id, "limit": limit, "prompt_bytes": bytes });
     let after = parts.get("after").and_then(|after| after.parse::<Timestamp>().ok());
     if let Some(after) = after {
         question["after"] = json!(after.to_string());
@@ -144,26 +168,74 @@ pub(in crate::web) async fn show(
         return Err(Failure::new(axum::http::StatusCode::NOT_FOUND, "There is nothing here.", words));
     }
     let session = Session::read(&story["session"]);
-    let entries: Vec<Entry> = items(&story, "entries").map(Entry::read).collect();
-    let happening = |entry: &Entry| Happening {
-        title: super::titled(&entry.title),
-        href: if entry.is_memory() { link::memory(&entry.id) } else { String::new() },
-        kind: entry.kind.clone(),
-        when: locale.moment(entry.at),
-        what: entry.what.clone(),
-    };
     let line = line(&session, &locale);
-    Ok(shell::ok(&SessionPage {
+    let whole_part = if is_whole { "1" } else { "" };
+    let mut page = SessionPage {
         shell: Shell::titled(&format!("Session: {}", line.headline), "/sessions"),
-        later: story["next"].as_str().map(|next| link::with_query(&line.href, &[("after", next)])),
-        summary: (!session.summary.trim().is_empty() && after.is_none())
-            .then(|| markdown::render(&session.summary, 2)),
-        happenings: entries.iter().map(happening).collect(),
-        follows: if session.follows.is_empty() { String::new() } else { link::session(&session.follows) },
-        directory: session.directory,
+        later: story["next"]
+            .as_str()
+            .map(|next| link::with_query(&line.href, &[("after", next), ("whole", whole_part)])),
+        summary: None,
+        happenings: Vec::new(),
+        whole: None,
+        thread: thread(&shared, &session, &locale).await,
+        directory: room::cut(&session.directory, super::FACT_BYTES_MAX).into_owned(),
         reason: session.end_reason,
         ended: locale.moment(session.ended_at),
         id: session.id,
         line,
-    }))
+    };
+    let mut is_cut = false;
+    if !session.summary.trim().is_empty() && after.is_none() {
+        let most = if is_whole { usize::MAX } else { SUMMARY_BYTES };
+        let summary = session.summary;
+        let (summary, cut) = heavy::done(move || markdown::render_within(&summary, 2, most)).await?;
+        page.summary = Some(summary);
+        is_cut = cut;
+    }
+    let mut room = Room(if is_whole { usize::MAX } else { PROMPTS_BYTES });
+    for told in items(&story, "entries") {
+        let (happening, cut) = happening(told, &mut room, &locale);
+        page.happenings.push(happening);
+        is_cut |= cut;
+    }
+    let after = after.map(|after| after.to_string()).unwrap_or_default();
+    page.whole = is_cut.then(|| link::with_query(&page.line.href, &[("after", &after), ("whole", "1")]));
+    Ok(shell::ok(&page))
+}
+
+/// Something that happened, and whether its text is not all there.
+fn happening(told: &Value, room: &mut Room, locale: &Locale) -> (Happening, bool) {
+    let entry = Entry::read(told);
+    let content = view::clean(told["content"].as_str().unwrap_or_default());
+    let is_longer = content.trim() != entry.title.trim();
+    let told_bytes = told["content"].as_str().map_or(0, str::len) as u64;
+    let is_part = told["content_bytes"].as_u64().is_some_and(|bytes| bytes > told_bytes);
+    let fits = is_longer && room.takes(room::weight(&content));
+    let happening = Happening {
+        title: super::titled(&entry.title),
+        href: if entry.is_memory() { link::memory(&entry.id) } else { String::new() },
+        kind: entry.kind,
+        when: locale.moment(entry.at),
+        what: entry.what,
+        content: if fits { content } else { String::new() },
+    };
+    (happening, is_part || (is_longer && !fits))
+}
+
+/// The sessions that one goes on with, the latest first.
+async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut next = session.follows.clone();
+    while !next.is_empty() && lines.len() < THREAD_MAX {
+        let question = json!({ "session_id": next, "limit": 1 });
+        let Ok(story) = shared.desk.ask(Operation::Story, question).await else { break };
+        let earlier = Session::read(&story["session"]);
+        if earlier.id.is_empty() {
+            break;
+        }
+        lines.push(line(&earlier, locale));
+        next = earlier.follows;
+    }
+    lines
 }

@@ -16,6 +16,7 @@ use crate::web::{
     view::{
         link,
         locale::{Locale, When},
+        room,
     },
 };
 use cerebro_core::operation::Operation;
@@ -48,8 +49,8 @@ impl Line {
             standing: work.standing().to_owned(),
             is_stale: !work.stale.is_empty(),
             held: !work.holder.is_empty(),
-            agent: work.agent.clone(),
-            project: work.project.clone(),
+            agent: super::named(&work.agent),
+            project: super::named(&work.project),
             events: counted(locale, events, "event", "events"),
             active: locale.moment(work.active_at),
         }
@@ -115,6 +116,9 @@ pub(in crate::web) async fn show(
     let mut facts = view::work_facts(&answer);
     let facts_more = facts.len().saturating_sub(FACTS_MAX);
     facts.truncate(FACTS_MAX);
+    for (_, told) in &mut facts {
+        *told = room::cut(told, super::FACT_BYTES_MAX).into_owned();
+    }
     let line = Line::of(&work, &locale);
     Ok(shell::ok(&WorkPage {
         shell: Shell::titled(&format!("Work: {}", line.title), "/work"),

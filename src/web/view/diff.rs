@@ -6,10 +6,16 @@ use std::time::Duration;
 
 use similar::{Algorithm, ChangeTag, TextDiff};
 
+use super::room::{self, Room};
+
 /// Unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
-/// Most lines of a difference that are shown.
+/// Most lines of a difference that are shown at once.
 pub const LINES_MAX: usize = 400;
+/// Most bytes of a line; a longer one goes on in the next.
+const LINE_BYTES_MAX: usize = 1_000;
+/// Bytes that a page takes around a line's text.
+const AROUND_BYTES: usize = 75;
 /// How long the best difference is looked for; after that a good one is taken.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -18,53 +24,87 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub struct Line {
     /// `same`, `added`, `removed`, or `gap` where unchanged lines are left out.
     pub kind: &'static str,
-    /// The sign before it.
+    /// The sign before it; none where a long line goes on.
     pub sign: &'static str,
     pub text: String,
 }
 
-/// The difference of two texts, at most [`LINES_MAX`] lines of it.
+/// A piece of the difference of two texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     pub lines: Vec<Line>,
+    /// How many lines of the texts were added and removed in all.
     pub added: usize,
     pub removed: usize,
-    /// There are more lines than are shown.
-    pub cut: bool,
+    /// The line that the next piece begins with, if there are more.
+    pub next: Option<usize>,
+}
+
+/// A piece under way.
+struct Piece {
+    diff: Diff,
+    /// Lines before it, and all so far.
+    from: usize,
+    count: usize,
+    room: Room,
 }
 
 impl Diff {
-    /// What became of `old` in `new`.
-    pub fn between(old: &str, new: &str) -> Self {
+    /// What became of `old` in `new`, from the line `from` of the difference on, as far as there is room.
+    pub fn between(old: &str, new: &str, from: usize, room: Room) -> Self {
         let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(PATIENCE).diff_lines(old, new);
-        let mut shown = Self::default();
+        let mut piece = Piece { diff: Self::default(), from, count: 0, room };
         for (n, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
             if n > 0 {
-                shown.push("gap", "", "⋯");
+                piece.push("gap", "", "⋯");
             }
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
                 let text = change.value().trim_end_matches(['\n', '\r']);
                 match change.tag() {
-                    ChangeTag::Equal => shown.push("same", " ", text),
+                    ChangeTag::Equal => piece.push("same", " ", text),
                     ChangeTag::Insert => {
-                        shown.added += 1;
-                        shown.push("added", "+", text);
+                        piece.diff.added += 1;
+                        piece.push("added", "+", text);
                     }
                     ChangeTag::Delete => {
-                        shown.removed += 1;
-                        shown.push("removed", "−", text);
+                        piece.diff.removed += 1;
+                        piece.push("removed", "−", text);
                     }
                 }
             }
         }
-        shown
+        piece.diff
+    }
+}
+
+impl Piece {
+    /// Adds a line, a long one in parts.
+    fn push(&mut self, kind: &'static str, sign: &'static str, text: &str) {
+        let text = crate::view::clean(text);
+        let (mut rest, mut sign) = (text.as_str(), sign);
+        loop {
+            let part = room::piece(rest, LINE_BYTES_MAX);
+            self.add(kind, sign, part);
+            rest = &rest[part.len()..];
+            if rest.is_empty() {
+                return;
+            }
+            sign = "";
+        }
     }
 
-    fn push(&mut self, kind: &'static str, sign: &'static str, text: &str) {
-        if self.lines.len() < LINES_MAX {
-            self.lines.push(Line { kind, sign, text: crate::view::clean(text) });
+    fn add(&mut self, kind: &'static str, sign: &'static str, text: &str) {
+        let at = self.count;
+        self.count += 1;
+        if at < self.from || self.diff.next.is_some() {
+            return;
+        }
+        let lines = &mut self.diff.lines;
+        let fits = lines.len() < LINES_MAX && self.room.takes(room::weight(text) + AROUND_BYTES);
+        if fits || lines.is_empty() {
+            lines.push(Line { kind, sign, text: text.to_owned() });
         } else {
-            self.cut = true;
+            self.diff.next = Some(at);
         }
     }
 }
@@ -73,27 +113,48 @@ impl Diff {
 mod tests {
     use super::*;
 
+    const WIDE: Room = Room(1_000_000);
+
     #[test]
     fn changes_are_shown_with_what_is_around_them() {
         let old: String = (0..40).map(|n| format!("line {n}\n")).collect();
         let new = old.replace("line 5\n", "line five\n").replace("line 30\n", "");
-        let diff = Diff::between(&old, &new);
-        assert_eq!((diff.added, diff.removed, diff.cut), (1, 2, false));
+        let diff = Diff::between(&old, &new, 0, WIDE);
+        assert_eq!((diff.added, diff.removed, diff.next), (1, 2, None));
         let signs: String = diff.lines.iter().map(|line| line.sign).collect();
         assert_eq!(signs, "   −+      −   ");
         assert_eq!(diff.lines.iter().filter(|line| line.kind == "gap").count(), 1);
     }
 
     #[test]
-    fn a_long_difference_is_cut_at_its_bound() {
+    fn a_long_difference_is_told_in_pieces() {
         let text = |lines: usize| (0..lines).map(|n| format!("{n}\n")).collect::<String>();
-        assert!(!Diff::between("", &text(LINES_MAX)).cut);
-        let diff = Diff::between("", &text(LINES_MAX + 1));
-        assert_eq!((diff.lines.len(), diff.added, diff.cut), (LINES_MAX, LINES_MAX + 1, true));
+        assert_eq!(Diff::between("", &text(LINES_MAX), 0, WIDE).next, None);
+        let diff = Diff::between("", &text(LINES_MAX + 1), 0, WIDE);
+        assert_eq!((diff.lines.len(), diff.added, diff.next), (LINES_MAX, LINES_MAX + 1, Some(LINES_MAX)));
+        let rest = Diff::between("", &text(LINES_MAX + 1), LINES_MAX, WIDE);
+        assert_eq!((rest.lines.len(), rest.lines[0].text.as_str(), rest.next), (1, "400", None));
+    }
+
+    #[test]
+    fn no_line_is_so_long_that_it_cannot_be_shown() {
+        for line in ["x".repeat(5_000), "<".repeat(5_000), "日".repeat(5_000)] {
+            let (mut told, mut from, mut pieces) = (String::new(), Some(0), 0);
+            while let Some(at) = from {
+                let diff = Diff::between("", &line, at, Room(2_500));
+                let bytes: usize =
+                    diff.lines.iter().map(|line| room::weight(&line.text) + AROUND_BYTES).sum();
+                assert!(bytes <= 2_500, "{bytes}");
+                told.extend(diff.lines.iter().map(|line| line.text.as_str()));
+                (from, pieces) = (diff.next, pieces + 1);
+            }
+            assert_eq!(told, line);
+            assert!(pieces > 2, "{pieces}");
+        }
     }
 
     #[test]
     fn equal_texts_differ_in_nothing() {
-        assert_eq!(Diff::between("a\nb", "a\nb"), Diff::default());
+        assert_eq!(Diff::between("a\nb", "a\nb", 0, WIDE), Diff::default());
     }
 }

@@ -18,7 +18,18 @@ pub struct Filter {
     pub project: String,
     pub kind: String,
     pub scope: String,
+    /// Tags, with commas between them: a memory has all of them.
+    pub tags: String,
+    /// From when until when it was written, as a person says it: a date, or an age such as `7d`.
+    pub since: String,
+    pub until: String,
+    /// The session that saved it first; the agent that wrote it last.
+    pub session: String,
+    pub agent: String,
+    /// The deleted ones instead of the live ones.
     pub deleted: bool,
+    /// The archived ones alone.
+    pub archived: bool,
     /// How many memories come before the page.
     pub from: usize,
     /// Where a search goes on.
@@ -34,21 +45,38 @@ impl Filter {
             project: part("project"),
             kind: part("type"),
             scope: part("scope"),
+            tags: part("tags"),
+            since: part("since"),
+            until: part("until"),
+            session: part("session"),
+            agent: part("agent"),
             deleted: part("deleted") == "1",
+            archived: part("archived") == "1",
             from: part("from").parse().map_or(0, |from: usize| from.min(FROM_MAX)),
             cursor: part("cursor"),
         }
     }
 
-    /// Whether the list is a search: only live memories are searched.
+    /// Whether the list is a search: the agents' own, which knows neither what is deleted nor who wrote what.
     pub fn is_search(&self) -> bool {
-        !self.query.is_empty() && !self.deleted
+        !self.query.is_empty() && !self.deleted && self.session.is_empty() && self.agent.is_empty()
+    }
+
+    /// Whether conditions are set that the form shows only when asked.
+    pub fn is_fine(&self) -> bool {
+        let texts = [&self.tags, &self.since, &self.until, &self.session, &self.agent];
+        texts.iter().any(|text| !text.is_empty()) || self.deleted || self.archived
+    }
+
+    /// Whether anything narrows the list.
+    pub fn is_narrowed(&self) -> bool {
+        *self != Self { from: self.from, ..Self::default() }
     }
 
     /// The address of the same list from another place on.
     pub fn at(&self, from: usize, cursor: &str) -> String {
         let from = if from == 0 { String::new() } else { from.to_string() };
-        let deleted = if self.deleted { "1" } else { "" };
+        let flag = |set| if set { "1" } else { "" };
         link::with_query(
             "/memories",
             &[
@@ -56,19 +84,29 @@ impl Filter {
                 ("project", &self.project),
                 ("type", &self.kind),
                 ("scope", &self.scope),
-                ("deleted", deleted),
+                ("tags", &self.tags),
+                ("since", &self.since),
+                ("until", &self.until),
+                ("session", &self.session),
+                ("agent", &self.agent),
+                ("deleted", flag(self.deleted)),
+                ("archived", flag(self.archived)),
                 ("from", &from),
                 ("cursor", cursor),
             ],
         )
     }
 
-    /// For `op_browse`: the page of the list.
-    pub fn browse(&self) -> Value {
+    /// For `op_list`: the page of the list.
+    pub fn list(&self) -> Value {
         let mut question = self.conditions();
+        for (name, value) in [("session", &self.session), ("agent", &self.agent)] {
+            if !value.is_empty() {
+                question[name] = json!(value);
+            }
+        }
         question["deleted"] = json!(self.deleted);
-        question["offset"] = json!(self.from);
-        question["limit"] = json!(PAGE);
+        question["cursor"] = json!(self.from);
         question
     }
 
@@ -76,11 +114,7 @@ impl Filter {
     pub fn search(&self) -> Value {
         let mut question = self.conditions();
         question["query"] = json!(self.query);
-        question["limit"] = json!(PAGE);
         question["explain"] = json!(true);
-        if self.project.is_empty() {
-            question["all_projects"] = json!(true);
-        }
         if !self.cursor.is_empty() {
             question["cursor"] = json!(self.cursor);
         }
@@ -88,11 +122,25 @@ impl Filter {
     }
 
     fn conditions(&self) -> Value {
-        let mut conditions = json!({});
-        for (name, value) in [("project", &self.project), ("type", &self.kind), ("scope", &self.scope)] {
+        let mut conditions = json!({ "limit": PAGE });
+        let texts = [
+            ("project", &self.project),
+            ("type", &self.kind),
+            ("scope", &self.scope),
+            ("tags", &self.tags),
+            ("since", &self.since),
+            ("until", &self.until),
+        ];
+        for (name, value) in texts {
             if !value.is_empty() {
                 conditions[name] = json!(value);
             }
+        }
+        if self.project.is_empty() {
+            conditions["all_projects"] = json!(true);
+        }
+        if self.archived {
+            conditions["archived"] = json!(true);
         }
         conditions
     }
@@ -111,21 +159,27 @@ mod tests {
         let filter = read(&[("q", " a&b "), ("project", "x/y"), ("from", "100"), ("deleted", "0")]);
         assert_eq!(filter.at(150, ""), "/memories?q=a%26b&project=x%2Fy&from=150");
         assert_eq!(filter.at(0, "5-f"), "/memories?q=a%26b&project=x%2Fy&cursor=5-f");
-        assert!(filter.is_search());
+        assert!(filter.is_search() && filter.is_narrowed() && !filter.is_fine());
         let odd = read(&[("from", "-1"), ("deleted", "yes"), ("else", "x")]);
         assert_eq!(odd, Filter::default());
+        assert!(!odd.is_narrowed() && !read(&[("from", "50")]).is_narrowed());
         assert_eq!(read(&[("from", "99999999999")]).from, FROM_MAX);
         assert!(!read(&[("q", "x"), ("deleted", "1")]).is_search(), "only the living are searched");
+        let fine = read(&[("tags", "a, b"), ("since", "7d"), ("agent", "codex"), ("archived", "1")]);
+        assert_eq!(fine.at(0, ""), "/memories?tags=a%2C%20b&since=7d&agent=codex&archived=1");
+        assert!(fine.is_fine() && read(&[("session", "s")]).is_fine());
     }
 
     #[test]
     fn a_search_without_a_project_is_one_in_all() {
         assert_eq!(read(&[("q", "x")]).search()["all_projects"], true);
-        let within = read(&[("q", "x"), ("project", "p"), ("type", "bug")]);
-        assert!(within.search().get("all_projects").is_none() && within.search()["type"] == "bug");
+        let within = read(&[("q", "x"), ("project", "p"), ("type", "bug"), ("tags", "t"), ("since", "7d")]);
+        let asked = within.search();
+        assert!(asked.get("all_projects").is_none() && asked["type"] == "bug", "{asked}");
+        assert_eq!((&asked["tags"], &asked["since"]), (&json!("t"), &json!("7d")));
         assert_eq!(
-            read(&[("from", "50")]).browse(),
-            json!({ "deleted": false, "offset": 50, "limit": PAGE })
+            read(&[("from", "50"), ("agent", "codex")]).list(),
+            json!({ "limit": PAGE, "all_projects": true, "agent": "codex", "deleted": false, "cursor": 50 })
         );
     }
 }

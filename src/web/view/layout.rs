@@ -15,6 +15,8 @@ pub const BOX_HEIGHT: f64 = 46.0;
 /// Between two columns, and between two boxes of one.
 const GAP_ACROSS: f64 = 90.0;
 const GAP_DOWN: f64 = 14.0;
+/// Memories without relations that stand in one column.
+const ALONE_ROWS: usize = 12;
 /// Around everything.
 const MARGIN: f64 = 4.0;
 
@@ -58,6 +60,50 @@ pub struct Layout {
     pub height: String,
     pub places: Vec<Place>,
     pub curves: Vec<Curve>,
+}
+
+/// Gives nodes that have no middle their distances: from the one with the most relations of each group outward, and those
+/// without any in columns of their own, [`ALONE_ROWS`] in each.
+pub fn spread(nodes: &mut [Node], edges: &[Edge]) {
+    let number: BTreeMap<String, usize> =
+        nodes.iter().enumerate().map(|(n, node)| (node.id.clone(), n)).collect();
+    let mut near: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for edge in edges.iter().filter(|edge| edge.from != edge.to) {
+        if let (Some(&from), Some(&to)) = (number.get(&edge.from), number.get(&edge.to)) {
+            near[from].push(to);
+            near[to].push(from);
+        }
+    }
+    let mut order: Vec<usize> = (0..nodes.len()).filter(|n| !near[*n].is_empty()).collect();
+    order.sort_by_key(|n| std::cmp::Reverse(near[*n].len()));
+    let mut distances: Vec<Option<usize>> = vec![None; nodes.len()];
+    for start in order {
+        if distances[start].is_some() {
+            continue;
+        }
+        let mut ring = vec![start];
+        distances[start] = Some(0);
+        let mut distance = 0;
+        while !ring.is_empty() {
+            distance += 1;
+            let mut next = Vec::new();
+            for other in ring.iter().flat_map(|n| &near[*n]) {
+                if distances[*other].is_none() {
+                    distances[*other] = Some(distance);
+                    next.push(*other);
+                }
+            }
+            ring = next;
+        }
+    }
+    let beyond = distances.iter().flatten().max().map_or(0, |last| last + 1);
+    let mut alone = 0;
+    for (node, distance) in nodes.iter_mut().zip(distances) {
+        node.distance = distance.unwrap_or_else(|| {
+            alone += 1;
+            beyond + (alone - 1) / ALONE_ROWS
+        });
+    }
 }
 
 /// Places nodes and edges. An edge to a node that is not there is left out.
@@ -165,6 +211,20 @@ mod tests {
         assert!((y(0) - f64::midpoint(y(1), y(2))).abs() < 0.1, "the middle one is in the middle");
         assert_eq!(layout.curves.len(), 4);
         assert_eq!(layout, place(&nodes, &edges), "the same picture each time");
+    }
+
+    #[test]
+    fn memories_without_a_middle_are_spread_by_their_relations() {
+        let mut nodes: Vec<Node> = (0..30).map(|n| node(&format!("n{n}"), 0)).collect();
+        let pairs = [("n3", "n1"), ("n3", "n2"), ("n3", "n8"), ("n2", "n4"), ("n5", "n6"), ("n7", "gone")];
+        let edges = pairs.map(|(from, to)| edge(from, to));
+        spread(&mut nodes, &edges);
+        let at = |n: usize| nodes[n].distance;
+        assert_eq!((at(3), at(1), at(2), at(4)), (0, 1, 1, 2));
+        assert_eq!(at(5) + at(6), 1);
+        let alone = nodes.iter().filter(|node| node.distance > 2).count();
+        assert_eq!((alone, nodes.iter().map(|node| node.distance).max()), (23, Some(4)));
+        spread(&mut [], &[]);
     }
 
     #[test]

@@ -50,6 +50,21 @@ pub fn work(id: &str) -> String {
     format!("/work/{}", encode(id))
 }
 
+/// The page of a document.
+pub fn document(id: &str) -> String {
+    format!("/documents/{}", encode(id))
+}
+
+/// The page of a consolidation.
+pub fn cycle(id: &str) -> String {
+    format!("/tidy/{}", encode(id))
+}
+
+/// The picture of what is known about a name.
+pub fn entity(name: &str, project: &str) -> String {
+    with_query("/graph/entity", &[("name", name), ("project", project)])
+}
+
 /// The neighbourhood of a memory.
 pub fn graph(id: &str) -> String {
     format!("/graph/{}", encode(id))

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::view;
+use cerebro_core::text as plain;
 
 /// HTML that may stand in a page as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +29,21 @@ pub fn render(text: &str, level: u8) -> Markup {
         page.take(event);
     }
     Markup(page.out)
+}
+
+/// As much of the text as takes at most `most` bytes of HTML, and whether that is not all of it.
+pub fn render_within(text: &str, level: u8, most: usize) -> (Markup, bool) {
+    let mut shown = text;
+    loop {
+        let html = render(shown, level);
+        let bytes = html.0.len();
+        if bytes <= most {
+            return (html, shown.len() < text.len());
+        }
+        // What is left may take more for each byte: a little less than its share comes to an end sooner.
+        let kept = shown.len() * most / bytes * 9 / 10;
+        shown = plain::cut_bytes(shown, kept.min(shown.len() - 1));
+    }
 }
 
 /// Writes a text so that none of it is HTML.
@@ -238,6 +254,19 @@ mod tests {
         assert!(shown.contains(">picture: pic</a>") && !shown.contains("<img"), "{shown}");
         let nested = html("[![pic](http://example.org/p.png)](http://example.org)");
         assert_eq!(nested.matches("<a ").count(), 1, "{nested}");
+    }
+
+    #[test]
+    fn a_text_that_html_writes_longer_is_cut_sooner() {
+        for text in
+            ["\"".repeat(16_000), "日本語 ".repeat(2_000), "- *a*\n".repeat(4_000), "\\< ".repeat(5_000)]
+        {
+            let (html, is_cut) = render_within(&text, 1, 20_000);
+            assert!(html.to_string().len() <= 20_000 && is_cut, "{}", html.to_string().len());
+            assert!(html.to_string().len() > 8_000, "{}", html.to_string().len());
+        }
+        assert_eq!(render_within("a *b*", 1, 40), (render("a *b*", 1), false));
+        assert_eq!(render_within("", 1, 0), (Markup::default(), false));
     }
 
     #[test]

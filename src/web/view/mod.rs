@@ -8,3 +8,4 @@ pub mod layout;
 pub mod link;
 pub mod locale;
 pub mod markdown;
+pub mod room;

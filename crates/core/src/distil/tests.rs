@@ -49,7 +49,8 @@ fn told(seq: u32, prompt: &str, rest: &str, commands: &[(&str, Option<bool>)]) -
         last: None,
         digest: String::new(),
     };
-    ToldExchange { exchange, text: redact_text(&format!("> {prompt}\n\n{rest}")).kept }.sealed()
+    let text = redact_text(&format!("> {prompt}\n\n{rest}")).kept;
+    ToldExchange { exchange, text, proven: crate::domain::Proven::default() }.sealed()
 }
 
 /// A session in which the user says how, a command fails and then succeeds, and a page that was fetched gives orders.

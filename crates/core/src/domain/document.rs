@@ -26,6 +26,9 @@ pub struct Document {
     pub images: Vec<DocumentImage>,
     /// Whether a bound cut it short.
     pub cut: bool,
+    /// The agents that load it at their start, by name: it is a memory file of theirs, and for the others. Empty for what a
+    /// person had read.
+    pub loaded_by: Vec<String>,
     /// Whether the file is gone: the text is kept, and no search finds it.
     pub removed: bool,
     /// When what it says last changed.

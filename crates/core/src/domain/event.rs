@@ -47,8 +47,10 @@ event_kinds! {
     MemoryPinned = "memory.pinned",
     MemoryUnpinned = "memory.unpinned",
     MemoryImported = "memory.imported",
-    /// A text that was corrected holds again, because somebody said so.
+    /// A text of it that no longer held holds again, because somebody said so.
     MemoryRevived = "memory.revived",
+    /// What was noted of texts that no longer hold is forgotten: a person asked, or there were too many.
+    TombstonesForgotten = "tombstones.forgotten",
     /// Another memory took its place.
     MemorySuperseded = "memory.superseded",
     /// It was found out in a piece of work.

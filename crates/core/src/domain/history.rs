@@ -1,7 +1,7 @@
 //! History: past sessions of agents as their own transcripts tell them. It is evidence beside the memories, and
 //! never becomes one by itself.
 
-use super::{ExchangeId, Project, SessionId, Timestamp};
+use super::{ExchangeId, Project, Proven, SessionId, Timestamp};
 use crate::redact::RedactedText;
 
 /// A past session, read from its agent's transcript. A session that hooks or tools told of while it was live has the
@@ -35,6 +35,18 @@ impl PastSession {
     pub fn is_hidden(&self) -> bool {
         let delegated = |parent: &Ancestor| parent.kind == AncestorKind::SubAgent;
         self.automated || self.parent.as_ref().is_some_and(delegated)
+    }
+}
+
+impl PastSession {
+    /// The names that it may have been given, by their own names.
+    pub fn names(&mut self) -> [(&'static str, &mut Option<RedactedText>); 3] {
+        [("title", &mut self.title), ("directory", &mut self.directory), ("branch", &mut self.branch)]
+    }
+
+    /// The tombstones that would keep names of it out.
+    pub fn tombstones_of_names(&self) -> [HistoryTombstone; 3] {
+        ["title", "directory", "branch"].map(|name| HistoryTombstone::of_name(&self.id, name))
     }
 }
 
@@ -123,6 +135,8 @@ pub struct ToldExchange {
     pub exchange: Exchange,
     /// What was said and done, as one readable text.
     pub text: RedactedText,
+    /// What that proves; kept beside the text, since few questions need it.
+    pub proven: Proven,
 }
 
 impl ToldExchange {
@@ -146,6 +160,11 @@ impl ToldExchange {
                 Some(true) => "+",
                 Some(false) => "-",
             });
+        }
+        // What proves nothing more has the digest that it had before this was kept.
+        let proven = if self.proven.is_empty() { String::new() } else { self.proven.as_json() };
+        if !proven.is_empty() {
+            parts.push(&proven);
         }
         self.exchange.digest = digest(&parts);
         self
@@ -243,6 +262,22 @@ impl HistoryTombstone {
         Self(exchange.first.as_ref().map_or_else(place, |first| digest(&["turn", first])))
     }
 
+    /// Of a name of a session: its `title`, `directory` or `branch`. Whatever it is called later, it is not kept.
+    pub fn of_name(session: &SessionId, name: &str) -> Self {
+        Self(digest(&["name", session.as_str(), name]))
+    }
+
+    /// Of a session's prompts in the agent's list of all that was typed. That list has no ids of turns, so of a session
+    /// from which anything was forgotten, none of it is taken in.
+    pub fn of_typed(session: &SessionId) -> Self {
+        Self(digest(&["typed", session.as_str()]))
+    }
+
+    /// Of a memory file of an agent, by its path.
+    pub fn of_paper(path: &str) -> Self {
+        Self(digest(&["paper", path]))
+    }
+
     /// One that the store or an export holds: 32 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -275,6 +310,11 @@ mod tests {
         let of_session = HistoryTombstone::of_session(&session);
         assert_eq!(HistoryTombstone::parse(of_session.as_str()), Some(of_session.clone()));
         assert_ne!(of_session.as_str(), native_digest("s"));
+        assert_ne!(of_session, HistoryTombstone::of_typed(&session));
+        assert_ne!(
+            HistoryTombstone::of_name(&session, "title"),
+            HistoryTombstone::of_name(&session, "branch")
+        );
         assert_ne!(digest(&["a", "bc"]), digest(&["ab", "c"]), "parts do not run into each other");
         assert_eq!(HistoryTombstone::parse("0123"), None);
         assert_eq!(HistoryTombstone::parse(&"G".repeat(32)), None);

@@ -20,6 +20,8 @@ pub const SEARCH_DEPTH_MAX: usize = 1_000;
 pub const TAGS_MAX: usize = 16;
 /// Longest tag.
 pub const TAG_CHARS_MAX: usize = 64;
+/// Longest name of a folder or branch that a thing to be done is told in.
+pub const TRIGGER_CHARS_MAX: usize = 200;
 /// Longest memory type.
 pub const KIND_CHARS_MAX: usize = 40;
 /// Longest topic key.
@@ -76,6 +78,10 @@ pub const HOOK_TIME_MAX: Duration = Duration::from_millis(900);
 pub const DEDUP_WINDOW: Duration = Duration::from_secs(15 * 60);
 /// Longest text of an exchange of a past session; of a longer one, head and tail are kept.
 pub const EXCHANGE_BYTES_MAX: usize = 32 * 1024;
+/// Longest text that tells what an exchange proves, in bytes: an error, a commit, the beginning of a plan.
+pub const PROVEN_TEXT_BYTES_MAX: usize = 600;
+/// Most of all that one exchange proves, as JSON; of more, lists are cut short.
+pub const PROVEN_BYTES_MAX: usize = 64 * 1024;
 /// Most exchanges that are taken in at once.
 pub const HISTORY_BATCH_EXCHANGES_MAX: usize = 200;
 /// Most text of exchanges that is taken in at once.

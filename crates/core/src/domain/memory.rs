@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{MemoryId, Project, SessionId, Taint, Timestamp, limits::KIND_CHARS_MAX};
-use crate::redact::RedactedText;
+use super::{MemoryId, Origin, Project, SessionId, Taint, Timestamp, Trigger, limits::KIND_CHARS_MAX};
+use crate::{redact::RedactedText, taint};
 
 /// Who a memory is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -182,6 +182,8 @@ pub struct Memory {
     pub valid: Validity,
     /// What kind of memory it is, where somebody said; else it follows from its type.
     pub nature: Option<Nature>,
+    /// Where a thing to be done is told; everywhere in its project without one.
+    pub trigger: Option<Trigger>,
     /// When a thing to be done was done.
     pub done_at: Option<Timestamp>,
     /// Since when it is archived: kept whole, and left out of what is found and told unless somebody asks for it.
@@ -227,6 +229,7 @@ impl Memory {
             purged: false,
             valid: Validity::default(),
             nature: None,
+            trigger: None,
             done_at: None,
             archived_at: None,
             version: 1,
@@ -252,6 +255,32 @@ pub struct Revision {
     pub at: Timestamp,
     /// When it is so.
     pub valid: Validity,
+    /// How that text came in.
+    pub origin: Origin,
+}
+
+impl Revision {
+    /// The memory that has another text by now, as it was with this one.
+    pub fn of(&self, memory: &Memory) -> Memory {
+        Memory {
+            revision: self.revision,
+            project: self.project.clone(),
+            scope: self.scope,
+            kind: self.kind.clone(),
+            title: self.title.clone(),
+            content: self.content.clone(),
+            topic_key: self.topic_key.clone(),
+            tags: self.tags.clone(),
+            taint: taint::of(&self.title, &self.content, self.origin),
+            agent: self.agent.clone(),
+            session: self.session.clone(),
+            updated_at: self.at,
+            last_seen_at: self.at,
+            valid: self.valid,
+            deleted_at: None,
+            ..memory.clone()
+        }
+    }
 }
 
 impl From<Memory> for Revision {
@@ -270,6 +299,7 @@ impl From<Memory> for Revision {
             session: memory.session,
             at: memory.updated_at,
             valid: memory.valid,
+            origin: memory.taint.origin,
         }
     }
 }

@@ -11,8 +11,10 @@ mod id;
 pub mod limits;
 mod memory;
 mod project;
+mod proven;
 mod session;
 mod taint;
+mod trigger;
 
 pub use candidate::{
     Arrangement, ArrangementState, Candidate, CandidateState, Citation, ClaimKind, DistilRun, DistilState,
@@ -30,8 +32,13 @@ pub use id::{
 };
 pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;
+pub use proven::{
+    PastAnswer, PastCommit, PastFailure, PastFix, PastPlan, PastRefusal, PastTask, PastToDo, Proven,
+    left_to_do,
+};
 pub use session::{EndReason, PERSON, Prompt, Session};
 pub use taint::{Flag, Origin, Taint};
+pub use trigger::{Trigger, TriggerError, Workplace};
 
 /// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that the order
 /// of time is the order of commits even when the machine's clock goes back.

@@ -118,6 +118,12 @@ impl Flag {
     }
 }
 
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// What is known of a text beside what it says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Taint {

@@ -86,6 +86,16 @@ impl Source {
         Self::ALL.into_iter().find(|source| source.as_str() == name)
     }
 
+    /// How much one sign of it tells.
+    fn weight(self) -> f32 {
+        match self {
+            Self::Answer | Self::SaidUseful => 1.0,
+            Self::Read => 0.3,
+            Self::AskedAgain | Self::SaidUseless => -0.1,
+            Self::Corrected | Self::SaidWrong => -1.0,
+        }
+    }
+
     /// What it tells.
     pub fn signal(self) -> Signal {
         match self {
@@ -94,6 +104,13 @@ impl Source {
             Self::AskedAgain | Self::SaidUseless => Signal::Ignored,
         }
     }
+}
+
+/// How much a memory was of use by its signs: above 0 and below 1, with the first signs telling most; none where they do not
+/// say that it was.
+pub fn usefulness(signs: &BTreeMap<Source, u64>) -> Option<f32> {
+    let sum: f32 = signs.iter().map(|(source, count)| source.weight() * *count as f32).sum();
+    (sum > 0.0).then(|| sum / (1.0 + sum))
 }
 
 /// A sign that a memory was of use, or was not.

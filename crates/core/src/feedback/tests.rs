@@ -169,3 +169,13 @@ fn answers_that_quote_a_hit_are_known_and_shuffled_ones_are_not() {
     assert!(used * 100 >= 80 * cases.len(), "{used} of {} answers", cases.len());
     assert!(shuffled > 100 && mistaken * 100 <= 5 * shuffled, "{mistaken} of {shuffled} shuffled answers");
 }
+
+#[test]
+fn usefulness_grows_with_signs_and_never_to_the_whole() {
+    let of = |signs: &[(Source, u64)]| usefulness(&signs.iter().copied().collect());
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[(Source::Corrected, 1), (Source::Read, 3)]), None);
+    let (one, many) = (of(&[(Source::Answer, 1)]).unwrap(), of(&[(Source::Answer, 1_000)]).unwrap());
+    assert!((one - 0.5).abs() < 1e-6 && many > one && many < 1.0);
+    assert!(of(&[(Source::Read, 1)]).unwrap() < one);
+}

@@ -12,7 +12,7 @@ pub use summary::{summary_key, summary_title};
 pub use topic_key::{NEAR_MIN, TopicKeyError, nearness, normalise, suggest};
 
 use crate::{
-    domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Taint, Validity},
+    domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, Taint, Trigger, Validity},
     redact::RedactedText,
 };
 
@@ -34,6 +34,8 @@ pub struct Draft {
     pub valid: Validity,
     /// What kind of memory it is; where nothing is said, a topic's next revision is of the kind it was.
     pub nature: Option<Nature>,
+    /// Where it is told; where nothing is said, a topic's next revision is told where it was.
+    pub trigger: Option<Trigger>,
 }
 
 impl Draft {
@@ -51,6 +53,7 @@ impl Draft {
             && same_tags(&self.tags, &memory.tags)
             && (self.valid == Validity::default() || self.valid == memory.valid)
             && (self.nature.is_none() || self.nature == memory.nature)
+            && (self.trigger.is_none() || self.trigger == memory.trigger)
     }
 }
 
@@ -123,6 +126,7 @@ mod tests {
             session: SessionId::random(),
             valid: Validity::default(),
             nature: None,
+            trigger: None,
         }
     }
 

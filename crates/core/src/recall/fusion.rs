@@ -6,7 +6,7 @@
 //! standard deviations above the mean of the candidates: a leg in which one candidate stands out counts for more
 //! than one in which many are alike, without knowing beforehand which leg suits a question.
 
-use super::{Candidate, Link, Parts, Ranked, Weights, spread};
+use super::{Beside, Candidate, Link, Parts, Ranked, Weights, beside as beside_texts, spread};
 
 /// Standard deviations above the mean at which a candidate counts in full: the best of some hundred unrelated
 /// memories reaches about that by chance.
@@ -79,11 +79,14 @@ pub fn rank(
     links: &[Link],
     usual: Option<Usual>,
     weights: &Weights,
+    beside: &Beside,
 ) -> Vec<Ranked> {
     let own = own(candidates, usual, weights);
     let sums: Vec<f32> = own.iter().map(|(words, meaning)| words + meaning).collect();
     let neighbours = spread::neighbours(candidates, &sums, links, weights.neighbours);
     let sessions = spread::sessions(candidates, &sums, weights.session);
+    let used = beside_texts::used(candidates, &sums, beside, weights.used);
+    let related = beside_texts::related(candidates, &sums, beside, weights.related);
     let mut ranked: Vec<Ranked> = (0..candidates.len())
         .map(|at| {
             let (words, meaning) = own[at];
@@ -95,6 +98,8 @@ pub fn rank(
                 neighbours: neighbours[at],
                 session: sessions[at],
                 name: weights.name * name,
+                used: used[at],
+                related: related[at],
             };
             Ranked { at, score: parts.sum(), parts }
         })
@@ -131,7 +136,7 @@ mod tests {
     }
 
     fn order(candidates: &[Candidate], links: &[Link], usual: Option<Usual>) -> Vec<u64> {
-        rank(candidates, links, usual, &Weights::default())
+        rank(candidates, links, usual, &Weights::default(), &Beside::default())
             .iter()
             .map(|ranked| candidates[ranked.at].memory)
             .collect()
@@ -187,7 +192,7 @@ mod tests {
         all[1].named = true;
         all[2].named = true;
         assert_eq!(order(&all, &[], None), [2, 1, 3]);
-        let ranked = rank(&all, &[], None, &Weights::default().without(Signal::Opening));
+        let ranked = rank(&all, &[], None, &Weights::default().without(Signal::Opening), &Beside::default());
         assert_eq!(ranked.iter().map(|ranked| ranked.at).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
@@ -202,8 +207,33 @@ mod tests {
         let mut all = [candidate(1, 9.0, Some(0.9)), candidate(2, 1.0, None)];
         all[1].named = true;
         let links = [Link { from: 0, to: 1, distance: 2 }];
-        for ranked in rank(&all, &links, Some(Usual::of(&[0.9, 0.1, 0.2])), &Weights::default()) {
+        let beside = Beside { relations: [(1, vec![(2, 0.5)])].into(), ..Beside::default() };
+        for ranked in rank(
+            &all,
+            &links,
+            Some(Usual::of(&[0.9, 0.1, 0.2])),
+            &Weights::default().with(Signal::Related),
+            &beside,
+        ) {
             assert!((ranked.score - ranked.parts.sum()).abs() < 1e-6 && ranked.score.is_finite());
         }
+    }
+
+    #[test]
+    fn what_lies_beside_the_texts_changes_no_bit_by_default() {
+        let all: Vec<Candidate> =
+            (1..50).map(|n| candidate(n, 50.0 / n as f32, Some(0.5 / n as f32))).collect();
+        let beside = Beside {
+            uses: (1..50).map(|n| (n, 1.0 / n as f32)).collect(),
+            relations: (1..50).map(|n| (n, vec![(50 - n, 1.0)])).collect(),
+        };
+        let usual = Some(Usual::of(&[0.5, 0.1, 0.2]));
+        let bits = |weights: &Weights, beside: &Beside| -> Vec<(usize, u32)> {
+            rank(&all, &[], usual, weights, beside).iter().map(|one| (one.at, one.score.to_bits())).collect()
+        };
+        let plain = bits(&Weights::default(), &Beside::default());
+        assert_eq!(bits(&Weights::default(), &beside), plain);
+        assert_ne!(bits(&Weights::default().with(Signal::Related), &beside), plain);
+        assert_ne!(bits(&Weights::default().with(Signal::Used), &beside), plain);
     }
 }

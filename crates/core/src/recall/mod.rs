@@ -3,11 +3,13 @@
 //! Everything here is a pure function over candidates. `docs/recall.md` explains it with measurements; start at
 //! [`rank`].
 
+mod beside;
 mod fusion;
 mod spread;
 mod verdict;
 mod weights;
 
+pub use beside::Beside;
 pub use fusion::{Usual, rank};
 pub use spread::{Link, REACH};
 pub use verdict::{Match, Signs};
@@ -56,12 +58,16 @@ pub struct Parts {
     pub session: f32,
     /// A name at its head.
     pub name: f32,
+    /// That it was of use before.
+    pub used: f32,
+    /// What it is related to.
+    pub related: f32,
 }
 
 impl Parts {
     /// The score.
     pub fn sum(&self) -> f32 {
-        self.words + self.meaning + self.neighbours + self.session + self.name
+        self.words + self.meaning + self.neighbours + self.session + self.name + self.used + self.related
     }
 }
 

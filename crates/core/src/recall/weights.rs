@@ -10,17 +10,26 @@ pub enum Signal {
     Neighbours,
     Session,
     Opening,
+    Used,
+    Related,
 }
 
 impl Signal {
     /// Every signal by the name that it has in an explanation.
-    pub const ALL: [(&str, Self); 5] = [
+    pub const ALL: [(&str, Self); 7] = [
         ("words", Self::Words),
         ("meaning", Self::Meaning),
         ("neighbours", Self::Neighbours),
         ("session", Self::Session),
         ("opening", Self::Opening),
+        ("used", Self::Used),
+        ("related", Self::Related),
     ];
+
+    /// Whether it weighs something by default. The others are measured, and shown to whoever gives them a weight.
+    pub fn is_on(self) -> bool {
+        !matches!(self, Self::Used | Self::Related)
+    }
 
     /// The signal of this name.
     pub fn parse(name: &str) -> Option<Self> {
@@ -42,11 +51,23 @@ pub struct Weights {
     pub session: f32,
     /// What a person of the question at the head of a memory adds at most; the best own score is 1.
     pub name: f32,
+    /// The share of its own score that a memory gains at most because it was of use before.
+    pub used: f32,
+    /// The share of its own score that a memory lends to those that it is related to.
+    pub related: f32,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { words: 0.35, meaning: 0.65, neighbours: [0.25, 0.12], session: 0.3, name: 0.7 }
+        Self {
+            words: 0.35,
+            meaning: 0.65,
+            neighbours: [0.25, 0.12],
+            session: 0.3,
+            name: 0.7,
+            used: 0.0,
+            related: 0.0,
+        }
     }
 }
 
@@ -60,6 +81,19 @@ impl Weights {
             Signal::Neighbours => self.neighbours = [0.0; super::REACH],
             Signal::Session => self.session = 0.0,
             Signal::Opening => self.name = 0.0,
+            Signal::Used => self.used = 0.0,
+            Signal::Related => self.related = 0.0,
+        }
+        self
+    }
+
+    /// The same with a signal that is off by default, to measure what it would be worth; others stay as they are.
+    #[must_use]
+    pub fn with(mut self, signal: Signal) -> Self {
+        match signal {
+            Signal::Used => self.used = 0.03,
+            Signal::Related => self.related = 0.1,
+            _ => {}
         }
         self
     }
@@ -75,8 +109,10 @@ mod tests {
         for (name, signal) in Signal::ALL {
             assert_eq!(Signal::parse(name), Some(signal));
             let less = all.without(signal);
-            assert_ne!(less, all, "{name}");
+            assert_eq!(less != all, signal.is_on(), "{name}");
             assert_eq!(less.without(signal), less, "{name}");
+            assert_eq!(all.with(signal) != all, !signal.is_on(), "{name}");
+            assert_eq!(all.with(signal).without(signal), less, "{name}");
         }
         assert_eq!(Signal::parse("nothing"), None);
     }

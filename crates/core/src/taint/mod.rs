@@ -13,6 +13,8 @@ mod script;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use crate::domain::{Flag, Origin, Taint};
 use rules::Weight;
 
@@ -39,6 +41,27 @@ pub fn flags(text: &str, origin: Origin) -> Vec<Flag> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// What of a memory's title keeps it from being put before an agent that did not ask. Of a flagged memory any sign does.
+pub fn flags_of_title(title: &str, taint: &Taint) -> Vec<Flag> {
+    flags(title, if taint.flags.is_empty() { taint.origin } else { Origin::Import })
+}
+
+/// A text that is put before an agent that did not ask: in the place of each line that would be flagged stands for what.
+pub fn screened(text: &str) -> Cow<'_, str> {
+    let is_flagged = |line: &str| !flags(line, Origin::Agent).is_empty();
+    if !text.lines().any(is_flagged) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<String> =
+        text.split('\n').map(|line| left_out(line).unwrap_or_else(|| line.to_owned())).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// What stands in the place of a text that would be flagged; none of any other.
+pub fn left_out(text: &str) -> Option<String> {
+    flags(text, Origin::Agent).first().map(|flag| format!("(left out: flag {flag})"))
 }
 
 /// The taint of a memory with this title and content.

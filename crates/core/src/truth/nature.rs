@@ -32,8 +32,13 @@ pub fn is_open(memory: &Memory) -> bool {
     memory.is_live() && nature(memory) == Nature::Prospective && memory.done_at.is_none()
 }
 
-/// Whether a memory is a thing to be done by now: its moment has come, or it has none, and it is not over.
+/// Whether a memory is a thing to be done by now, wherever one is: its moment has come, or it has none, and it is not over.
 pub fn is_due(memory: &Memory, now: Timestamp) -> bool {
+    is_due_somewhere(memory, now) && memory.trigger.is_none()
+}
+
+/// The same, where [`crate::domain::Trigger::is_met`] may have to say it.
+pub fn is_due_somewhere(memory: &Memory, now: Timestamp) -> bool {
     is_open(memory) && memory.valid.holds_at(now)
 }
 

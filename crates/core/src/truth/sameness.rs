@@ -1,29 +1,44 @@
 //! When two texts say the same: case, blanks and the punctuation of prose aside, and never where a number, a version, a
 //! negation or an identifier differs.
 
+use std::collections::BTreeSet;
+
 use unicode_normalization::UnicodeNormalization;
 
 use crate::domain::{Project, Scope};
 
-/// Words from which a content alone stands for a memory, whatever its title.
+/// Words from which a content stands for a memory by its length alone.
 const CONTENT_WORDS_MIN: usize = 8;
+/// Words from which a content does that names what its title names.
+const NAMING_WORDS_MIN: usize = 5;
 
-/// The forms by which a text is known again, one or two: title and content together, and a content that is long enough to
-/// mean something by itself. Each is of one project and scope.
-pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> Vec<String> {
+/// The forms by which a text is looked up: title and content together, and the content under any title. Each is of one
+/// project and scope.
+pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> [String; 2] {
     let (title, content) = (normal(title), normal(content));
     let place = format!("{}\u{1f}{project}", scope.as_str());
-    let whole = format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}");
-    let is_telling = content.split(' ').nth(CONTENT_WORDS_MIN - 1).is_some();
-    let alone = is_telling.then(|| format!("{place}\u{1f}content\u{1f}{content}"));
-    std::iter::once(whole).chain(alone).collect()
+    [
+        format!("{place}\u{1f}whole\u{1f}{title}\u{1f}{content}"),
+        format!("{place}\u{1f}content\u{1f}{content}"),
+    ]
+}
+
+/// Whether a content says the same under any title: it is long, or says itself what its title says it is about. "It is
+/// 5432." means something else under each title.
+pub fn stands_alone(title: &str, content: &str) -> bool {
+    let (title, content) = (normal(title), normal(content));
+    let words: BTreeSet<&str> = content.split(' ').collect();
+    let count = content.split(' ').count();
+    let named = title.split(' ').filter(|word| words.contains(word)).count();
+    count >= CONTENT_WORDS_MIN || (count >= NAMING_WORDS_MIN && 2 * named >= title.split(' ').count())
 }
 
 /// A text in the form in which two that say the same are equal: compatibility forms and capitals folded, one blank between
 /// words, without the punctuation of prose. What tells apart stays: digits with their points, signs and units, names with
 /// what joins them, comparisons and negations.
 pub fn normal(text: &str) -> String {
-    let chars: Vec<char> = text.nfkc().flat_map(char::to_lowercase).collect();
+    // Through capitals, which are the same for more letters than small ones are: ß, final sigma.
+    let chars: Vec<char> = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     let mut out = String::with_capacity(text.len());
     let mut has_gap = false;
     for at in 0..chars.len() {
@@ -151,6 +166,13 @@ mod tests {
     }
 
     #[test]
+    fn letters_whose_capitals_are_others_are_the_same() {
+        for text in ["Die Straße führt vorbei", "ο λόγος", "the ﬁle", "istanbul ve ISPARTA"] {
+            assert_eq!(normal(&text.to_uppercase()), normal(text), "{text}");
+        }
+    }
+
+    #[test]
     fn what_tells_apart_stays() {
         for (one, other) in [
             ("port 5432", "port 5433"),
@@ -207,13 +229,29 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_known_by_its_whole_and_a_long_content_alone() {
+    fn a_text_is_known_by_its_whole_and_a_content_that_stands_alone_under_any_title() {
         let project = Project::general();
         let of = |title: &str, content: &str| forms(&project, Scope::Project, title, content);
-        assert_eq!(of("Port", "It is 5432.").len(), 1);
-        let long = "The database listens on port 5432 of the first host.";
-        let (one, other) = (of("Port", long), of("Another title", long));
-        assert_eq!((one.len(), one[1] == other[1], one[0] == other[0]), (2, true, false));
-        assert_ne!(one, forms(&Project::none(), Scope::Personal, "Port", long));
+        let text = "The database listens on port 5432 of the first host.";
+        let (one, other) = (of("Port", text), of("Another title", text));
+        assert_eq!((one[1] == other[1], one[0] == other[0]), (true, false));
+        let personal = forms(&Project::none(), Scope::Personal, "Port", text);
+        assert!(one.iter().all(|form| !personal.contains(form)));
+    }
+
+    #[test]
+    fn a_content_stands_alone_if_it_is_long_or_names_its_subject() {
+        for (title, content, want) in [
+            ("Port", "The database listens on port 5432 of the first host.", true),
+            ("Ledger port", "The ledger listens on port 5432.", true),
+            ("Mascot", "The mascot is an ibis.", true),
+            ("Ledger port", "It is 5432.", false),
+            ("Ledger port", "It listens on number 5432.", false),
+            ("Where the gateway service listens", "The ledger has port 5432.", false),
+            ("Port", "Port 5432.", false),
+            ("Port", "", false),
+        ] {
+            assert_eq!(stands_alone(title, content), want, "{title}: {content}");
+        }
     }
 }

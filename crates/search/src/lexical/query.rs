@@ -16,7 +16,7 @@ use super::{
     tokenizer::{Run, runs, short_hash, words_analyzer},
 };
 use cerebro_core::domain::{Kind, Project, Scope, Timestamp, limits::QUERY_CHARS_MAX};
-use cerebro_core::recall::Weights;
+use cerebro_core::recall::{Beside, Weights};
 use cerebro_core::redact::RedactedText;
 
 /// Most query terms of one query; the first ones count. A query of 2,000 characters rarely has more.
@@ -50,6 +50,8 @@ pub struct Query {
     pub weights: Weights,
     /// Which memory took the place of which, by their numbers: the newer is listed before the older.
     pub successors: Arc<HashMap<u64, u64>>,
+    /// What lies beside the texts, as far as the weights look at it.
+    pub beside: Arc<Beside>,
 }
 
 impl Query {
@@ -70,6 +72,7 @@ impl Query {
             archived: Archived::With,
             weights: Weights::default(),
             successors: Arc::default(),
+            beside: Arc::default(),
         }
     }
 }

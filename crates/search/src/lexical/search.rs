@@ -81,8 +81,9 @@ pub fn search(
     let collector = debug_span!("gather").in_scope(|| Collector::new(&finder, tables, found));
     let near = debug_span!("awaited").in_scope(near);
     let candidates = debug_span!("join").in_scope(|| collector.join(&near));
-    let ranked = debug_span!("rank")
-        .in_scope(|| recall::rank(&candidates.list, &candidates.links, candidates.usual, &query.weights));
+    let Candidates { list, links, usual, .. } = &candidates;
+    let ranked =
+        debug_span!("rank").in_scope(|| recall::rank(list, links, *usual, &query.weights, &query.beside));
     let matched = signs(ranked.first(), &candidates, &concepts).label();
     let ranked = truth::newest_first(ranked, |ranked| candidates.list[ranked.at].memory, &query.successors);
     let _shown = debug_span!("show").entered();

@@ -47,6 +47,7 @@ fn query(words: &str) -> Query {
         archived: Archived::Without,
         weights: Weights::default(),
         successors: Arc::default(),
+        beside: Arc::default(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! prompts, edges, events, jobs, vectors, the schema and the list of its migrations. The JSON Lines export
 //! leaves out what tells of one store only; a backup is that one store, so its numbers go on after it.
 
+mod carry;
 mod file;
 mod schedule;
 mod shelf;
@@ -32,7 +33,7 @@ use file::Place;
 use shelf::Owner;
 
 use super::{Clock, Service, ServiceError, lock};
-use cerebro_core::domain::Timestamp;
+use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_durable as durable;
 use cerebro_store::{self, Dump, EngineError, RowCounts, Store, StoreError};
 
@@ -311,6 +312,8 @@ pub struct Restored {
     pub end: End,
     /// The database that was there, if it was to be replaced and held anything.
     pub kept: Option<PathBuf>,
+    /// The memories that are live again and say what was corrected, superseded or deleted there since the backup.
+    pub said_again: Vec<MemoryId>,
 }
 
 /// Makes the database of a home from a backup: of an empty one or, with `replace`, of any, whose database is
@@ -348,6 +351,10 @@ pub async fn restore(
         remove(&making)?;
         return Err(error);
     }
+    let said_again = match &kept {
+        Some(_) => carry::tombstones(store_dir, &making, index_dir, clock).await?,
+        None => Vec::new(),
+    };
     remove(index_dir)?;
     let placed = place(&making, store_dir, kept.as_deref());
     placed.map_err(|source| BackupError::Folder {
@@ -358,7 +365,7 @@ pub async fn restore(
     if let Err(error) = durable::sync_folder(home) {
         tracing::warn!(%error, "the restored home may not survive a power loss within the next seconds");
     }
-    Ok(Restored { head, end, kept })
+    Ok(Restored { head, end, kept, said_again })
 }
 
 /// Moves a new database into its place. One to be kept changes places with it in one step, so that at no

@@ -4,7 +4,7 @@ use super::handbook::Distiller;
 use crate::{Door, Service, ServiceError, save};
 use cerebro_core::distil::{quotes_user, say_the_same, stands};
 use cerebro_core::domain::{
-    Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, PastSession,
+    Ancestor, Candidate, CandidateId, CandidateState, ExchangeId, MemoryId, Origin, PastSession,
 };
 use cerebro_store::{Decision, Write};
 
@@ -117,8 +117,8 @@ impl Decision for Corroborate<'_> {
                 (id, revision)
             }
             _ => {
-                let written =
-                    self.service.put_prepared(write, &self.by.caller, self.prepared, Door::Brought).await?;
+                let door = Door::Brought(Origin::Transcript);
+                let written = self.service.put_prepared(write, &self.by.caller, self.prepared, door).await?;
                 let memory = (written.memory.id, written.memory.revision);
                 let other = accepted(other, memory, write);
                 write.decide_candidate(&other, &others_past);

@@ -70,6 +70,7 @@ impl Service {
             supersedes: Vec::new(),
             valid: Validity::default(),
             nature: None,
+            trigger: None,
             door: Door::SAID,
         };
         self.prepare_save(caller, request, Origin::Transcript).await

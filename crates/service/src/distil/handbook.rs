@@ -321,5 +321,6 @@ fn draft(text: &Rendered, by: &Distiller, home: &Project, scope: Scope) -> Draft
         session: by.session.clone(),
         valid: Validity::default(),
         nature: None,
+        trigger: None,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
 use cerebro_core::domain::{ChunkId, DocumentId, SubjectId};
+use cerebro_core::text;
 use cerebro_documents::Chunk;
 use cerebro_search::lexical::Index;
 
@@ -27,7 +28,10 @@ impl Service {
             Err(words) => return Ok(Check::fault(NAME, words)),
         };
         let Some(words) = self.documents_differ(&found).await? else {
-            return Ok(Check::sound(NAME, format!("all {} chunks can be read and found", found.len())));
+            return Ok(Check::sound(
+                NAME,
+                format!("{} can be read and found", text::counted(found.len(), "chunk")),
+            ));
         };
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
@@ -81,8 +85,10 @@ impl Service {
         let ghosts = held.iter().filter(|id| !kept.contains(id)).count();
         Ok(match (missing, ghosts) {
             (0, 0) => None,
-            (0, n) => Some(format!("its index holds {n} chunks that are not there")),
-            (n, _) => Some(format!("{n} chunks are not in its index")),
+            (0, n) => {
+                Some(format!("its index holds {} beyond those that are kept", text::counted(n, "chunk")))
+            }
+            (n, _) => Some(format!("its index lacks {}", text::counted(n, "chunk"))),
         })
     }
 }

@@ -37,6 +37,9 @@ pub(in super::super) struct DocumentLine {
     cut: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     removed: bool,
+    /// The agents that load it by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    loaded_by: Vec<String>,
     at: Timestamp,
 }
 
@@ -134,6 +137,7 @@ impl From<&Document> for DocumentLine {
             images: document.images.iter().map(ImageLine::from).collect(),
             cut: document.cut,
             removed: document.removed,
+            loaded_by: document.loaded_by.clone(),
             at: document.at,
         }
     }
@@ -161,6 +165,7 @@ impl DocumentLine {
             images: self.images.into_iter().map(ImageLine::image).collect::<Result<_, _>>()?,
             cut: self.cut,
             removed: self.removed,
+            loaded_by: self.loaded_by.iter().map(|agent| redact_name(agent)).collect(),
             at: self.at,
         })
     }

@@ -1,7 +1,7 @@
 //! Documents that go: because their file is gone, which can come back, or for good.
 
 use super::super::{Service, ServiceError, evidence::Evidence};
-use cerebro_core::domain::{Document, DocumentId};
+use cerebro_core::domain::{Document, DocumentId, HistoryTombstone};
 use cerebro_store::{Decision, Write};
 
 /// What happens to a document.
@@ -25,7 +25,13 @@ impl Decision for Go {
         let found = write.store().documents_by_id(&[self.id]).await?;
         let document = found.into_iter().next().ok_or(ServiceError::NoDocument(self.id))?;
         match self.going {
-            Going::Forgotten => write.forget_document(&document),
+            Going::Forgotten => {
+                // A memory file is looked for by itself, and would come back.
+                if !document.loaded_by.is_empty() {
+                    write.import_history_tombstone(HistoryTombstone::of_paper(&document.path));
+                }
+                write.forget_document(&document);
+            }
             Going::Removed if document.removed => {}
             Going::Removed => write.remove_document(&document),
         }

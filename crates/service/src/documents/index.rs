@@ -10,7 +10,8 @@ use super::super::{
     evidence::{Evidence, blocking},
 };
 use cerebro_core::domain::{
-    Document, DocumentChunk, DocumentId, Event, EventKind, Scope, SessionId, SubjectId, Timestamp, Validity,
+    Document, DocumentChunk, DocumentId, Event, EventKind, Project, Scope, SessionId, SubjectId, Timestamp,
+    Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_search::lexical::{Change, Doc, Index};
@@ -113,16 +114,20 @@ pub(super) fn title(document: &Document, heading: &RedactedText) -> RedactedText
 
 /// What the index holds of a chunk.
 fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
+    let is_everywhere = !document.loaded_by.is_empty() && document.project == Project::general();
+    let by =
+        if document.loaded_by.is_empty() { document.format.clone() } else { document.loaded_by.join(" ") };
     Doc {
         id: chunk.id.into(),
         project: document.project.clone(),
-        scope: Scope::Project,
+        // What an agent loads everywhere is found everywhere.
+        scope: if is_everywhere { Scope::Personal } else { Scope::Project },
         kind: Evidence::Documents.kind(),
         title: title(document, &chunk.heading),
         content: chunk.text,
         topic_key: None,
         tags: Vec::new(),
-        agent: redact_text(&document.format).kept,
+        agent: redact_text(&by).kept,
         date: document.at,
         valid: Validity::default(),
         archived: false,

@@ -26,6 +26,8 @@ pub struct DocumentRead {
     pub hash: String,
     /// Its size.
     pub bytes: u64,
+    /// The agents that load it at their start, where it is a memory file of theirs.
+    pub loaded_by: Vec<String>,
     /// What it says.
     pub reading: Reading,
 }
@@ -60,6 +62,7 @@ struct Draft {
     hash: String,
     bytes: u64,
     cut: bool,
+    loaded_by: Vec<String>,
     chunks: Vec<DraftChunk>,
     images: Vec<DocumentImage>,
     redacted: usize,
@@ -101,7 +104,8 @@ impl Draft {
         let seen = reading.images.iter().filter(|image| !image.hash.is_empty());
         let images = seen.map(|image| draft_image(image, &mut clean)).collect();
         let (project, format, hash, bytes) = (read.project, read.format.as_str(), read.hash, read.bytes);
-        Self { project, path, format, title, hash, bytes, cut, chunks, images, redacted, dry_run }
+        let loaded_by = read.loaded_by;
+        Self { project, path, format, title, hash, bytes, cut, loaded_by, chunks, images, redacted, dry_run }
     }
 
     /// The document at this path, or one of the same bytes that was removed.
@@ -172,6 +176,7 @@ impl Decision for Draft {
             chunks: ids.collect(),
             images: self.images.clone(),
             cut: self.cut,
+            loaded_by: self.loaded_by.clone(),
             removed: false,
             at: before.as_ref().map_or(Timestamp::UNIX_EPOCH, |before| before.at),
         };

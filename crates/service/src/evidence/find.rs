@@ -15,6 +15,8 @@ use cerebro_search::lexical::{Answer, Archived, Hit, Projects, Query};
 
 /// How long a search of memories waits for an index of evidence.
 const HINT_WAIT: Duration = Duration::from_millis(200);
+/// How many passages of what the asking agent loads anyway are passed over in one list.
+const OWN_MAX: usize = 20;
 
 /// What to search a kind of evidence for.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub struct EvidenceRequest {
     pub project: Option<Project>,
     /// Exchanges of sessions without a person, and of sub-agents, too.
     pub hidden: bool,
+    /// Who asks, by an agent's name: documents that it loads anyway are left out.
+    pub reader: Option<String>,
     /// Begun, or read anew, at or after.
     pub since: Option<Timestamp>,
     /// Begun, or read anew, at or before.
@@ -63,6 +67,11 @@ pub struct EvidenceHint {
     pub title: String,
 }
 
+/// Whether an agent loads what a hit is of.
+fn loads(hit: &Hit, reader: &str) -> bool {
+    hit.agent.split(' ').any(|agent| agent == reader)
+}
+
 impl Service {
     /// Searches the evidence of a kind, of a project or of all. `None` when there is none at all: then nothing is opened
     /// or written.
@@ -87,27 +96,42 @@ impl Service {
             return Ok(None);
         }
         let mut fields = Fields::default();
+        let own = if of == Evidence::Documents && request.reader.is_some() { OWN_MAX } else { 0 };
         let query = Query {
             text: fields.query(&request.query)?,
-            projects: Projects::within(request.project.as_ref()),
+            projects: match &request.project {
+                // Memory files of a person are documents of every project.
+                Some(project) => {
+                    Projects::Of { project: project.clone(), with_personal: of == Evidence::Documents }
+                }
+                None => Projects::All,
+            },
             scope: None,
             kind: (!request.hidden).then(|| of.kind()),
             tags: Vec::new(),
             since: request.since,
             until: request.until,
-            limit: request.limit.min(LIMIT_MAX),
+            limit: request.limit.min(LIMIT_MAX) + own,
             offset: request.offset.min(SEARCH_DEPTH_MAX),
             valid_at: None,
             held_at: None,
             archived: Archived::With,
             weights: Weights::default(),
             successors: Arc::default(),
+            beside: Arc::default(),
         };
         // Before a place is taken: building the index may take long.
         self.evidence_index(of, wait).await?;
         let _place = self.0.searches.acquire().await;
-        let Answer { hits, total, relaxed, matched } =
+        let Answer { mut hits, mut total, relaxed, mut matched } =
             self.ask_evidence(of, move |index| index.search(&query, Arc::default)).await?;
+        if own > 0 {
+            let before = hits.len();
+            hits.retain(|hit| request.reader.as_ref().is_none_or(|reader| !loads(hit, reader)));
+            total -= before - hits.len();
+            hits.truncate(request.limit);
+            matched = if hits.is_empty() { Match::None } else { matched };
+        }
         let shown = request.offset + request.limit;
         let more = total > shown && shown < SEARCH_DEPTH_MAX;
         Ok(Some(EvidenceFound { hits, matched, relaxed, total, more, redacted: fields.redacted() }))
@@ -123,11 +147,13 @@ impl Service {
         of: Evidence,
         query: &str,
         project: Option<&Project>,
+        reader: Option<String>,
     ) -> Result<Option<EvidenceHint>, ServiceError> {
         let request = EvidenceRequest {
             query: query.to_owned(),
             project: project.cloned(),
             hidden: false,
+            reader,
             since: None,
             until: None,
             limit: 1,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::super::{Service, ServiceError, doctor::Check, evidence::Evidence};
 use cerebro_core::domain::{CandidateState, ExchangeId, SessionId, SubjectId};
+use cerebro_core::text;
 use cerebro_search::lexical::Index;
 
 /// The check's name.
@@ -29,7 +30,10 @@ impl Service {
             return Ok(Check::fault(NAME, words));
         }
         let Some(words) = self.history_differs(&kept).await? else {
-            return Ok(Check::sound(NAME, format!("all {} exchanges can be read and found", kept.len())));
+            return Ok(Check::sound(
+                NAME,
+                format!("{} can be read and found", text::counted(kept.len(), "exchange")),
+            ));
         };
         if !fix {
             return Ok(Check::fault(NAME, format!("{words}. `cerebro doctor --fix` builds its index anew")));
@@ -116,7 +120,7 @@ impl Service {
         Ok(match (missing, ghost) {
             (0, None) => None,
             (0, Some(ghost)) => Some(format!("its index holds exchanges that are not there (as `{ghost}`)")),
-            (n, _) => Some(format!("{n} exchanges are not in its index")),
+            (n, _) => Some(format!("its index lacks {}", text::counted(n, "exchange"))),
         })
     }
 }

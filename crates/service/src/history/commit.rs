@@ -32,6 +32,9 @@ pub struct HistoryBatch {
     /// Set with the last batch of a reading from the source's beginning: the number of the session's exchanges. What is
     /// kept of it from this `seq` on goes, since the source was rewritten.
     pub ends_at: Option<u32>,
+    /// Only prompts are told, by the agent's list of all that was typed: a session that is known from elsewhere stays as
+    /// it is.
+    pub typed: bool,
     /// How far the source is read with this batch.
     pub source: SourceRead,
 }
@@ -118,13 +121,13 @@ impl Service {
             let reason = format!("preparing a batch broke off: {error}");
             StoreError::Engine(EngineError::Query { statement: "history", reason })
         })??;
-        let (mut done, source_is_put) = self.store().transact(&draft).await?;
+        let Decided { mut done, source, is_changed } = self.store().transact(&draft).await?;
         done.redacted = draft.redacted;
-        if !source_is_put {
+        if let Some(source) = source {
             // No exchange came, so nothing has to be committed with it.
-            self.store().put_source(&draft.source).await?;
+            self.store().put_source(&source).await?;
         }
-        if source_is_put || done.removed > 0 {
+        if is_changed {
             self.evidence_changed(Evidence::History);
         }
         if done.removed > 0 {
@@ -141,6 +144,7 @@ struct Draft {
     exchanges: Vec<ToldExchange>,
     withdrawn: BTreeSet<u32>,
     ends_at: Option<u32>,
+    typed: bool,
     source: Source,
     redacted: usize,
 }
@@ -173,14 +177,15 @@ impl Draft {
             exchanges,
             withdrawn: batch.withdrawn.iter().copied().collect(),
             ends_at: batch.ends_at,
+            typed: batch.typed,
             source,
             redacted: texts.redacted(),
         })
     }
 
     /// The session as it will be, from what is known of it and what the batch says. Its project stays, since the
-    /// exchanges that are there were found in it.
-    fn merged(&self, known: Option<&PastSession>) -> PastSession {
+    /// exchanges that are there were found in it. Names that were forgotten stay so.
+    fn merged(&self, known: Option<&PastSession>, buried: &BTreeSet<HistoryTombstone>) -> PastSession {
         let mut session = self.session.clone();
         if let Some(known) = known {
             let told = |new: &mut Option<_>, old: &Option<_>| {
@@ -202,14 +207,61 @@ impl Draft {
             }
             session.exchanges = known.exchanges;
         }
+        let id = session.id.clone();
+        for (name, text) in session.names() {
+            if buried.contains(&HistoryTombstone::of_name(&id, name)) {
+                *text = None;
+            }
+        }
         session
     }
 
-    /// The tombstones that would keep the batch's exchanges out.
+    /// How far the source is read, without names that were forgotten: a reader's state has them.
+    fn source(&self, buried: &BTreeSet<HistoryTombstone>) -> Source {
+        let id = &self.session.id;
+        let is_whole = buried.contains(&HistoryTombstone::of_session(id));
+        let is_forgotten = |name: &str| is_whole || buried.contains(&HistoryTombstone::of_name(id, name));
+        let mut source = self.source.clone();
+        if ["title", "directory", "branch"].into_iter().any(is_forgotten) {
+            source.cursor = source.cursor.and_then(|state| told::cursor_without(&state, is_forgotten));
+        }
+        source
+    }
+
+    /// Whether nothing of it is wanted, and why: the session was forgotten, or is known from a source that says more.
+    async fn is_moot(
+        &self,
+        write: &Write<'_>,
+        known: Option<&PastSession>,
+        buried: &BTreeSet<HistoryTombstone>,
+    ) -> Result<Option<Decided>, StoreError> {
+        let id = &self.session.id;
+        let forgotten = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
+        if buried.contains(&HistoryTombstone::of_session(id)) {
+            return Ok(Some(Decided {
+                done: forgotten,
+                source: Some(self.source(buried)),
+                is_changed: false,
+            }));
+        }
+        if !self.typed {
+            return Ok(None);
+        }
+        if buried.contains(&HistoryTombstone::of_typed(id)) {
+            return Ok(Some(Decided { done: forgotten, ..Decided::default() }));
+        }
+        let is_elsewhere = known.is_some() && write.store().source(&self.source.id).await?.is_none();
+        Ok(is_elsewhere.then(Decided::default))
+    }
+
+    /// The tombstones that would keep the batch's exchanges, or names of its session, out.
     async fn buried(&self, write: &Write<'_>) -> Result<BTreeSet<HistoryTombstone>, StoreError> {
         let mut asked: Vec<HistoryTombstone> =
             self.exchanges.iter().map(|told| HistoryTombstone::of_exchange(&told.exchange)).collect();
-        asked.push(HistoryTombstone::of_session(&self.session.id));
+        asked.extend(self.session.tombstones_of_names());
+        asked.extend(
+            [HistoryTombstone::of_session, HistoryTombstone::of_typed].map(|of| of(&self.session.id)),
+        );
         write.store().history_tombstones_among(&asked).await
     }
 
@@ -284,37 +336,47 @@ impl Draft {
     }
 }
 
+/// What a batch came to.
+#[derive(Default)]
+struct Decided {
+    done: HistoryCommitted,
+    /// How far the source is read, where that was not committed with the rest.
+    source: Option<Source>,
+    /// Whether there is something for the index.
+    is_changed: bool,
+}
+
 impl Decision for Draft {
-    /// What changed, and whether how far the source is read was committed with it.
-    type Output = (HistoryCommitted, bool);
+    type Output = Decided;
     type Error = ServiceError;
 
     async fn decide(&self, write: &mut Write<'_>) -> Result<Self::Output, ServiceError> {
         let buried = self.buried(write).await?;
-        if buried.contains(&HistoryTombstone::of_session(&self.session.id)) {
-            let done = HistoryCommitted { forgotten: self.exchanges.len(), ..HistoryCommitted::default() };
-            return Ok((done, false));
-        }
         let known = write.store().past_session(&self.session.id).await?;
+        if let Some(decided) = self.is_moot(write, known.as_ref(), &buried).await? {
+            return Ok(decided);
+        }
         if let Some(known) = known.as_ref().filter(|known| known.agent != self.session.agent) {
             let problem = format!("a session of {} has this id", known.agent);
             return Err(ServiceError::invalid("session", self.session.id.as_str(), problem));
         }
         let Compared { put, withdrawn, gone, done } = self.compared(self.kept(write).await?, &buried);
-        let mut session = self.merged(known.as_ref());
+        let mut session = self.merged(known.as_ref(), &buried);
+        let before = session.exchanges;
         session.exchanges = count(session.exchanges, done.added, done.removed);
         let is_same = known.as_ref() == Some(&session) && put.is_empty() && withdrawn.is_empty();
         // A session of which nothing is kept is none: in most of them nobody said anything.
         let is_empty = session.exchanges == 0;
-        if !gone.is_empty() {
+        let (is_shorter, source) = (!gone.is_empty(), self.source(&buried));
+        if is_shorter {
             retract(write, &session, &gone, |_| false).await?;
-            write.forget_history(&session, gone, Vec::new());
+            write.forget_history(&session, before, gone, Vec::new());
         }
         if is_same || is_empty {
-            return Ok((done, false));
+            return Ok(Decided { done, source: Some(source), is_changed: is_shorter });
         }
-        write.import_history(&session, put, withdrawn, &self.source);
-        Ok((done, true))
+        write.import_history(&session, before, put, withdrawn, &source);
+        Ok(Decided { done, source: None, is_changed: true })
     }
 }
 

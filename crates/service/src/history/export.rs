@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{super::ServiceError, told::clean};
 use cerebro_core::domain::{
     Ancestor, AncestorKind, Exchange, ExchangeId, HistoryTombstone, PastCommand, PastSession, Project,
-    SessionId, Timestamp, ToldExchange,
+    Proven, SessionId, Timestamp, ToldExchange,
     limits::{EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets, redact_text};
@@ -61,6 +61,8 @@ pub(in super::super) struct ExchangeLine {
     first: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<String>,
+    #[serde(default, skip_serializing_if = "Proven::is_empty")]
+    proven: Proven<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,7 +83,7 @@ type Taking = Result<Result<bool, String>, ServiceError>;
 
 /// Takes in a past session.
 pub(in super::super) async fn past_session(write: &mut Write<'_>, line: PastSessionLine) -> Taking {
-    let session = match PastSession::try_from(line) {
+    let mut session = match PastSession::try_from(line) {
         Ok(session) => session,
         Err(why) => return Ok(Err(why)),
     };
@@ -91,6 +93,12 @@ pub(in super::super) async fn past_session(write: &mut Write<'_>, line: PastSess
     }
     if write.past_session(&session.id).await?.is_some() {
         return Ok(Ok(false));
+    }
+    let id = session.id.clone();
+    for (name, text) in session.names() {
+        if text.is_some() && write.is_buried(&[HistoryTombstone::of_name(&id, name)]).await? {
+            *text = None;
+        }
     }
     write.import_past_session(&session);
     Ok(Ok(true))
@@ -117,8 +125,9 @@ pub(in super::super) async fn exchange(write: &mut Write<'_>, line: ExchangeLine
             format!("exchange `{}` is here already with another text; it stays as it is", told.exchange.id);
         return Ok(if here == told.exchange.digest { Ok(false) } else { Err(why) });
     }
-    session.exchanges = session.exchanges.saturating_add(1);
-    write.import_exchange(&session, told);
+    let before = session.exchanges;
+    session.exchanges = before.saturating_add(1);
+    write.import_exchange(&session, before, told);
     Ok(Ok(true))
 }
 
@@ -196,7 +205,7 @@ impl TryFrom<PastSessionLine> for PastSession {
 }
 
 impl From<&ToldExchange> for ExchangeLine {
-    fn from(ToldExchange { exchange, text }: &ToldExchange) -> Self {
+    fn from(ToldExchange { exchange, text, proven }: &ToldExchange) -> Self {
         let strings = |texts: &[RedactedText]| texts.iter().map(ToString::to_string).collect();
         let command = |command: &PastCommand| CommandLine { line: command.line.to_string(), ok: command.ok };
         Self {
@@ -213,6 +222,7 @@ impl From<&ToldExchange> for ExchangeLine {
             withdrawn: exchange.withdrawn,
             first: exchange.first.clone(),
             last: exchange.last.clone(),
+            proven: proven.clone().map(usize::MAX, String::from),
         }
     }
 }
@@ -243,7 +253,8 @@ impl ExchangeLine {
             digest: String::new(),
         };
         let text = redact_text(&self.text).kept.clipped(EXCHANGE_BYTES_MAX);
-        Ok(ToldExchange { exchange, text }.sealed())
+        let proven = self.proven.map(ITEMS_MAX, |text| clean(&text)).bounded();
+        Ok(ToldExchange { exchange, text, proven }.sealed())
     }
 }
 

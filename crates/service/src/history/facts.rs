@@ -4,14 +4,21 @@
 use std::collections::HashMap;
 
 use super::super::{Service, ServiceError};
-use cerebro_core::domain::{Exchange, PastSession, Project, SessionId, ToldExchange};
+use cerebro_core::domain::{
+    Exchange, ExchangeId, PastCommit, PastFailure, PastFix, PastSession, Project, Proven, SessionId,
+    ToldExchange,
+};
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_core::text;
+use cerebro_transcript::{facts::about, limits::FIX_COMMANDS_MAX};
 
 /// Exchanges that are looked through for one answer, the newest first.
 pub const LOOKED_MAX: usize = 50_000;
 /// Sessions whose exchanges are read at once.
 const SESSIONS_AT_ONCE: usize = 50;
+
+/// Exchanges after an error in which it is looked for what made it go away.
+const LATER_MAX: usize = 20;
 
 /// What is asked of past sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +27,7 @@ pub enum FactsAbout {
     File(String),
     /// How a command was run: words of it.
     Command(String),
-    /// Where an error was met, and what succeeded after it: words of it.
+    /// Where an error was met, and what made it go away: words of it.
     Error(String),
 }
 
@@ -39,8 +46,29 @@ pub struct Fact {
     pub succeeded: usize,
     /// See `ok`.
     pub failed: usize,
-    /// Of an error: commands that succeeded after it.
-    pub then: Vec<String>,
+    /// Of an error: what made it go away, where anything soon did.
+    pub mended: Option<Mended>,
+    /// Of a file: errors that an edit of it made go away, and commits that were made beside it.
+    pub links: Links,
+}
+
+/// What made an error go away.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mended {
+    /// The exchange in which it did.
+    pub exchange: ExchangeId,
+    /// The command of the same kind that succeeded, the files that were changed before it did, and whether it is the same
+    /// command.
+    pub fix: PastFix,
+}
+
+/// What an exchange proves about a file, beside that it changed it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Links {
+    /// Errors that went away when it had been changed.
+    pub mended: Vec<RedactedText>,
+    /// Commits of the exchange.
+    pub commits: Vec<PastCommit>,
 }
 
 /// What was found.
@@ -53,8 +81,8 @@ pub struct Facts {
 }
 
 impl Service {
-    /// A past session with some of its exchanges, from the place `from` on; their texts where those are wanted. `None` where
-    /// there is no such session.
+    /// A past session with some of its exchanges, from the place `from` on, and what each proves; their texts where those
+    /// are wanted. `None` where there is no such session.
     ///
     /// # Errors
     /// A failing store.
@@ -67,12 +95,12 @@ impl Service {
     ) -> Result<Option<(PastSession, Vec<ToldExchange>)>, ServiceError> {
         let Some(session) = self.store().past_session(id).await? else { return Ok(None) };
         let exchanges = self.store().exchanges_since(id, from, limit).await?;
-        let told = if with_texts {
-            self.store().with_texts(exchanges).await?
-        } else {
-            let bare = |exchange| ToldExchange { exchange, text: RedactedText::default() };
-            exchanges.into_iter().map(bare).collect()
-        };
+        let mut told = self.store().with_texts(exchanges).await?;
+        if !with_texts {
+            for told in &mut told {
+                told.text = RedactedText::default();
+            }
+        }
         Ok(Some((session, told)))
     }
 
@@ -128,8 +156,89 @@ impl Service {
             }
             offset += SESSIONS_AT_ONCE;
         }
-        Ok(Facts { looked: gathered.looked, facts: gathered.facts })
+        let Gathered { mut facts, words, looked, .. } = gathered;
+        for fact in &mut facts {
+            self.add_proof(about, &words, fact).await?;
+        }
+        Ok(Facts { facts, looked })
     }
+
+    /// Adds to an answer what its exchange, and those after it, prove.
+    async fn add_proof(
+        &self,
+        about: &FactsAbout,
+        words: &[String],
+        fact: &mut Fact,
+    ) -> Result<(), ServiceError> {
+        if matches!(about, FactsAbout::Command(_)) {
+            return Ok(());
+        }
+        let Some(told) = self.store().told_exchange(&fact.exchange.id).await? else { return Ok(()) };
+        match about {
+            FactsAbout::Command(_) => {}
+            FactsAbout::File(asked) => fact.links = links(told.proven, asked),
+            FactsAbout::Error(_) => {
+                let failures = told.proven.failures.into_iter();
+                let mut met = failures.filter(|failure| has_all(&failure.error, words)).peekable();
+                if let Some(first) = met.peek() {
+                    fact.what = first.error.to_string();
+                }
+                // Met several times, its last time tells.
+                if let Some(failure) = met.last() {
+                    fact.mended = self.mended(&fact.exchange, failure).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What made an error of an exchange go away: in this exchange or a later one of the session.
+    async fn mended(
+        &self,
+        exchange: &Exchange,
+        failure: PastFailure,
+    ) -> Result<Option<Mended>, ServiceError> {
+        if let Some(fix) = failure.fix {
+            return Ok(Some(Mended { exchange: exchange.id, fix }));
+        }
+        let from = exchange.seq.saturating_add(1);
+        let later = self.store().exchanges_since(&exchange.session, from, LATER_MAX).await?;
+        Ok(mended_later(&failure, &later))
+    }
+}
+
+/// What made an error go away that its own exchange left in place: the first command of its kind that succeeded in the
+/// exchanges after it, unless many others were run before.
+fn mended_later(failure: &PastFailure, later: &[Exchange]) -> Option<Mended> {
+    let kind = about(&failure.command)?;
+    let (mut edited, mut commands) = (Vec::<RedactedText>::new(), 0);
+    for exchange in later {
+        let fresh = exchange.files.iter().filter(|file| !edited.contains(file)).cloned();
+        let fresh: Vec<RedactedText> = fresh.collect();
+        edited.extend(fresh);
+        for command in &exchange.commands {
+            commands += 1;
+            if command.ok == Some(true) && about(&command.line).as_ref() == Some(&kind) {
+                let same = command.line == failure.command;
+                let fix = PastFix { command: command.line.clone(), same, edited };
+                return Some(Mended { exchange: exchange.id, fix });
+            }
+            if commands >= FIX_COMMANDS_MAX {
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// What an exchange proves about a file that it changed.
+fn links(proven: Proven, file: &str) -> Links {
+    let by_it = |failure: &PastFailure| {
+        let fix = failure.fix.as_ref();
+        fix.is_some_and(|fix| fix.edited.iter().any(|edited| is_same_file(edited, file)))
+    };
+    let mended = proven.failures.into_iter().filter(by_it).map(|failure| failure.error).collect();
+    Links { mended, commits: proven.commits }
 }
 
 /// Facts under way.
@@ -175,8 +284,7 @@ impl<'a> Gathered<'a> {
             FactsAbout::Error(_) => {
                 let error = exchange.errors.iter().find(|error| has_all(error, &self.words));
                 if let Some(error) = error.map(ToString::to_string) {
-                    let then = succeeded_after(&exchange);
-                    self.facts.push(Fact { then, ..fact(session, exchange, error, None) });
+                    self.facts.push(fact(session, exchange, error, None));
                 }
             }
         }
@@ -204,20 +312,16 @@ impl<'a> Gathered<'a> {
 }
 
 fn fact(session: &PastSession, exchange: Exchange, what: String, ok: Option<bool>) -> Fact {
-    Fact { exchange, session: session.clone(), what, ok, succeeded: 0, failed: 0, then: Vec::new() }
-}
-
-/// The commands of an exchange that succeeded after the first that failed.
-fn succeeded_after(exchange: &Exchange) -> Vec<String> {
-    let after = exchange.commands.iter().skip_while(|command| command.ok != Some(false));
-    let mut lines: Vec<String> = Vec::new();
-    for command in after.filter(|command| command.ok == Some(true)) {
-        let line = command.line.to_string();
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
+    Fact {
+        exchange,
+        session: session.clone(),
+        what,
+        ok,
+        succeeded: 0,
+        failed: 0,
+        mended: None,
+        links: Links::default(),
     }
-    lines
 }
 
 /// Whether one path is the other, or its end: paths are kept as they are seen from the working folder.
@@ -247,6 +351,7 @@ fn has_all(line: &str, words: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cerebro_core::domain::PastCommand;
 
     #[test]
     fn files_are_known_by_the_ends_of_their_paths() {
@@ -269,5 +374,43 @@ mod tests {
         assert!(has_all("error[E0425]: cannot find value x at line 99", &asked));
         assert!(!has_all("error[E0425]: cannot find type", &asked));
         assert_eq!(words("404"), ["404"]);
+    }
+
+    #[test]
+    fn an_error_goes_away_with_the_first_command_of_its_kind_that_succeeds() {
+        let clean = |text: &str| redact_text(text).kept;
+        let session = SessionId::parse("s").unwrap();
+        let exchange = |seq: u32, files: &[&str], commands: &[(&str, Option<bool>)]| Exchange {
+            id: ExchangeId::of("codex", &session, seq),
+            session: session.clone(),
+            seq,
+            part: 0,
+            at: cerebro_core::domain::Timestamp::UNIX_EPOCH,
+            title: clean("t"),
+            files: files.iter().map(|file| clean(file)).collect(),
+            commands: commands.iter().map(|(line, ok)| PastCommand { line: clean(line), ok: *ok }).collect(),
+            errors: Vec::new(),
+            withdrawn: false,
+            first: None,
+            last: None,
+            digest: String::new(),
+        };
+        let failure = PastFailure {
+            command: clean("cargo test"),
+            error: clean("error"),
+            key: clean("error"),
+            exit: None,
+            fix: None,
+        };
+        let later = [
+            exchange(1, &["a.rs"], &[("cargo build", Some(true)), ("cargo test", Some(false))]),
+            exchange(2, &["a.rs", "b.rs"], &[("git push", Some(true)), ("cargo test -q", Some(true))]),
+        ];
+        let mended = mended_later(&failure, &later).unwrap();
+        assert_eq!(mended.exchange, later[1].id);
+        assert_eq!((mended.fix.command.as_str(), mended.fix.same), ("cargo test -q", false));
+        assert_eq!(mended.fix.edited, ["a.rs", "b.rs"]);
+        let others = vec![("git push", Some(true)); FIX_COMMANDS_MAX];
+        assert_eq!(mended_later(&failure, &[exchange(1, &[], &others), later[1].clone()]), None, "too late");
     }
 }

@@ -50,7 +50,7 @@ impl Service {
     /// [`ServiceError::NoExchange`]
     pub async fn exchange(&self, request: &ExchangeRequest) -> Result<ExchangePart, ServiceError> {
         let none = || ServiceError::NoExchange(request.id);
-        let ToldExchange { exchange, text } =
+        let ToldExchange { exchange, text, .. } =
             self.store().told_exchange(&request.id).await?.ok_or_else(none)?;
         let session = self.store().past_session(&exchange.session).await?.ok_or_else(none)?;
         let text_bytes = text.len();

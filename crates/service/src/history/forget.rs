@@ -41,11 +41,12 @@ impl Forget {
         self.since.is_none() && self.before.is_none() && self.text.is_none()
     }
 
-    fn meets(&self, exchange: &Exchange, session: &PastSession) -> bool {
+    /// Whether it is about something of a session, of this moment.
+    fn is_about(&self, session: &PastSession, at: Timestamp) -> bool {
         self.session.as_ref().is_none_or(|id| *id == session.id)
             && self.project.as_ref().is_none_or(|project| *project == session.project)
-            && self.since.is_none_or(|since| exchange.at >= since)
-            && self.before.is_none_or(|before| exchange.at < before)
+            && self.since.is_none_or(|since| at >= since)
+            && self.before.is_none_or(|before| at < before)
     }
 
     /// Whether a text holds what is looked for; any does where nothing is.
@@ -61,6 +62,7 @@ impl Forget {
             || self.holds(&exchange.title)
             || beside.any(|text| self.holds(text))
             || exchange.commands.iter().any(|command| self.holds(&command.line))
+            || told.proven.any(|text| self.holds(text))
     }
 }
 
@@ -95,11 +97,34 @@ impl Service {
                 }
             }
         }
+        if what.text.is_some() {
+            self.forget_names(what, dry_run).await?;
+        }
         // Claims may have gone with what they rested on.
         for project in projects {
             self.render_again(self.rendered_handbooks(&project).await).await;
         }
         Ok(forgotten)
+    }
+
+    /// Forgets the names of sessions that hold the text while none of their exchanges does.
+    async fn forget_names(&self, what: &Forget, dry_run: bool) -> Result<(), ServiceError> {
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.store().page_of_past_sessions(after.as_deref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(()) };
+            after = Some(last.clone());
+            for (_, mut session) in page {
+                let is_named = session
+                    .names()
+                    .into_iter()
+                    .any(|(_, text)| text.as_ref().is_some_and(|text| what.holds(text)));
+                if is_named && what.is_about(&session, session.started_at) && !dry_run {
+                    let batch = ForgetBatch { session: session.id, exchanges: Vec::new(), what };
+                    self.store().transact(&batch).await?;
+                }
+            }
+        }
     }
 
     /// Those of a page that are to be forgotten, by session.
@@ -112,8 +137,9 @@ impl Service {
             page.iter().map(|exchange| exchange.session.clone()).collect();
         let sessions = self.store().past_sessions_by_id(&Vec::from_iter(ids)).await?;
         let session_of = |exchange: &Exchange| sessions.iter().find(|session| session.id == exchange.session);
-        let met =
-            |exchange: &Exchange| session_of(exchange).is_some_and(|session| what.meets(exchange, session));
+        let met = |exchange: &Exchange| {
+            session_of(exchange).is_some_and(|session| what.is_about(session, exchange.at))
+        };
         let mut exchanges: Vec<Exchange> = page.into_iter().filter(met).collect();
         if what.text.is_some() {
             let told = self.store().with_texts(exchanges).await?;
@@ -148,21 +174,27 @@ impl Decision for ForgetBatch<'_> {
         let kept = write.store().exchange_ids(&self.session).await?;
         let going: Vec<ExchangeId> =
             self.exchanges.iter().map(|exchange| exchange.id).filter(|id| kept.contains(id)).collect();
+        let before = session.exchanges;
         session.exchanges = u32::try_from(kept.len() - going.len()).unwrap_or(u32::MAX);
+        // Each turn has its own even where the whole session goes: a fork has the same turns.
         let mut tombstones: Vec<HistoryTombstone> =
             self.exchanges.iter().map(HistoryTombstone::of_exchange).collect();
+        tombstones.push(HistoryTombstone::of_typed(&self.session));
         if self.what.is_whole() {
-            tombstones = vec![HistoryTombstone::of_session(&self.session)];
+            tombstones.push(HistoryTombstone::of_session(&self.session));
         }
         if self.what.text.is_some() {
             // The session's own names may be what it is about.
-            for name in [&mut session.title, &mut session.directory, &mut session.branch] {
-                *name = name.take().filter(|name| !self.what.holds(name));
+            for (name, text) in session.names() {
+                if text.as_ref().is_some_and(|text| self.what.holds(text)) {
+                    *text = None;
+                    tombstones.push(HistoryTombstone::of_name(&self.session, name));
+                }
             }
         }
         let tells = |text: &str| self.what.text.is_some() && self.what.holds(text);
         retract(write, &session, &going, tells).await?;
-        write.forget_history(&session, going, tombstones);
+        write.forget_history(&session, before, going, tombstones);
         Ok((session.exchanges == 0, Some(session.project)))
     }
 }

@@ -100,7 +100,7 @@ impl Service {
 
 /// What the index holds of an exchange.
 fn document(session: &PastSession, told: ToldExchange) -> Doc {
-    let ToldExchange { exchange, text } = told;
+    let ToldExchange { exchange, text, .. } = told;
     Doc {
         id: exchange.id.into(),
         project: session.project.clone(),

@@ -10,19 +10,22 @@ mod export;
 mod facts;
 mod find;
 mod forget;
+mod fork;
 mod index;
 #[cfg(test)]
 pub(super) mod tests;
 mod told;
+mod unfinished;
 
 pub use commit::{HistoryBatch, HistoryCommitted, SourceRead};
 pub(super) use export::{
     ExchangeLine, HistoryTombstoneLine, PastSessionLine, exchange, past_session, tombstone,
 };
-pub use facts::{Fact, Facts, FactsAbout};
+pub use facts::{Fact, Facts, FactsAbout, Links, Mended};
 pub use find::{ExchangePart, ExchangeRequest, HistoryTimeline};
 pub use forget::{Forget, Forgotten};
 pub use told::agent_slug;
+pub(super) use unfinished::LeftOff;
 
 use super::{Service, ServiceError};
 use cerebro_core::domain::{PastSession, Project, SessionId, Source};

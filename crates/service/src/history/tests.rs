@@ -81,6 +81,7 @@ pub(crate) fn batch(id: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBa
         exchanges,
         withdrawn: Vec::new(),
         ends_at: None,
+        typed: false,
         source: SourceRead {
             agent: Agent::ClaudeCode,
             key: format!("/home/me/.claude/projects/demo/{id}.jsonl"),
@@ -118,6 +119,7 @@ async fn found(service: &Service, query: &str) -> (Match, Vec<ExchangeId>) {
         query: query.to_owned(),
         project: Some(project()),
         hidden: false,
+        reader: None,
         since: None,
         until: None,
         limit: 10,
@@ -132,6 +134,65 @@ async fn events_of_history(service: &Service) -> Vec<Event> {
     let events = service.events(0, 1_000).await.unwrap();
     let of_history = [EventKind::HistoryImported, EventKind::HistoryForgotten];
     events.into_iter().filter(|event| of_history.contains(&event.kind)).collect()
+}
+
+/// A batch of a session that has a title.
+fn titled(id: &str, title: &str, exchanges: Vec<transcript::Exchange>) -> HistoryBatch {
+    let mut batch = batch(id, exchanges);
+    batch.session.title = Some(title.to_owned());
+    if let Some(state) = &mut batch.source.state {
+        state.session.title = Some(title.to_owned());
+    }
+    batch
+}
+
+#[test]
+fn turns_and_names_that_were_forgotten_do_not_come_back_by_another_way() {
+    with_service(async |service| {
+        service.commit_history(titled("s1", "The secretquokka plan", talk(0..3))).await.unwrap();
+        // A whole session: a fork that is read later has the same turns.
+        let by_session = Forget { session: Some(session("s1")), ..Forget::default() };
+        service.forget_history(&by_session, false).await.unwrap();
+        let fork = service.commit_history(batch("fork", talk(0..4))).await.unwrap();
+        assert_eq!((fork.added, fork.forgotten), (1, 3));
+        let kept = |source: &Source| Service::history_cursor(source).and_then(|state| state.session.title);
+        service.commit_history(titled("s1", "The secretquokka plan", talk(0..4))).await.unwrap();
+        let sources = service.history_sources(Agent::ClaudeCode).await.unwrap();
+        assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
+
+        // A title, by its text alone: it stays away when the session grows, from the reader's state too.
+        service.commit_history(titled("s2", "The secretquokka plan", talk(20..22))).await.unwrap();
+        let by_text = Forget { text: Some("SecretQuokka".to_owned()), ..Forget::default() };
+        service.forget_history(&by_text, false).await.unwrap();
+        let grown =
+            service.commit_history(titled("s2", "The secretquokka plan", talk(20..24))).await.unwrap();
+        assert_eq!(grown.added, 2);
+        assert_eq!(service.past_session(&session("s2")).await.unwrap().unwrap().title, None);
+        let sources = service.history_sources(Agent::ClaudeCode).await.unwrap();
+        assert!(sources.iter().all(|source| kept(source).is_none()), "{sources:?}");
+
+        // The list of all that was typed has no ids of turns: nothing of such a session is taken from it.
+        let only = Forget { text: Some(format!("prompt {}", word(20))), ..Forget::default() };
+        assert_eq!(service.forget_history(&only, false).await.unwrap().exchanges, 1);
+        let lines = exported(&service).await;
+        with_other(async |other| {
+            other.import(&lines, false).await.unwrap();
+            let before = exported(&other).await;
+            let mut typed = batch("s2", vec![exchange(0, &format!("prompt {}", word(20)), "")]);
+            (typed.typed, typed.exchanges[0].first_id, typed.exchanges[0].last_id) = (true, None, None);
+            typed.source.key = "/home/me/.claude/history.jsonl#s2".to_owned();
+            let mut known = typed.clone();
+            let done = other.commit_history(typed).await.unwrap();
+            assert_eq!((done.added, done.replaced, done.forgotten), (0, 0, 1));
+            // Nor does it replace what an export told of a session.
+            known.session.id = "fork".to_owned();
+            known.source.key = "/home/me/.claude/history.jsonl#fork".to_owned();
+            let done = other.commit_history(known).await.unwrap();
+            assert_eq!((done.added, done.replaced), (0, 0));
+            assert_eq!(exported(&other).await, before);
+        })
+        .await;
+    });
 }
 
 /// Whether a file below a folder holds these bytes.
@@ -154,13 +215,14 @@ fn nothing_is_opened_or_written_before_the_first_batch() {
             query: "anything".to_owned(),
             project: None,
             hidden: true,
+            reader: None,
             since: None,
             until: None,
             limit: 10,
             offset: 0,
         };
         assert!(service.search_evidence(Evidence::History, &request).await.unwrap().is_none());
-        assert!(service.evidence_hint(Evidence::History, "anything", None).await.unwrap().is_none());
+        assert!(service.evidence_hint(Evidence::History, "anything", None, None).await.unwrap().is_none());
         service.compact().await.unwrap();
         assert_eq!(service.history_counts().await.unwrap(), cerebro_store::HistoryCounts::default());
         assert!(!folder.path().join("index-history").exists());
@@ -304,6 +366,7 @@ fn sessions_without_a_person_are_found_only_when_asked_for() {
             query: word(0),
             project: None,
             hidden: true,
+            reader: None,
             since: None,
             until: None,
             limit: 10,
@@ -414,7 +477,7 @@ fn the_index_is_derived_and_follows_a_merge_of_projects() {
         assert_eq!(service.merge_projects(&project(), &other).await.unwrap().past_sessions, 1);
         assert_eq!(found(&service, &word(3)).await.1, []);
         let hint = service
-            .evidence_hint(Evidence::History, &format!("prompt {}", word(3)), Some(&other))
+            .evidence_hint(Evidence::History, &format!("prompt {}", word(3)), Some(&other), None)
             .await
             .unwrap();
         assert_eq!(hint.map(|hint| hint.id), Some(gone.to_string()));
@@ -466,6 +529,7 @@ fn no_order_of_memories_changes_with_2000_exchanges_beside_them() {
                 supersedes: Vec::new(),
                 valid: Validity::default(),
                 nature: None,
+                trigger: None,
                 door: Door::SAID,
             };
             service.save(&caller, request).await.unwrap();

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::super::ServiceError;
 use cerebro_core::domain::{
-    Ancestor, AncestorKind, Exchange, ExchangeId, PastCommand, PastSession, Project, SessionId, Timestamp,
+    Ancestor, AncestorKind, Exchange, ExchangeId, PastAnswer, PastCommand, PastCommit, PastFailure, PastFix,
+    PastPlan, PastRefusal, PastSession, PastTask, PastToDo, Project, Proven, SessionId, Timestamp,
     ToldExchange,
     limits::{CURSOR_BYTES_MAX, EXCHANGE_BYTES_MAX, TITLE_CHARS_MAX},
     native_digest,
@@ -13,7 +14,7 @@ use cerebro_core::redact::{RedactedText, redact_name, redact_text};
 use cerebro_core::text;
 use cerebro_transcript::{
     self as transcript, Agent, State, facts,
-    turn::{Action, Call, Outcome, ParentKind, Stop, Turn},
+    turn::{Action, Call, Outcome, ParentKind, Stop, Todo, Turn},
 };
 
 /// How hard the state of a reader is pressed: it is written often and rarely read.
@@ -49,6 +50,20 @@ pub(super) fn cursor(state: &State) -> Option<Vec<u8>> {
 pub(super) fn cursor_state(bytes: &[u8]) -> Option<State> {
     let json = zstd::bulk::decompress(bytes, 16 * CURSOR_BYTES_MAX).ok()?;
     serde_json::from_slice(&json).ok()
+}
+
+/// The same state without some of the session's names, which the user had forgotten.
+pub(super) fn cursor_without(bytes: &[u8], is_forgotten: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
+    let mut state = cursor_state(bytes)?;
+    let session = &mut state.session;
+    for (name, text) in
+        [("title", &mut session.title), ("directory", &mut session.cwd), ("branch", &mut session.branch)]
+    {
+        if is_forgotten(name) {
+            *text = None;
+        }
+    }
+    cursor(&state)
 }
 
 /// Redacts what a transcript told, and counts what was replaced.
@@ -119,14 +134,12 @@ impl Texts {
                 *text = cleaned.kept.into();
             });
         }
-        let facts = facts::of(&told);
         let mut at = session.started_at;
         told.iter()
-            .zip(facts)
-            .map(|(exchange, facts)| {
+            .map(|exchange| {
                 // One without a moment of its own stands behind the one before it.
                 at = exchange.at.map_or(at, whole_micros);
-                self.exchange(session, exchange, facts, at)
+                self.exchange(session, exchange, at)
             })
             .collect()
     }
@@ -135,12 +148,14 @@ impl Texts {
         &mut self,
         session: &PastSession,
         told: &transcript::Exchange,
-        facts: facts::Facts,
         at: Timestamp,
     ) -> ToldExchange {
+        // Of each alone, so that they are the same in whatever steps the transcript is read.
+        let facts = facts::of(std::slice::from_ref(told)).pop().unwrap_or_default();
         let text = self.text(&written(told)).clipped(EXCHANGE_BYTES_MAX);
         let clean_all = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
         let command = |command: facts::Command| PastCommand { line: clean(&command.line), ok: command.ok };
+        let proven = proven(&facts).map(usize::MAX, |text| clean(&text)).bounded();
         let exchange = Exchange {
             id: ExchangeId::of(&session.agent, &session.id, told.seq),
             session: session.id.clone(),
@@ -156,8 +171,64 @@ impl Texts {
             last: told.last_id.as_deref().map(native_digest),
             digest: String::new(),
         };
-        ToldExchange { exchange, text }.sealed()
+        ToldExchange { exchange, text, proven }.sealed()
     }
+}
+
+/// What facts prove, beside the files and commands that are kept with the exchange itself.
+fn proven(facts: &facts::Facts) -> Proven<String> {
+    Proven {
+        read: facts.read.clone(),
+        failures: facts.failures.iter().map(failure).collect(),
+        refusals: facts.refusals.iter().map(refusal).collect(),
+        interrupted: facts.interrupted,
+        commits: facts
+            .commits
+            .iter()
+            .map(|commit| PastCommit { id: commit.id.clone(), subject: commit.subject.clone() })
+            .collect(),
+        pull_requests: facts.pull_requests.clone(),
+        plans: facts
+            .plans
+            .iter()
+            .map(|plan| PastPlan { text: plan.text.clone(), accepted: plan.accepted })
+            .collect(),
+        answers: facts.answers.iter().map(answer).collect(),
+        to_do: facts.to_do.as_ref().map(to_do),
+        reply: facts.reply.clone(),
+        summary: facts.summary.clone(),
+    }
+}
+
+fn failure(failure: &facts::Failure) -> PastFailure<String> {
+    let fix = |fix: &facts::Fix| PastFix {
+        command: fix.command.clone(),
+        same: fix.same,
+        edited: fix.edited.clone(),
+    };
+    PastFailure {
+        command: failure.command.clone(),
+        error: failure.error.clone(),
+        key: failure.key.clone(),
+        exit: failure.exit,
+        fix: failure.fix.as_ref().map(fix),
+    }
+}
+
+fn refusal(refusal: &facts::Refusal) -> PastRefusal<String> {
+    let what = if refusal.what.is_empty() { refusal.tool.clone() } else { refusal.what.clone() };
+    PastRefusal { what, said: refusal.said.clone() }
+}
+
+fn answer(answer: &facts::Answer) -> PastAnswer<String> {
+    let asked: Vec<&str> = answer.questions.iter().map(|question| question.text.as_str()).collect();
+    PastAnswer { asked: asked.join(" / "), answer: answer.answer.clone() }
+}
+
+fn to_do(told: &facts::ToDo) -> PastToDo<String> {
+    let item =
+        |item: &Todo| PastTask { text: item.text.clone(), id: item.id.clone(), status: item.status.clone() };
+    PastToDo { whole: told.whole, items: told.items.iter().map(item).collect() }
 }
 
 /// The id of a session as its transcript names it. What looks like a secret in it is none of an agent's making.

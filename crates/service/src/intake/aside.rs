@@ -61,7 +61,8 @@ impl Service {
             })
             .await?;
             reading = back;
-            let Piece { batch, cursor, is_last, .. } = piece?;
+            let Piece { mut batch, cursor, is_last, .. } = piece?;
+            self.place_in_folder(found, &mut batch, pass).await;
             let project = self.project_of(&batch.session, pass).await;
             if pass.excludes(&project, batch.session.cwd.as_deref(), &found.path) {
                 return Ok(());

@@ -11,12 +11,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{
-    aside::Aside,
-    places::Place,
-    settings::HistorySettings,
-    walk::{self, Stat},
-};
+use super::{aside::Aside, places::Place, settings::HistorySettings, walk::Stat};
 use crate::{Service, ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
 use cerebro_core::redact::redact_secrets;
@@ -52,19 +47,6 @@ pub struct ImportRequest {
     pub project: Option<Project>,
     /// Written in this time; the settings' own when `None`, and zero is no bound.
     pub since: Option<Duration>,
-}
-
-/// What lies in the folders of one agent, before it is read.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Preview {
-    /// Files of sessions.
-    pub files: usize,
-    /// Their length together.
-    pub bytes: u64,
-    /// Those of them that are new or have changed.
-    pub fresh: usize,
-    /// Those that are older than what is asked for.
-    pub older: usize,
 }
 
 /// What was done for one agent since the daemon began.
@@ -169,8 +151,8 @@ pub(super) fn broke_off(what: &str) -> ServiceError {
 /// What was read, by file and by session.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// What was left alone when this was read.
-    pub excluded: Vec<String>,
+    /// `include` and `exclude` of the settings when this was read.
+    pub chosen: (Vec<String>, Vec<String>),
     /// How the files looked when they were read last.
     pub gates: HashMap<PathBuf, Stat>,
     /// The files that the sessions were read from, with their sizes.
@@ -181,8 +163,14 @@ impl Known {
     /// Whether a session is another file's, which is there and says more. Of two recordings the longer one is kept.
     pub fn is_held_elsewhere(&self, agent: Agent, session: &str, path: &Path, size: u64) -> bool {
         let Some((other, held)) = self.holders.get(&(agent, session.to_owned())) else { return false };
-        other != path && (*held, path) >= (size, other.as_path()) && other.exists()
+        other != path && (*held, path) >= (size, other.as_path()) && is_there(other)
     }
+}
+
+/// Whether what a session was read from is there: a file, or a database with it and others.
+fn is_there(holder: &Path) -> bool {
+    let database = holder.to_str().and_then(|key| key.rsplit_once(".db#"));
+    holder.exists() || database.is_some_and(|(path, _)| Path::new(&format!("{path}.db")).exists())
 }
 
 /// The desk between those who ask and the task.
@@ -288,36 +276,6 @@ impl Service {
     /// Whether sessions are taken in by themselves.
     pub fn keeps_history(&self) -> bool {
         self.0.history_desk.settings().is_some_and(|settings| settings.enabled)
-    }
-
-    /// What there is to take in, by agent, and what cannot be looked at. Reads no session.
-    ///
-    /// # Errors
-    /// A failing store.
-    pub async fn preview_history(
-        &self,
-        request: &ImportRequest,
-    ) -> Result<(BTreeMap<&'static str, Preview>, Vec<(String, String)>), ServiceError> {
-        let mut found: BTreeMap<&'static str, Preview> = BTreeMap::new();
-        let Some((places, oldest)) = self.asked_for(request) else { return Ok((found, Vec::new())) };
-        self.know().await?;
-        let walked = tokio::task::spawn_blocking(move || walk::walk(&places)).await;
-        let walked = walked.map_err(|_| broke_off("the walk through the agents' folders broke off"))?;
-        let known = lock(&self.0.history_desk.known);
-        let gates = known.as_ref().map(|known| &known.gates);
-        for file in walked.files {
-            let preview = found.entry(agent_slug(file.agent)).or_default();
-            preview.files += 1;
-            preview.bytes += file.stat.size;
-            let known = gates.and_then(|gates| gates.get(&file.path));
-            if known != Some(&file.stat) {
-                preview.fresh += 1;
-            }
-            preview.older += usize::from(known.is_none() && file.stat.mtime < oldest);
-        }
-        let faults = walked.faults.into_iter().take(FAULTS_MAX);
-        let faults = faults.map(|(_, path, why)| (redact_secrets(&path.to_string_lossy()), why)).collect();
-        Ok((found, faults))
     }
 
     /// The places that a request is about, and the time before which a file is too old, in microseconds.

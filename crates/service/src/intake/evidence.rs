@@ -37,10 +37,12 @@ impl Service {
     /// `None` where the transcript is not one of a known agent, says nothing, or takes too long to read.
     pub async fn in_hand(&self, transcript: PathBuf) -> Option<RedactedText> {
         let HistoryOptions { settings, places, .. } = self.history_desk().options.get()?;
-        let (settings, places) = (Arc::clone(settings), places.clone());
+        let (settings, mut places) = (Arc::clone(settings), places.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let is_enabled = settings().enabled;
-            is_enabled.then(|| tail(&places, &transcript)).flatten()
+            let settings = settings();
+            let wanted = settings.wanted();
+            places.retain(|place| wanted.contains(&place.agent));
+            settings.enabled.then(|| tail(&places, &transcript)).flatten()
         });
         let exchanges = tokio::time::timeout(LOOK_MAX, looked).await.ok()?.ok()??;
         let told = in_words(&exchanges)?;

@@ -7,8 +7,12 @@
 //! | --- | --- |
 //! | [`places`] | where the agents keep their sessions |
 //! | [`walk`] | which files lie there, and in which order they are read |
-//! | [`reading`], [`rows`] | pieces of a file, or the sessions of a database, through the readers of `transcript` |
-//! | [`take`] | whose session it is, what of it is a copy; exchanges and cursor go to the store in one transaction |
+//! | [`reading`], [`rows`], [`tree`] | pieces of a file, the sessions of a database, or files of one session, through the readers of `transcript` |
+//! | [`preview`] | how much of that is wanted, before it is read |
+//! | [`slug`] | where a session was, of agents that do not say it |
+//! | [`forks`] | what of a session is a copy of another one |
+//! | [`take`], [`many`] | whose session it is; exchanges and cursor go to the store in one transaction |
+//! | [`papers`] | memory files of agents, which are documents |
 //! | [`aside`] | the same for the journal of work alone, where past sessions are not kept |
 //! | [`run`] | the task, its bounds and its pauses |
 //! | [`desk`] | what is asked of it, and what it tells |
@@ -17,16 +21,23 @@ mod aside;
 mod desk;
 mod drift;
 mod evidence;
+mod forks;
+mod many;
+mod papers;
 mod places;
+mod preview;
 mod reading;
 mod rows;
 mod run;
 mod settings;
+mod slug;
 mod take;
+mod tree;
 mod walk;
 
 pub(crate) use desk::Desk;
-pub use desk::{AgentProgress, HistoryOptions, ImportRequest, Preview, Progress, ProjectOf};
+pub use desk::{AgentProgress, HistoryOptions, ImportRequest, Progress, ProjectOf};
 pub use drift::glance;
 pub use places::{Place, agent_named, agents, places};
+pub use preview::Preview;
 pub use settings::HistorySettings;

@@ -40,10 +40,19 @@ pub enum Form {
     Whole,
     /// Plain text of an older version: always read whole.
     Text,
+    /// The file of a session whose messages lie in files of their own: always read whole.
+    Tree,
     /// A database with many sessions.
     Database,
     /// The prompts that were typed, without what followed.
     Typed,
+}
+
+impl Form {
+    /// Whether a file holds many sessions, each of which is taken or left for itself.
+    pub const fn holds_many(self) -> bool {
+        matches!(self, Self::Database | Self::Typed)
+    }
 }
 
 /// A folder or a file of one agent.
@@ -66,6 +75,11 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<P
     let claude = folder("CLAUDE_CONFIG_DIR", ".claude");
     let codex = folder("CODEX_HOME", ".codex");
     let data = folder("XDG_DATA_HOME", ".local/share");
+    let settings = if cfg!(target_os = "macos") {
+        home.join("Library/Application Support")
+    } else {
+        folder("XDG_CONFIG_HOME", ".config")
+    };
     let place = |agent, root: PathBuf, depth| Place { agent, root, depth };
     vec![
         // A sub-agent's file: project/session/subagents/workflows/name/file.
@@ -76,8 +90,10 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: &Path) -> Vec<P
         place(Agent::Codex, codex.join("history.jsonl"), 0),
         place(Agent::GeminiCli, home.join(".gemini/tmp"), 4),
         place(Agent::OpenCode, data.join("opencode/opencode.db"), 0),
+        place(Agent::OpenCode, data.join("opencode/storage/session"), 2),
         place(Agent::Copilot, home.join(".copilot/session-state"), 2),
         place(Agent::Cursor, home.join(".cursor/projects"), 5),
+        place(Agent::Cursor, settings.join("Cursor/User/globalStorage/state.vscdb"), 0),
         place(Agent::Qwen, home.join(".qwen/projects"), 3),
     ]
 }
@@ -94,7 +110,8 @@ impl Place {
         };
         match self.agent {
             _ if name == "history.jsonl" && self.depth == 0 => Some(Form::Typed),
-            Agent::OpenCode => (self.depth == 0).then_some(Form::Database),
+            Agent::OpenCode | Agent::Cursor if self.depth == 0 => Some(Form::Database),
+            Agent::OpenCode => ends(".json").then_some(Form::Tree),
             Agent::Codex if ends(".jsonl.zst") => Some(Form::Packed),
             Agent::GeminiCli => (folder("chats") && (ends(".jsonl") || ends(".json"))).then_some(Form::Whole),
             Agent::Cursor if !folder("agent-transcripts") => None,
@@ -157,6 +174,7 @@ mod tests {
             ("/u/.gemini/tmp/h/chats/session-1.json", Some(Form::Whole)),
             ("/u/.gemini/tmp/h/logs.json", None),
             ("/u/.local/share/opencode/opencode.db", Some(Form::Database)),
+            ("/u/.local/share/opencode/storage/session/p/ses_1.json", Some(Form::Tree)),
             ("/u/.copilot/session-state/i/events.jsonl", Some(Form::Lines)),
             ("/u/.cursor/projects/p/agent-transcripts/x/y.txt", Some(Form::Text)),
             ("/u/.cursor/projects/p/terminals/1.txt", None),

@@ -14,10 +14,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     places::Form,
+    tree,
     walk::{self, Found, Stat},
 };
-use cerebro_core::domain::Timestamp;
-use cerebro_core::text::hex;
+use cerebro_core::{domain::Timestamp, text::hex};
 use cerebro_transcript::{
     Batch, State, cursor as cursor_cli, gemini_cli, limits::LINE_BYTES_MAX, read, read_settled,
 };
@@ -92,6 +92,8 @@ pub struct Reading {
     stat: Stat,
     /// Whether its last line is whole although no line break ends it.
     is_settled: bool,
+    /// When it was made, as far as its disk tells; microseconds since 1970.
+    born: i64,
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
     /// Where the buffer begins in the file, or in what is unpacked.
@@ -130,12 +132,16 @@ impl Reading {
     /// [`Fault`]
     pub fn open(found: Found, cursor: Option<Cursor>, now: Timestamp) -> Result<Option<Self>, Fault> {
         let file = walk::open(&found.path)?;
-        let stat = Stat::from(&file.metadata()?);
+        let metadata = file.metadata()?;
+        let stat = Stat::from(&metadata);
         if cursor.as_ref().is_some_and(|cursor| cursor.stat == stat) {
             return Ok(None);
         }
-        let most =
-            if matches!(found.form, Form::Whole | Form::Text) { WHOLE_BYTES_MAX } else { FILE_BYTES_MAX };
+        let most = if matches!(found.form, Form::Whole | Form::Text | Form::Tree) {
+            WHOLE_BYTES_MAX
+        } else {
+            FILE_BYTES_MAX
+        };
         if stat.size > most {
             return Err(Fault::TooLarge(stat.size, most));
         }
@@ -166,6 +172,7 @@ impl Reading {
             file,
             stat,
             is_settled,
+            born: walk::made(&metadata).unwrap_or(stat.mtime).min(stat.mtime),
             source,
             buffer: Vec::new(),
             base,
@@ -251,6 +258,7 @@ impl Reading {
         self.source.by_ref().take(WHOLE_BYTES_MAX).read_to_end(&mut bytes)?;
         self.ended = true;
         let batch = match self.found.form {
+            Form::Tree => tree::read(&self.found.path, &bytes)?,
             Form::Text => cursor_cli::read_text(&String::from_utf8_lossy(&bytes), &self.found.session),
             _ => gemini_cli::read(&bytes, &self.found.session),
         };
@@ -258,7 +266,13 @@ impl Reading {
         self.piece(batch, bytes.len() as u64)
     }
 
-    fn piece(&mut self, batch: Batch, bytes: u64) -> Result<Piece, Fault> {
+    fn piece(&mut self, mut batch: Batch, bytes: u64) -> Result<Piece, Fault> {
+        let session = &mut batch.session;
+        if session.started.is_none() && session.ended.is_none() {
+            // Its records have no times: the file's own are near them.
+            session.started = Timestamp::from_microsecond(self.born).ok();
+            session.ended = Timestamp::from_microsecond(self.stat.mtime).ok();
+        }
         if self.found.form == Form::Lines {
             let offset = self.cursor.state.offset;
             self.cursor.head = digest(&self.file, 0, EDGE_BYTES.min(offset))?;

@@ -1,4 +1,4 @@
-//! Sessions that are rows of an SQLite database which another program has open: OpenCode's.
+//! Sessions that are rows of an SQLite database which another program has open: OpenCode's, and those of Cursor's IDE.
 //!
 //! It is opened for reading only, with patience for its writer, and never as immutable: its last writes are in the
 //! log beside it. Where it stays locked, a private copy is read. Everything here blocks.
@@ -14,6 +14,7 @@ use super::{
 };
 use cerebro_transcript::{
     Batch,
+    cursor_ide::{self, BubbleRow},
     opencode::{EntryRow, MessageRow, PartRow, SessionRow, read_v1, read_v2},
 };
 
@@ -33,6 +34,19 @@ enum Generation {
     One,
     /// `session_v2` (or `session`) and `session_message`. Tables of the first stay behind, stale.
     Two,
+    /// `cursorDiskKV` of Cursor's IDE. It has other things too, also keys: only two kinds of rows are read.
+    Composers,
+}
+
+impl Generation {
+    /// The tables of what was said in a session.
+    const fn tables(self) -> &'static [&'static str] {
+        match self {
+            Self::One => &["message", "part"],
+            Self::Two => &["session_message"],
+            Self::Composers => &[],
+        }
+    }
 }
 
 /// A session, and by what a change of it is seen.
@@ -42,6 +56,10 @@ pub struct Head {
     pub id: String,
     /// Changes when the session does: its times and the number of its rows.
     pub watermark: String,
+    /// Where it was.
+    pub directory: Option<String>,
+    /// When it changed last: microseconds since 1970.
+    pub updated: Option<i64>,
     generation: Generation,
 }
 
@@ -124,6 +142,9 @@ impl Database {
         if has("session") && has("message") && has("part") {
             found.push(Generation::One);
         }
+        if has("cursorDiskKV") {
+            found.push(Generation::Composers);
+        }
         Ok(found)
     }
 
@@ -146,15 +167,17 @@ impl Database {
     }
 
     fn heads_of(&self, generation: Generation) -> Result<Vec<Head>, Fault> {
-        let children: &[&str] = match generation {
-            Generation::One => &["message", "part"],
-            Generation::Two => &["session_message"],
-        };
+        if generation == Generation::Composers {
+            return self.composers();
+        }
         let mut marks: HashMap<String, String> = HashMap::new();
-        for table in children {
+        for table in generation.tables() {
             let updated = self.latest_column(table)?;
-            let query =
-                format!("SELECT session_id, count(*), max({updated}) FROM {table} GROUP BY session_id");
+            // SQLite keeps any type in any column, and a text is more than each number.
+            let query = format!(
+                "SELECT session_id, count(*), max(CAST({updated} AS INTEGER)) FROM {table} \
+                 WHERE typeof(session_id) = 'text' GROUP BY session_id"
+            );
             let mut statement = self.connection.prepare(&query)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
@@ -175,11 +198,64 @@ impl Database {
             let Some(id) = fields.text("id") else { continue };
             // Sessions of 2.x only have entries of 2.x.
             let Some(mark) = marks.get(&id) else { continue };
-            let own = fields.number("time_updated").unwrap_or_default();
+            let own = fields.number("time_updated");
+            let updated = own.map(|at| at.saturating_mul(1_000));
+            let own = own.unwrap_or_default();
             let watermark = format!("{generation:?} {own} {}", mark.trim_end());
-            heads.push(Head { id, watermark, generation });
+            let directory = fields.text("directory");
+            heads.push(Head { id, watermark, directory, updated, generation });
         }
         Ok(heads)
+    }
+
+    /// The sessions of Cursor's IDE. Their folders stand in their bubbles.
+    fn composers(&self) -> Result<Vec<Head>, Fault> {
+        let query = "SELECT key, length(value), CASE WHEN json_valid(CAST(value AS TEXT)) \
+                     THEN json_extract(CAST(value AS TEXT), '$.lastUpdatedAt') END \
+                     FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' LIMIT ?1";
+        let mut statement = self.connection.prepare(query)?;
+        let mut rows = statement.query([i64::try_from(SESSIONS_MAX).unwrap_or(i64::MAX)])?;
+        let mut heads = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (key, length): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
+            let updated: Option<i64> = row.get(2).unwrap_or_default();
+            let Some(id) = key.strip_prefix("composerData:").filter(|id| !id.is_empty()) else { continue };
+            heads.push(Head {
+                id: id.to_owned(),
+                watermark: format!(
+                    "Composers {} {}",
+                    updated.unwrap_or_default(),
+                    length.unwrap_or_default()
+                ),
+                directory: None,
+                updated: updated.map(|at| at.saturating_mul(1_000)),
+                generation: Generation::Composers,
+            });
+        }
+        Ok(heads)
+    }
+
+    fn composer(&self, id: &str) -> Result<Batch, Fault> {
+        let (from, until) = (format!("bubbleId:{id}:"), format!("bubbleId:{id};"));
+        let bytes: Option<i64> = self.connection.query_row(
+            "SELECT sum(length(value)) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2",
+            [&from, &until],
+            |row| row.get(0),
+        )?;
+        within_bounds(bytes.unwrap_or_default())?;
+        let text = "SELECT CAST(value AS TEXT) FROM cursorDiskKV WHERE key = ?1";
+        let data: Option<String> =
+            self.connection.query_row(text, [format!("composerData:{id}")], |row| row.get(0))?;
+        let bubbles = "SELECT key, CAST(value AS TEXT) FROM cursorDiskKV WHERE key >= ?1 AND key < ?2";
+        let mut statement = self.connection.prepare(bubbles)?;
+        let mut rows = statement.query([&from, &until])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (key, data): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+            let id = key[from.len()..].to_owned();
+            all.push(BubbleRow { id, data: data.unwrap_or_default() });
+        }
+        Ok(cursor_ide::read(id, &data.unwrap_or_default(), &all))
     }
 
     fn session_table(&self, generation: Generation) -> Result<&'static str, Fault> {
@@ -201,64 +277,82 @@ impl Database {
     /// [`Fault`]
     pub fn session(&self, head: &Head) -> Result<Batch, Fault> {
         let moment = self.connection.unchecked_transaction()?;
-        let table = self.session_table(head.generation)?;
-        let sessions =
-            self.rows(&format!("SELECT * FROM {table} WHERE id = ?1"), &head.id, |row| SessionRow {
-                id: row.text("id").unwrap_or_default(),
-                parent: row.text("parent_id"),
-                forked_from: row.text("fork_session_id"),
-                directory: row.text("directory"),
-                title: row.text("title"),
-                version: row.text("version"),
-                revert: row.text("revert"),
-                created_ms: row.number("time_created"),
-                updated_ms: row.number("time_updated"),
-            })?;
-        let Some(session) = sessions.first() else {
-            return Err(Fault::Unknown("the session has gone".to_owned()));
-        };
         let batch = match head.generation {
-            Generation::One => {
-                self.check_size("message", &head.id)?;
-                self.check_size("part", &head.id)?;
-                let query = "SELECT * FROM message WHERE session_id = ?1 ORDER BY time_created, id";
-                let messages = self.rows(query, &head.id, |row| MessageRow {
-                    id: row.text("id").unwrap_or_default(),
-                    created_ms: row.number("time_created"),
-                    data: row.text("data").unwrap_or_default(),
-                })?;
-                let query = "SELECT * FROM part WHERE session_id = ?1 ORDER BY message_id, id";
-                let parts = self.rows(query, &head.id, |row| PartRow {
-                    message: row.text("message_id").unwrap_or_default(),
-                    data: row.text("data").unwrap_or_default(),
-                })?;
-                read_v1(session, &messages, &parts)
-            }
-            Generation::Two => {
-                self.check_size("session_message", &head.id)?;
-                let query = "SELECT * FROM session_message WHERE session_id = ?1 ORDER BY seq";
-                let entries = self.rows(query, &head.id, |row| EntryRow {
-                    id: row.text("id").unwrap_or_default(),
-                    kind: row.text("type").unwrap_or_default(),
-                    created_ms: row.number("time_created"),
-                    data: row.text("data").unwrap_or_default(),
-                })?;
-                read_v2(session, &entries)
-            }
+            Generation::One => self.first(head)?,
+            Generation::Two => self.second(head)?,
+            Generation::Composers => self.composer(&head.id)?,
         };
         drop(moment);
         Ok(batch)
     }
 
-    fn check_size(&self, table: &str, session: &str) -> Result<(), Fault> {
+    fn session_row(&self, head: &Head) -> Result<SessionRow, Fault> {
+        let table = self.session_table(head.generation)?;
+        let query = format!("SELECT * FROM {table} WHERE id = ?1");
+        let sessions = self.rows(&query, &head.id, |row| SessionRow {
+            id: row.text("id").unwrap_or_default(),
+            parent: row.text("parent_id"),
+            forked_from: row.text("fork_session_id"),
+            directory: row.text("directory"),
+            title: row.text("title"),
+            version: row.text("version"),
+            revert: row.text("revert"),
+            created_ms: row.number("time_created"),
+            updated_ms: row.number("time_updated"),
+        })?;
+        sessions.into_iter().next().ok_or_else(|| Fault::Unknown("the session has gone".to_owned()))
+    }
+
+    fn first(&self, head: &Head) -> Result<Batch, Fault> {
+        self.check_size("message", &head.id)?;
+        self.check_size("part", &head.id)?;
+        let query = "SELECT * FROM message WHERE session_id = ?1 ORDER BY time_created, id";
+        let messages = self.rows(query, &head.id, |row| MessageRow {
+            id: row.text("id").unwrap_or_default(),
+            created_ms: row.number("time_created"),
+            data: row.text("data").unwrap_or_default(),
+        })?;
+        let query = "SELECT * FROM part WHERE session_id = ?1 ORDER BY message_id, id";
+        let parts = self.rows(query, &head.id, |row| PartRow {
+            message: row.text("message_id").unwrap_or_default(),
+            data: row.text("data").unwrap_or_default(),
+        })?;
+        Ok(read_v1(&self.session_row(head)?, &messages, &parts))
+    }
+
+    fn second(&self, head: &Head) -> Result<Batch, Fault> {
+        self.check_size("session_message", &head.id)?;
+        let query = "SELECT * FROM session_message WHERE session_id = ?1 ORDER BY seq";
+        let entries = self.rows(query, &head.id, |row| EntryRow {
+            id: row.text("id").unwrap_or_default(),
+            kind: row.text("type").unwrap_or_default(),
+            created_ms: row.number("time_created"),
+            data: row.text("data").unwrap_or_default(),
+        })?;
+        Ok(read_v2(&self.session_row(head)?, &entries))
+    }
+
+    /// How much text a session has.
+    ///
+    /// # Errors
+    /// [`Fault::Database`]
+    pub fn size_of(&self, head: &Head) -> Result<u64, Fault> {
+        let mut bytes = 0;
+        for table in head.generation.tables() {
+            bytes += self.bytes_of(table, &head.id)?.unsigned_abs();
+        }
+        Ok(bytes)
+    }
+
+    fn bytes_of(&self, table: &str, session: &str) -> Result<i64, Fault> {
         // Of a text, its length in bytes is that of it as a blob.
         let query = format!("SELECT sum(length(CAST(data AS BLOB))) FROM {table} WHERE session_id = ?1");
         let bytes: Option<i64> = self.connection.query_row(&query, [session], |row| row.get(0))?;
-        let bytes = bytes.unwrap_or_default();
-        if bytes > SESSION_BYTES_MAX {
-            return Err(Fault::TooLarge(bytes.unsigned_abs(), SESSION_BYTES_MAX.unsigned_abs()));
-        }
-        Ok(())
+        Ok(bytes.unwrap_or_default())
+    }
+
+    fn check_size(&self, table: &str, session: &str) -> Result<(), Fault> {
+        within_bounds(self.bytes_of(table, session)?)
     }
 
     fn rows<T>(
@@ -276,6 +370,13 @@ impl Database {
         }
         Ok(all)
     }
+}
+
+fn within_bounds(bytes: i64) -> Result<(), Fault> {
+    if bytes > SESSION_BYTES_MAX {
+        return Err(Fault::TooLarge(bytes.unsigned_abs(), SESSION_BYTES_MAX.unsigned_abs()));
+    }
+    Ok(())
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
@@ -359,6 +460,9 @@ mod tests {
         writer.execute_batch("UPDATE part SET time_updated = 9").unwrap();
         let changed = database.heads().unwrap();
         assert_ne!(changed[0].watermark, heads[0].watermark, "a part changed in place");
+        let odd = "INSERT INTO part VALUES ('p2', 'm1', 's', 1, 'x', NULL), ('p3', 'm1', NULL, 1, 1, '')";
+        writer.execute_batch(odd).unwrap();
+        assert_eq!(prompts(&database.session(&database.heads().unwrap()[0]).unwrap()), ["mend it"]);
 
         writer.execute_batch(SECOND).unwrap();
         let heads = database.heads().unwrap();

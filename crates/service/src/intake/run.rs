@@ -10,11 +10,13 @@ use std::{
 use super::{
     desk::{HistoryOptions, ImportRequest, Known, broke_off},
     places::{Form, Place, agents},
+    settings::HistorySettings,
     take::{Pass, Taken, Trouble},
     walk::{self, Found, Stat, Walk},
 };
 use crate::{Service, ServiceError, agent_slug, lock};
 use cerebro_core::domain::{Project, SourceState};
+use cerebro_transcript::READER_VERSION;
 
 /// How long the daemon has served before it looks through the folders, so that this does not stand in the way of
 /// those who waited for its start.
@@ -82,17 +84,21 @@ impl Service {
             // Before it is taken, so that nobody who waits for it sees a moment of rest.
             lock(&self.history_desk().progress).running = self.takes_history_in();
             let wanted = std::mem::take(&mut *lock(&self.history_desk().wanted));
-            let mut pass = self.pass(None);
+            let mut pass = self.pass(None, i64::MIN);
             if pass.is_enabled() {
                 self.read_named(&mut pass).await?;
             } else {
                 self.read_aside(&mut pass).await?;
             }
+            let has_imported = !wanted.imports.is_empty();
             for request in wanted.imports {
                 self.scan(&request).await?;
             }
             if pass.is_enabled() && wanted.scan {
                 self.scan(&ImportRequest::default()).await?;
+            }
+            if wanted.scan || has_imported {
+                self.take_papers(&mut self.pass(None, i64::MIN)).await?;
             }
         }
         Ok(())
@@ -134,8 +140,10 @@ impl Service {
             }
         }
         self.note_gone(&gates, &files, &roots).await?;
+        // What was too old in a source with many sessions may be asked for now.
+        let is_asked = *request != ImportRequest::default();
         let wanted = |file: &Found| match gates.get(&file.path) {
-            Some(stat) => *stat != file.stat,
+            Some(stat) => *stat != file.stat || is_asked && file.form.holds_many(),
             None => file.stat.mtime >= oldest,
         };
         let fresh: Vec<Found> = files.into_iter().filter(wanted).collect();
@@ -149,7 +157,7 @@ impl Service {
         }
         let ordered = tokio::task::spawn_blocking(move || walk::in_order(fresh)).await;
         let ordered = ordered.map_err(|_| broke_off("a look at the sessions broke off"))?;
-        let mut pass = self.pass(request.project.clone());
+        let mut pass = self.pass(request.project.clone(), oldest);
         self.read_all(ordered, &mut pass).await
     }
 
@@ -225,28 +233,37 @@ impl Service {
         Ok(())
     }
 
-    fn pass(&self, only: Option<Project>) -> Pass {
-        Pass::new(self.history_desk().settings().unwrap_or_default(), only)
+    pub(super) fn pass(&self, only: Option<Project>, oldest: i64) -> Pass {
+        Pass::new(self.history_desk().settings().unwrap_or_default(), only, oldest)
     }
 
-    /// Reads from the store what is known of the files: once, and again when other ones are to be left alone.
+    /// Reads from the store what is known of the files: once, and again when other ones are wanted.
     pub(super) async fn know(&self) -> Result<(), ServiceError> {
-        let excluded = self.history_desk().settings().unwrap_or_default().exclude;
-        if lock(&self.history_desk().known).as_ref().is_some_and(|known| known.excluded == excluded) {
+        let HistorySettings { include, exclude, .. } = self.history_desk().settings().unwrap_or_default();
+        let chosen = (include, exclude);
+        if lock(&self.history_desk().known).as_ref().is_some_and(|known| known.chosen == chosen) {
             return Ok(());
         }
-        let mut known = Known { excluded, ..Known::default() };
+        let mut known = Known { chosen, ..Known::default() };
         for agent in agents() {
             for source in self.history_sources(agent).await? {
                 let path = PathBuf::from(source.key.as_str());
                 let is_excluded = source.state == SourceState::Excluded;
                 if let Some(session) = source.session.filter(|_| !is_excluded) {
-                    let holder = (path.clone(), source.size);
-                    known.holders.insert((agent, session.as_str().to_owned()), holder);
+                    let is_part = source.key.ends_with(&format!("#{session}"));
+                    let (id, holder) = ((agent, session.as_str().to_owned()), (path.clone(), source.size));
+                    if is_part {
+                        // A file of its own says more than a list of all that was typed.
+                        known.holders.entry(id).or_insert(holder);
+                    } else {
+                        known.holders.insert(id, holder);
+                    }
                 }
                 // What was left alone may be wanted now; a shorter recording of a session may not.
                 let may_be_wanted = is_excluded && source.error.is_none();
-                if !may_be_wanted && source.state != SourceState::Gone {
+                // A later reader understands more of it.
+                let is_outdated = source.reader != READER_VERSION;
+                if !may_be_wanted && !is_outdated && source.state != SourceState::Gone {
                     let stat = Stat { size: source.size, mtime: source.mtime, inode: source.inode };
                     known.gates.insert(path, stat);
                 }

@@ -1,9 +1,6 @@
 //! `[history]` in the settings: whether past sessions are taken in, and which.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use serde::{Deserialize, Deserializer};
 
@@ -14,8 +11,8 @@ use cerebro_transcript::Agent;
 
 /// How old a session may be that is taken in by itself.
 const SINCE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
-/// Most entries of `exclude`.
-const EXCLUDED_MAX: usize = 1_000;
+/// Most entries of `include`, and of `exclude`.
+const ENTRIES_MAX: usize = 1_000;
 
 /// `[history]`: whether past sessions are taken in, and which.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -29,6 +26,12 @@ pub struct HistorySettings {
     /// `since = "180d"`: older ones are taken in only where `import --since` asks for them; `"0"` is no bound.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub since: Duration,
+    /// `include = []`: projects and absolute paths of folders; where there are any, no others are taken in.
+    #[serde(deserialize_with = "bounded")]
+    pub include: Vec<String>,
+    /// `memory_files = false`: whether files that agents load at their start, such as `CLAUDE.md`, are documents for the
+    /// other agents. `cerebro history import --memory-files` asks and sets it.
+    pub memory_files: bool,
     /// `exclude = []`: projects and absolute paths of folders whose sessions are left alone.
     #[serde(deserialize_with = "bounded")]
     pub exclude: Vec<String>,
@@ -36,7 +39,14 @@ pub struct HistorySettings {
 
 impl Default for HistorySettings {
     fn default() -> Self {
-        Self { enabled: false, agents: Vec::new(), since: SINCE, exclude: Vec::new() }
+        Self {
+            enabled: false,
+            agents: Vec::new(),
+            since: SINCE,
+            include: Vec::new(),
+            memory_files: false,
+            exclude: Vec::new(),
+        }
     }
 }
 
@@ -52,8 +62,8 @@ fn known_agents<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String
 
 fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let entries = Vec::<String>::deserialize(deserializer)?;
-    if entries.len() > EXCLUDED_MAX {
-        return Err(serde::de::Error::custom(format!("at most {EXCLUDED_MAX} entries")));
+    if entries.len() > ENTRIES_MAX {
+        return Err(serde::de::Error::custom(format!("at most {ENTRIES_MAX} entries")));
     }
     Ok(entries)
 }
@@ -67,16 +77,31 @@ impl HistorySettings {
         self.agents.iter().filter_map(|name| agent_named(name)).collect()
     }
 
+    /// Whether sessions of a project, of the folder that they were in, or of the file that they lie in, are wanted.
+    pub fn wants(&self, project: &Project, folder: Option<&str>, file: &Path) -> bool {
+        let is_included =
+            self.include.is_empty() || self.include.iter().any(|entry| names(entry, project, folder, file));
+        is_included && !self.excludes(project, folder, file)
+    }
+
     /// Whether a project, or the folder that a session was in, or the file that it lies in, is left alone.
     pub fn excludes(&self, project: &Project, folder: Option<&str>, file: &Path) -> bool {
-        self.exclude.iter().any(|entry| {
-            if entry.starts_with('/') {
-                let root = PathBuf::from(entry);
-                folder.is_some_and(|folder| Path::new(folder).starts_with(&root)) || file.starts_with(&root)
-            } else {
-                Project::parse(entry).as_ref() == Some(project)
-            }
-        })
+        self.exclude.iter().any(|entry| names(entry, project, folder, file))
+    }
+
+    /// Whether it depends on the project or the folder if a session is wanted.
+    pub fn is_choosy(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty()
+    }
+}
+
+/// Whether an entry of `include` or `exclude` names this.
+fn names(entry: &str, project: &Project, folder: Option<&str>, file: &Path) -> bool {
+    if entry.starts_with('/') {
+        let root = Path::new(entry);
+        folder.is_some_and(|folder| Path::new(folder).starts_with(root)) || file.starts_with(root)
+    } else {
+        Project::parse(entry).as_ref() == Some(project)
     }
 }
 
@@ -95,5 +120,21 @@ mod tests {
         assert!(excludes("p", Some("/w/secret/deep"), "/x"));
         assert!(excludes("p", None, "/w/secret/s.jsonl"));
         assert!(!excludes("p", Some("/w/secrets"), "/x"));
+    }
+
+    #[test]
+    fn where_something_is_included_nothing_else_is_wanted() {
+        let settings = HistorySettings {
+            include: vec!["acme/pay".into(), "/w/open".into()],
+            exclude: vec!["/w/open/shut".into()],
+            ..Default::default()
+        };
+        let wants = |project: &str, folder| {
+            settings.wants(&Project::parse(project).unwrap(), folder, Path::new("/x"))
+        };
+        assert!(wants("Acme/Pay", None) && wants("p", Some("/w/open/deep")));
+        assert!(!wants("p", None) && !wants("p", Some("/w/other")) && !wants("p", Some("/w/open/shut/x")));
+        let all = HistorySettings::default();
+        assert!(all.wants(&Project::general(), None, Path::new("/x")) && !all.is_choosy());
     }
 }

@@ -258,10 +258,14 @@ pub fn in_order(mut files: Vec<Found>) -> Vec<Found> {
 fn born(file: &Found) -> (String, i64) {
     let name = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let named = if file.agent == Agent::Codex { name } else { String::new() };
-    let made = fs::metadata(&file.path).and_then(|metadata| metadata.created()).ok();
-    let made = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
-    let micros = made.and_then(|made| i64::try_from(made.as_micros()).ok());
+    let micros = fs::metadata(&file.path).ok().as_ref().and_then(made);
     (named, micros.unwrap_or(file.stat.mtime).min(file.stat.mtime))
+}
+
+/// When a file was made, as far as its disk tells: microseconds since 1970.
+pub fn made(metadata: &Metadata) -> Option<i64> {
+    let made = metadata.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(made.as_micros()).ok()
 }
 
 /// What a session shares with its copies: its first native id, or the id of the session that it was copied from.

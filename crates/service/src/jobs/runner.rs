@@ -175,12 +175,14 @@ pub(super) struct Context {
     breaker: Breaker,
     /// From where the breaker counts time.
     begun: Instant,
+    /// Since when there is a model to do the jobs with; none while there is none.
+    usable_since: Option<Timestamp>,
 }
 
 impl Context {
     fn new(service: Service, kind: JobKind) -> Self {
         let owner = format!("{}/{}", service.store().writer(), cerebro_core::domain::SessionId::random());
-        Self { service, owner, kind, breaker: Breaker::default(), begun: Instant::now() }
+        Self { service, owner, kind, breaker: Breaker::default(), begun: Instant::now(), usable_since: None }
     }
 
     pub(super) fn queue(&self) -> &Queue {
@@ -214,9 +216,11 @@ impl Context {
         self.service.now() + LEASE
     }
 
-    /// Notes a job that was done.
+    /// Notes a job that was done. How late it is counts from when it could be done: a model that was installed a day
+    /// after a save is not a day late.
     fn count(&self, job: &Job) {
-        let lag = job.queued_at.and_then(|at| Duration::try_from(self.service.now().duration_since(at)).ok());
+        let due = job.queued_at.map(|at| self.usable_since.map_or(at, |since| since.max(at)));
+        let lag = due.and_then(|at| Duration::try_from(self.service.now().duration_since(at)).ok());
         self.queue().record(|record| record.count_done(lag));
     }
 
@@ -313,6 +317,7 @@ impl<H: JobHandler> Loop<H> {
             Readiness::Again => return Ok(Next::Now),
             Readiness::Blocked(blocked) => return Ok(self.block(blocked)),
         };
+        self.cx.usable_since.get_or_insert_with(|| self.cx.service.now());
         if H::GIVES_WAY {
             self.cx.give_way().await;
         }
@@ -329,6 +334,9 @@ impl<H: JobHandler> Loop<H> {
 
     /// The state is told by the next round.
     fn block(&mut self, blocked: Blocked) -> Next {
+        if blocked.state == WorkerState::Off {
+            self.cx.usable_since = None;
+        }
         self.blocked = Some((Instant::now() + blocked.wait, blocked));
         Next::Now
     }

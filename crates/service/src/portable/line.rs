@@ -12,7 +12,7 @@ use crate::{
 };
 use cerebro_core::domain::{
     EndReason, Kind, Memory, MemoryId, Nature, Origin, Project, Prompt, PromptId, Revision, Scope, Session,
-    SessionId, Timestamp, Validity,
+    SessionId, Timestamp, Trigger, Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_name, redact_secrets};
 use cerebro_core::taint;
@@ -110,6 +110,8 @@ pub(super) struct MemoryLine {
     deleted_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trigger: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     done_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,6 +221,7 @@ impl From<&Memory> for MemoryLine {
             last_seen_at: memory.last_seen_at,
             deleted_at: memory.deleted_at,
             nature: memory.nature.map(|nature| nature.as_str().to_owned()),
+            trigger: memory.trigger.as_ref().map(ToString::to_string),
             done_at: memory.done_at,
             archived_at: memory.archived_at,
         }
@@ -254,6 +257,7 @@ impl TryFrom<MemoryLine> for Memory {
             deleted_at: line.deleted_at,
             purged: line.purged,
             nature: line.nature.as_deref().map(nature).transpose()?,
+            trigger: line.trigger.as_deref().map(trigger).transpose()?.flatten(),
             done_at: line.done_at,
             archived_at: line.archived_at,
             version: 0,
@@ -330,6 +334,7 @@ impl TryFrom<RevisionLine> for Revision {
             project,
             scope,
             kind: kind(&body.memory_type)?,
+            origin: Origin::Import,
             valid: Validity { from: body.valid_from, until: body.valid_until },
             session: body.session.map(|id| session_id(&id)).transpose()?,
             title: texts.title,
@@ -418,6 +423,10 @@ fn scope(text: &str) -> Result<Scope, String> {
 
 fn nature(text: &str) -> Result<Nature, String> {
     Nature::parse(text).ok_or_else(|| format!("`{}` is no kind of memory", redact_secrets(text)))
+}
+
+fn trigger(text: &str) -> Result<Option<Trigger>, String> {
+    Fields::default().trigger(text).map_err(|error| error.to_string())
 }
 
 fn kind(text: &str) -> Result<Kind, String> {

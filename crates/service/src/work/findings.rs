@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Scope, SessionId, Validity, WorkId};
+use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Origin, Scope, SessionId, Validity, WorkId};
 use cerebro_core::redact::redact_text;
 use cerebro_core::text;
 use cerebro_ledger::{Entry, Step};
@@ -101,7 +101,9 @@ fn remembered(text: &str, session: &SessionId, work: &cerebro_ledger::Work) -> S
         supersedes: Vec::new(),
         valid: Validity::default(),
         nature: None,
-        door: Door::Brought,
+        trigger: None,
+        // An agent noted it, whoever closes the work.
+        door: Door::Brought(Origin::Agent),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cerebro_core::domain::WorkId;
+use cerebro_core::text;
 use cerebro_ledger::{
     Anchor, Finding, Mac, Status, Verified, is_of_key,
     seal::{Leaf, Log},
@@ -123,17 +124,18 @@ impl Service {
             let degraded = slow.degraded_until.map_or("", |_| "; it answers too slowly at present");
             let missed = match slow.missed {
                 0 => String::new(),
-                missed => format!("; {missed} events are missing, which a gap will tell"),
+                missed => format!("; {} missing, which a gap will tell", text::counted(missed, "event")),
             };
-            let words =
-                format!("{events} events of {works} works and {seals} seals verify{degraded}{missed}");
+            let told = [(events, "event"), (works, "work"), (seals, "seal")];
+            let [events, works, seals] = told.map(|(count, noun)| text::counted(count, noun));
+            let words = format!("{events}, {works} and {seals} verify{degraded}{missed}");
             return Ok(Check::sound(NAME, words));
         };
         let place = first.work.map_or_else(|| "a seal".to_owned(), |id| format!("work {id}"));
         let name = first.finding.name();
         let words = format!(
-            "{} faults, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before",
-            report.findings.len()
+            "{}, the first: {place} {name}. `cerebro work verify` names all; restore a backup from before",
+            text::counted(report.findings.len(), "fault")
         );
         Ok(Check::fault(NAME, words))
     }

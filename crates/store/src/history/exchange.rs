@@ -12,7 +12,7 @@ use crate::{
     statement::{self, Statement},
 };
 use cerebro_core::domain::{
-    Exchange, ExchangeId, PastCommand, SessionId, Timestamp, ToldExchange, limits::EXCHANGE_BYTES_MAX,
+    Exchange, ExchangeId, PastCommand, Proven, SessionId, Timestamp, ToldExchange, limits::EXCHANGE_BYTES_MAX,
 };
 
 const TABLE: &str = "exchange";
@@ -48,6 +48,7 @@ pub(super) struct PutExchange {
     row: ExchangeRow,
     text_id: RecordId,
     text: Bytes,
+    proven: Option<Bytes>,
 }
 
 #[derive(SurrealValue)]
@@ -62,6 +63,14 @@ pub(super) struct GoneExchange {
 struct TextRow {
     id: RecordId,
     text: Bytes,
+    proven: Option<Bytes>,
+}
+
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct ProvenRow {
+    id: RecordId,
+    proven: Bytes,
 }
 
 pub(super) fn record(id: &ExchangeId) -> RecordId {
@@ -103,11 +112,13 @@ pub(super) fn put(told: &ToldExchange, at: Timestamp) -> PutExchange {
         digest: exchange.digest.clone(),
         stored_at: datetime(at),
     };
+    let proven = (!told.proven.is_empty()).then(|| Bytes::from(pressed(&told.proven.as_json())));
     PutExchange {
         id: record(&exchange.id),
         row,
         text_id: text_record(&exchange.id),
         text: Bytes::from(pressed(&told.text)),
+        proven,
     }
 }
 
@@ -117,7 +128,7 @@ pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
 
 /// zstd of a text. It works in memory, so the only error is a lack of that.
 fn pressed(text: &str) -> Vec<u8> {
-    zstd::bulk::compress(text.as_bytes(), LEVEL).expect("a text of 32 KiB is compressed in memory")
+    zstd::bulk::compress(text.as_bytes(), LEVEL).expect("a text of some KiB is compressed in memory")
 }
 
 fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
@@ -126,6 +137,13 @@ fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
     let text =
         zstd::bulk::decompress(bytes, 4 * EXCHANGE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(text).map_err(|error| failed(error.to_string()))
+}
+
+/// What the stored JSON of an exchange says that it proves.
+fn proven(json: &str) -> Result<Proven, StoreError> {
+    let told: Proven<String> = serde_json::from_str(json)
+        .map_err(|error| StoreError::Row { table: TEXTS, reason: error.to_string() })?;
+    Ok(told.map(usize::MAX, held))
 }
 
 impl TryFrom<ExchangeRow> for Exchange {
@@ -253,7 +271,7 @@ impl Store {
         self.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
     }
 
-    /// Adds their texts to exchanges; an empty one where somebody forgets it at this moment.
+    /// Adds their texts, and what these prove, to exchanges; an empty one where somebody forgets it at this moment.
     pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<ToldExchange>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
@@ -264,13 +282,32 @@ impl Store {
         let mut texts = HashMap::new();
         for row in take::<TextRow>(TEXTS, &mut results, 0)? {
             let text = unpressed(&row.text.into_inner())?;
-            texts.insert(exchange_id(&key(TEXTS, row.id)?)?, held(text));
+            let proven = match row.proven {
+                Some(bytes) => proven(&unpressed(&bytes.into_inner())?)?,
+                None => Proven::default(),
+            };
+            texts.insert(exchange_id(&key(TEXTS, row.id)?)?, (held(text), proven));
         }
         let told = |exchange: Exchange| {
-            let text = texts.remove(&exchange.id).unwrap_or_default();
-            ToldExchange { exchange, text }
+            let (text, proven) = texts.remove(&exchange.id).unwrap_or_default();
+            ToldExchange { exchange, text, proven }
         };
         Ok(exchanges.into_iter().map(told).collect())
+    }
+
+    /// What exchanges prove, in their order.
+    pub async fn proven(&self, exchanges: &[Exchange]) -> Result<Vec<Proven>, StoreError> {
+        if exchanges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<RecordId> = exchanges.iter().map(|exchange| text_record(&exchange.id)).collect();
+        let mut results =
+            self.engine()?.run(statement::EXCHANGE_PROVEN, Vars::new().with("ids", ids).0).await?;
+        let mut found = HashMap::new();
+        for row in take::<ProvenRow>(TEXTS, &mut results, 0)? {
+            found.insert(exchange_id(&key(TEXTS, row.id)?)?, proven(&unpressed(&row.proven.into_inner())?)?);
+        }
+        Ok(exchanges.iter().map(|exchange| found.remove(&exchange.id).unwrap_or_default()).collect())
     }
 
     async fn exchanges(&self, statement: Statement, vars: Vars) -> Result<Vec<Exchange>, StoreError> {

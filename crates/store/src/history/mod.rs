@@ -24,13 +24,25 @@ use cerebro_core::domain::{
 /// What changes in the tables of history.
 #[derive(Default)]
 pub(super) struct HistoryChanges {
-    sessions: Vec<PastSession>,
+    /// Each with the number of its exchanges when it was decided.
+    sessions: Vec<(PastSession, u32)>,
     exchanges: Vec<ToldExchange>,
     withdrawn: Vec<ExchangeId>,
     gone_sessions: Vec<SessionId>,
+    /// Of these, sources are read from their beginning next.
+    unread: Vec<SessionId>,
     gone_exchanges: Vec<ExchangeId>,
     sources: Vec<Source>,
     tombstones: Vec<HistoryTombstone>,
+}
+
+impl HistoryChanges {
+    /// Puts a session. Of one that is put twice, the last counts, and what the first was decided on.
+    fn put(&mut self, session: &PastSession, before: u32) {
+        let earlier = self.sessions.iter().position(|(other, _)| other.id == session.id);
+        let before = earlier.map_or(before, |at| self.sessions.remove(at).1);
+        self.sessions.push((session.clone(), before));
+    }
 }
 
 #[derive(SurrealValue)]
@@ -52,7 +64,9 @@ impl TryFrom<At> for HistoryTombstone {
 impl Part for HistoryChanges {
     fn add_to(&self, commit: &mut CommitScript) {
         let at = commit.at;
-        commit.add(statement::COMMIT_PAST_SESSIONS, "past_sessions", &self.sessions, session::put);
+        commit.add(statement::COMMIT_PAST_SESSIONS, "past_sessions", &self.sessions, |(put, before)| {
+            session::put(put, *before)
+        });
         commit.add(statement::COMMIT_EXCHANGES, "exchanges", &self.exchanges, |told| exchange::put(told, at));
         commit.add(statement::COMMIT_WITHDRAWN, "withdrawn", &self.withdrawn, |id| At {
             id: exchange::record(id),
@@ -64,8 +78,11 @@ impl Part for HistoryChanges {
             statement::COMMIT_GONE_PAST_SESSIONS,
             "gone_past_sessions",
             &self.gone_sessions,
-            session::gone,
+            session::record,
         );
+        commit.add(statement::COMMIT_UNREAD_SOURCES, "unread_sessions", &self.unread, |id| {
+            id.as_str().to_owned()
+        });
         commit.add(
             statement::COMMIT_HISTORY_TOMBSTONES,
             "history_tombstones",
@@ -91,15 +108,16 @@ pub(super) fn happened(kind: EventKind, session: &PastSession) -> Happened {
 /// What may happen to history.
 impl Write<'_> {
     /// Exchanges of a session are taken in, others marked as taken back by a rewind, and it is known how far the source
-    /// is read. The session is put as it is now.
+    /// is read. The session is put as it is now; it had `before` exchanges.
     pub fn import_history(
         &mut self,
         session: &PastSession,
+        before: u32,
         exchanges: Vec<ToldExchange>,
         withdrawn: Vec<ExchangeId>,
         source: &Source,
     ) {
-        let history = self.take_in(session);
+        let history = self.take_in(session, before);
         history.exchanges.extend(exchanges);
         history.withdrawn.extend(withdrawn);
         history.sources.push(source.clone());
@@ -107,12 +125,12 @@ impl Write<'_> {
 
     /// A past session comes from an export.
     pub fn import_past_session(&mut self, session: &PastSession) {
-        self.take_in(session);
+        self.take_in(session, 0);
     }
 
-    /// An exchange of a past session comes from an export.
-    pub fn import_exchange(&mut self, session: &PastSession, told: ToldExchange) {
-        self.take_in(session).exchanges.push(told);
+    /// An exchange of a past session, which had `before`, comes from an export.
+    pub fn import_exchange(&mut self, session: &PastSession, before: u32, told: ToldExchange) {
+        self.take_in(session, before).exchanges.push(told);
     }
 
     /// A tombstone comes from an export.
@@ -121,11 +139,9 @@ impl Write<'_> {
         self.tell(told).history.tombstones.push(tombstone);
     }
 
-    fn take_in(&mut self, session: &PastSession) -> &mut HistoryChanges {
+    fn take_in(&mut self, session: &PastSession, before: u32) -> &mut HistoryChanges {
         let history = &mut self.tell(happened(EventKind::HistoryImported, session)).history;
-        // Of a session that is put twice, the last counts.
-        history.sessions.retain(|other| other.id != session.id);
-        history.sessions.push(session.clone());
+        history.put(session, before);
         history
     }
 
@@ -134,8 +150,8 @@ impl Write<'_> {
     /// # Errors
     /// A failing store.
     pub async fn past_session(&self, id: &SessionId) -> Result<Option<PastSession>, StoreError> {
-        match self.tables().history.sessions.iter().find(|session| session.id == *id) {
-            Some(session) => Ok(Some(session.clone())),
+        match self.tables().history.sessions.iter().find(|(session, _)| session.id == *id) {
+            Some((session, _)) => Ok(Some(session.clone())),
             None => self.store().past_session(id).await,
         }
     }
@@ -162,10 +178,12 @@ impl Write<'_> {
     }
 
     /// Exchanges of a session are gone for good, because their source no longer has them or the user forgets them:
-    /// then with tombstones. The session is put as it is now, or goes where nothing is left of it.
+    /// then with tombstones, and what the readers of its sources knew of it goes too. The session is put as it is now, or
+    /// goes where nothing is left of it; it had `before` exchanges.
     pub fn forget_history(
         &mut self,
         session: &PastSession,
+        before: u32,
         exchanges: Vec<ExchangeId>,
         tombstones: Vec<HistoryTombstone>,
     ) {
@@ -173,18 +191,21 @@ impl Write<'_> {
         tables.distil.forget(session);
         let history = &mut tables.history;
         history.gone_exchanges.extend(exchanges);
+        if session.exchanges == 0 || !tombstones.is_empty() {
+            history.unread.push(session.id.clone());
+        }
         history.tombstones.extend(tombstones);
         if session.exchanges == 0 {
             history.gone_sessions.push(session.id.clone());
         } else {
-            history.sessions.push(session.clone());
+            history.put(session, before);
         }
     }
 
     /// A past session belongs to another project, since its own was merged into that.
     pub fn merge_past_session(&mut self, session: &PastSession) {
         let tables = self.tell(happened(EventKind::ProjectMerged, session));
-        tables.history.sessions.push(session.clone());
+        tables.history.put(session, session.exchanges);
     }
 }
 

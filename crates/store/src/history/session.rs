@@ -6,7 +6,7 @@ use super::project_of;
 use crate::{
     Store, StoreError,
     read::{Page, Table, Vars, one},
-    row::{Put, datetime, held, key, malformed, parse, small, timestamp},
+    row::{datetime, held, key, malformed, parse, small, timestamp},
     statement,
 };
 use cerebro_core::domain::{Ancestor, AncestorKind, PastSession, Project, SessionId};
@@ -32,18 +32,20 @@ pub(super) struct PastSessionRow {
     exchanges: i64,
 }
 
-#[derive(SurrealValue)]
-#[surreal(crate = "surrealdb::types")]
-pub(super) struct GoneSession {
-    id: RecordId,
-    session: String,
-}
-
-fn record(id: &SessionId) -> RecordId {
+pub(super) fn record(id: &SessionId) -> RecordId {
     RecordId::new(TABLE, id.as_str())
 }
 
-pub(super) fn put(session: &PastSession) -> Put<PastSessionRow> {
+#[derive(SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+pub(super) struct PutSession {
+    id: RecordId,
+    row: PastSessionRow,
+    /// How many exchanges it must have now.
+    expect: i64,
+}
+
+pub(super) fn put(session: &PastSession, before: u32) -> PutSession {
     let parent = session.parent.as_ref();
     let text = |text: &Option<_>| text.clone().map(String::from);
     let row = PastSessionRow {
@@ -61,11 +63,7 @@ pub(super) fn put(session: &PastSession) -> Put<PastSessionRow> {
         ended_at: datetime(session.ended_at),
         exchanges: i64::from(session.exchanges),
     };
-    Put { id: record(&session.id), row }
-}
-
-pub(super) fn gone(id: &SessionId) -> GoneSession {
-    GoneSession { id: record(id), session: id.as_str().to_owned() }
+    PutSession { id: record(&session.id), row, expect: i64::from(before) }
 }
 
 pub(super) fn session_key(text: &str) -> Result<SessionId, StoreError> {

@@ -41,6 +41,8 @@ pub struct Facts {
     pub plans: Vec<Plan>,
     /// Questions that the person answered.
     pub answers: Vec<Answer>,
+    /// What changed of the list of things to do.
+    pub to_do: Option<ToDo>,
     /// The agent's last words, if they are many enough to tell what was done.
     pub reply: Option<String>,
     /// The last summary of a compaction.
@@ -97,27 +99,40 @@ pub fn of(exchanges: &[Exchange]) -> Vec<Facts> {
     all
 }
 
-/// What was to do and was not done at the end of these exchanges. After weeks it is stale.
-pub fn unfinished(exchanges: &[Exchange]) -> Vec<Todo> {
-    let mut items: Vec<Todo> = Vec::new();
-    for call in exchanges.iter().flat_map(Exchange::calls) {
+/// What an exchange changed of the list of things to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToDo {
+    /// The whole list, and not only items that changed.
+    pub whole: bool,
+    /// The items; with a status only where an earlier exchange has the text.
+    pub items: Vec<Todo>,
+}
+
+fn to_do(exchange: &Exchange) -> Option<ToDo> {
+    let mut changed: Option<ToDo> = None;
+    for call in exchange.calls() {
         let Action::Todo { items: told } = &call.action else { continue };
+        let known = changed.get_or_insert_with(|| ToDo { whole: false, items: Vec::new() });
         match told.as_slice() {
             // A change of one item, or a new one.
-            [one] if !one.id.is_empty() => match items.iter_mut().find(|item| item.id == one.id) {
+            [one] if !one.id.is_empty() => match known.items.iter_mut().find(|item| item.id == one.id) {
                 Some(item) => {
                     if !one.status.is_empty() {
                         item.status.clone_from(&one.status);
                     }
                 }
-                None if one.text.is_empty() => {}
-                None => push(&mut items, one.clone()),
+                None => push(&mut known.items, one.clone()),
             },
-            list => items = list.to_vec(),
+            list => *known = ToDo { whole: true, items: list.to_vec() },
         }
     }
-    items.retain(|item| !matches!(item.status.as_str(), "completed" | "done" | "cancelled" | "deleted"));
-    items
+    changed
+}
+
+/// The two words that tell what a command line is about, such as `cargo test`; by these a later command is known to be of
+/// the same kind.
+pub fn about(line: &str) -> Option<String> {
+    command::head(line)
 }
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
@@ -139,6 +154,7 @@ fn one(exchange: &Exchange) -> Facts {
         }
     }
     add_files(&mut facts.edited, &exchange.touched, cwd);
+    facts.to_do = to_do(exchange);
     facts.reply = last_words(exchange);
     facts
 }

@@ -158,20 +158,21 @@ fn plans_answers_and_last_words_are_kept() {
 }
 
 #[test]
-fn unfinished_items_are_those_of_the_last_list_and_of_single_changes() {
+fn things_to_do_are_those_of_the_last_list_and_of_single_changes() {
     let item =
         |text: &str, id: &str, status: &str| Todo { text: text.into(), id: id.into(), status: status.into() };
     let todo = |items: Vec<Todo>| call(Action::Todo { items }, Outcome::Done, "");
     let list = vec![item("a", "", "completed"), item("b", "", "pending")];
-    assert_eq!(
-        unfinished(&[exchange(vec![todo(vec![item("old", "", "pending")]), todo(list)])]),
-        [item("b", "", "pending")]
-    );
-    let single = exchange(vec![
+    let told = facts(vec![todo(vec![item("old", "", "pending")]), todo(list.clone())]);
+    assert_eq!(told.to_do, Some(ToDo { whole: true, items: list }));
+    let single = facts(vec![
         todo(vec![item("first", "1", "")]),
         todo(vec![item("second", "2", "")]),
         todo(vec![item("", "1", "completed")]),
-        todo(vec![item("", "2", "in_progress")]),
+        todo(vec![item("", "7", "in_progress")]),
     ]);
-    assert_eq!(unfinished(&[single]), [item("second", "2", "in_progress")]);
+    let items = vec![item("first", "1", "completed"), item("second", "2", ""), item("", "7", "in_progress")];
+    assert_eq!(single.to_do, Some(ToDo { whole: false, items }), "the seventh is told of elsewhere");
+    let other = run("make", Outcome::Done, "");
+    assert_eq!(facts(vec![other]).to_do, None, "no list was written");
 }

@@ -1,7 +1,12 @@
-//! OpenCode's rows.
+//! Rows: OpenCode's, and those of Cursor's IDE.
 
 use cerebro_transcript::opencode::{EntryRow, MessageRow, PartRow, SessionRow, read_v1, read_v2};
-use cerebro_transcript::turn::ParentKind;
+use cerebro_transcript::{
+    cursor_ide::{self, BubbleRow},
+    facts,
+    turn::ParentKind,
+};
+use proptest::prelude::*;
 
 use super::support::told;
 
@@ -137,4 +142,74 @@ fn lineage_and_default_titles_are_known() {
     assert_eq!((told(&batch), batch.session.title), (vec!["> explore (Delegated)".to_owned()], None));
     let fork = SessionRow { forked_from: Some("ses_0".into()), ..session() };
     assert_eq!(read_v2(&fork, &[]).session.parent.map(|parent| parent.kind), Some(ParentKind::Fork));
+}
+
+#[test]
+fn a_composer_of_cursors_ide_names_its_bubbles_in_order() {
+    let row = |id: &str, data: &str| BubbleRow { id: id.to_owned(), data: data.to_owned() };
+    let data = r#"{"name":"Skuas","createdAt":1768307088294,"fullConversationHeadersOnly":
+        [{"bubbleId":"b1","type":1},{"bubbleId":"b2","type":2},{"bubbleId":"b3","type":2},{"bubbleId":"gone","type":2}]}"#;
+    let rows = [
+        row("b2", r#"{"bubbleId":"b2","type":2,"text":"Looking.","workspaceProjectDir":"file:///w"}"#),
+        row("b1", r#"{"bubbleId":"b1","type":1,"text":"mend it","createdAt":"2026-01-13T12:24:48Z"}"#),
+        row(
+            "b3",
+            r#"{"bubbleId":"b3","type":2,"toolFormerData":{"name":"run_terminal_cmd","toolCallId":"k","status":"error",
+            "rawArgs":"{\"command\":\"make\"}","result":"boom"}}"#,
+        ),
+        row("unnamed", r#"{"type":1,"text":"of a draft"}"#),
+    ];
+    let batch = cursor_ide::read("c1", data, &rows);
+    assert_eq!(told(&batch), ["> mend it", "Looking.", "$ make = failed -1 boom"]);
+    assert_eq!((batch.session.title.as_deref(), batch.session.cwd.as_deref()), (Some("Skuas"), Some("/w")));
+    let older = r#"{"conversation":[{"type":1,"text":"mend it"},{"type":7}]}"#;
+    let batch = cursor_ide::read("c2", older, &[]);
+    assert_eq!((told(&batch), batch.counts.unknown.len()), (vec!["> mend it".to_owned()], 1));
+    assert_eq!(cursor_ide::read("c3", "not json", &[]).counts.malformed, 1);
+}
+
+/// Rows as OpenCode writes them, with some of their bytes replaced.
+fn mangled(rows: &[&str], edits: &[(prop::sample::Index, prop::sample::Index, char)]) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
+    for (row, place, letter) in edits {
+        let row = row.index(rows.len());
+        let mut letters: Vec<char> = rows[row].chars().collect();
+        if !letters.is_empty() {
+            let place = place.index(letters.len());
+            letters[place] = *letter;
+            rows[row] = letters.into_iter().collect();
+        }
+    }
+    rows
+}
+
+proptest! {
+    #[test]
+    fn no_mangled_row_brings_a_reader_down(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<char>()), 0..20),
+        any_text in ".{0,200}",
+        order in proptest::collection::vec(any::<prop::sample::Index>(), 1..20),
+    ) {
+        let (all_messages, all_parts) = (messages(), parts());
+        let data: Vec<&str> = all_parts.iter().map(|part| part.data.as_str()).chain([any_text.as_str()]).collect();
+        let data = mangled(&data, &edits);
+        let parts: Vec<PartRow> = order
+            .iter()
+            .map(|index| part(&all_messages[index.index(all_messages.len())].id, &data[index.index(data.len())]))
+            .collect();
+        let row = SessionRow { revert: Some(any_text.clone()), directory: Some(any_text.clone()), ..session() };
+        let _ = facts::of(&read_v1(&row, &all_messages, &parts).exchanges);
+        let kinds = ["user", "assistant", "synthetic", "shell", "compaction", "idle", any_text.as_str()];
+        let entries: Vec<EntryRow> = order
+            .iter()
+            .enumerate()
+            .map(|(n, index)| entry(&format!("e{n}"), kinds[index.index(kinds.len())], &data[index.index(data.len())]))
+            .collect();
+        let _ = facts::of(&read_v2(&row, &entries).exchanges);
+        let bubbles: Vec<BubbleRow> =
+            data.iter().map(|data| BubbleRow { id: "b".to_owned(), data: data.clone() }).collect();
+        for composer in [any_text.as_str(), data[0].as_str(), r#"{"fullConversationHeadersOnly":[{"bubbleId":"b"}]}"#] {
+            let _ = facts::of(&cursor_ide::read("c", composer, &bubbles).exchanges);
+        }
+    }
 }

@@ -18,7 +18,7 @@ fn claude(session: &str, turns: &[(&str, &str)]) -> String {
 }
 
 /// What a store answers: which session has an exchange that begins or ends with an id.
-fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Option<String> + use<> {
+fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Vec<String> + use<> {
     let ids: Vec<(String, String)> = batches
         .iter()
         .flat_map(|batch| batch.exchanges.iter().map(move |exchange| (exchange, batch.session.id.clone())))
@@ -28,7 +28,8 @@ fn known_from(batches: &[Batch]) -> impl Fn(&str, &str) -> Option<String> + use<
         })
         .collect();
     move |id, than| {
-        ids.iter().find(|(known, session)| known == id && session != than).map(|(_, session)| session.clone())
+        let others = ids.iter().filter(|(known, session)| known == id && session != than);
+        others.map(|(_, session)| session.clone()).collect()
     }
 }
 
@@ -62,7 +63,7 @@ fn a_fork_of_codex_is_known_by_its_turns() {
     let fork = rollout("c2", r#","forked_from_id":"c1""#, &["t1", "t2", "t3"]);
     let known = known_from(&[parent]);
     assert_eq!(lineage::of(&fork.session, &fork.exchanges, &known).copies, [0, 1]);
-    let unknown = |_: &str, _: &str| None;
+    let unknown = |_: &str, _: &str| Vec::new();
     assert!(
         lineage::of(&fork.session, &fork.exchanges, &unknown).copies.is_empty(),
         "a missing parent keeps all"

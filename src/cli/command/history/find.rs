@@ -27,6 +27,9 @@ pub struct SearchArgs {
     /// Words to look for
     #[arg(required = true)]
     text: Vec<String>,
+    /// Sessions of sub-agents, and those without a person, too
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -69,7 +72,7 @@ pub struct HowArgs {
     scope: ScopeArgs,
 }
 
-/// Show where an error was met before, and what succeeded after it
+/// Show where an error was met before, and what made it go away
 #[derive(Debug, Args)]
 pub struct FixArgs {
     /// Words of the error; numbers in it do not count
@@ -148,12 +151,16 @@ const ERRORS: &[(&str, Layout)] = &[
     ("id", Layout::Fixed),
     ("session", Layout::Fixed),
     ("error", Layout::Flexible),
-    ("then succeeded", Layout::Flexible),
+    ("went away with", Layout::Flexible),
+    ("after a change of", Layout::Flexible),
 ];
 
+const PROVEN: &[(&str, Layout)] =
+    &[("id", Layout::Fixed), ("fact", Layout::Fixed), ("what", Layout::Flexible)];
+
 pub async fn search(context: &CommandContext, args: SearchArgs) -> Result<Outcome> {
-    let request =
-        args.scope.request(Operation::Search).with("query", args.text.join(" ")).with("type", "history");
+    let request = args.scope.request(Operation::Search).with("query", args.text.join(" "));
+    let request = request.with("type", "history").with("hidden", args.all);
     let daemon = Daemon::reach(&context.home()?).await?;
     let mut answer = daemon.ask(request).await?;
     for hit in answer["hits"].as_array_mut().into_iter().flatten() {
@@ -226,6 +233,11 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         }
         return Ok(Outcome::Done);
     }
+    show_exchanges(context, &whole).map(|()| Outcome::Done)
+}
+
+/// The exchanges of a session in a table, and what they prove in another.
+fn show_exchanges(context: &CommandContext, whole: &Value) -> Result<()> {
     let count = |list: &Value| list.as_array().map_or(0, Vec::len).to_string();
     let mut table = Table::new(EXCHANGES);
     for exchange in whole["exchanges"].as_array().into_iter().flatten() {
@@ -235,7 +247,60 @@ pub async fn show(context: &CommandContext, args: ShowArgs) -> Result<Outcome> {
         table.add(vec![id, at, files, commands, errors, title]);
     }
     context.output.table(&table, "nothing of it is kept")?;
-    Ok(Outcome::Done)
+    let mut table = Table::new(PROVEN);
+    for exchange in whole["exchanges"].as_array().into_iter().flatten() {
+        for (fact, what) in proven(&exchange["proven"]) {
+            table.add(vec![shown(&exchange["id"]), fact.to_owned(), what]);
+        }
+    }
+    if table.is_empty() { Ok(()) } else { context.output.table(&table, "") }
+}
+
+/// What an exchange proves, in words.
+fn proven(proven: &Value) -> Vec<(&'static str, String)> {
+    fn each<'a>(proven: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+        proven[name].as_array().into_iter().flatten()
+    }
+    let mut rows = Vec::new();
+    for failure in each(proven, "failures") {
+        let fix = &failure["fix"];
+        let end = if fix.is_null() {
+            String::new()
+        } else {
+            format!(" · went away with {}", shown(&fix["command"]))
+        };
+        rows.push(("failed", format!("{}: {}{end}", shown(&failure["command"]), shown(&failure["error"]))));
+    }
+    for refusal in each(proven, "refusals") {
+        rows.push(("refused", format!("{} {}", shown(&refusal["what"]), shown(&refusal["said"]))));
+    }
+    if proven["interrupted"] == json!(true) {
+        rows.push(("interrupted", String::new()));
+    }
+    for commit in each(proven, "commits") {
+        rows.push(("commit", format!("{} {}", shown(&commit["id"]), shown(&commit["subject"]))));
+    }
+    rows.extend(each(proven, "pull_requests").map(|url| ("pull request", shown(url))));
+    for plan in each(proven, "plans") {
+        let name = if plan["accepted"] == json!(true) { "plan, accepted" } else { "plan" };
+        rows.push((name, shown(&plan["text"])));
+    }
+    for answer in each(proven, "answers") {
+        rows.push(("answer", format!("{}: {}", shown(&answer["asked"]), shown(&answer["answer"]))));
+    }
+    rows.extend(
+        each(&proven["to_do"], "items")
+            .map(|item| ("to do", format!("[{}] {}", shown(&item["status"]), shown(&item["text"])))),
+    );
+    for (name, key) in [("summary", "summary"), ("last words", "reply")] {
+        if let Some(text) = proven[key].as_str() {
+            rows.push((name, text.to_owned()));
+        }
+    }
+    if each(proven, "read").next().is_some() {
+        rows.push(("read", shown(&proven["read"])));
+    }
+    rows.into_iter().map(|(name, what)| (name, what.trim().to_owned())).collect()
 }
 
 async fn list(context: &CommandContext) -> Result<Outcome> {
@@ -276,7 +341,7 @@ pub async fn how(context: &CommandContext, args: HowArgs) -> Result<Outcome> {
 }
 
 pub async fn fix(context: &CommandContext, args: FixArgs) -> Result<Outcome> {
-    let columns = (ERRORS, &["at", "id", "session", "what", "then"][..]);
+    let columns = (ERRORS, &["at", "id", "session", "what", "then", "changed"][..]);
     told(context, &args.scope, ("error", args.error), columns, "no past session met it").await
 }
 

@@ -15,9 +15,10 @@ use crate::cli::daemon_client::{Daemon, Request};
 use crate::cli::error::{Error, Result};
 use crate::cli::table::{Layout, Table, bytes, shown};
 use crate::config::{Config, edit};
+use crate::home::CONFIG_FILE;
 use cerebro_core::operation::Operation;
 use cerebro_core::text;
-use cerebro_service::{agent_slug, agents, glance, places};
+use cerebro_service::{HistorySettings, agent_slug, agents, glance, places};
 
 /// How often the progress is looked at.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -36,13 +37,16 @@ pub enum HistoryCommand {
     How(find::HowArgs),
     Fix(find::FixArgs),
     Forget(forget::ForgetArgs),
+    Include(IncludeArgs),
     Exclude(ExcludeArgs),
 }
 
 /// Take past sessions in, the newest first, and keep them current from then on
 ///
-/// Asks before it begins. It can be cut short at any time and goes on by itself.
+/// Asks before it begins. What is chosen by `--agent` and `--project` is what is kept current from then on, and nothing
+/// else; a later import can widen it. It can be cut short at any time and goes on by itself.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct ImportArgs {
     /// Only this agent's; can be given more than once [default: of all that are found]
     #[arg(long = "agent", value_name = "AGENT", value_parser = agent_names())]
@@ -53,6 +57,10 @@ pub struct ImportArgs {
     /// Only those written in this time, such as 30d; 0 is all [default: `since` of the settings, 180d]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Files that agents load at their start (CLAUDE.md, AGENTS.md, rules, their own notes) too, as documents for the
+    /// other agents
+    #[arg(long)]
+    memory_files: bool,
     /// Show what there is, and take nothing in
     #[arg(long)]
     dry_run: bool,
@@ -62,6 +70,18 @@ pub struct ImportArgs {
     /// Do not wait until it is done
     #[arg(long)]
     no_wait: bool,
+}
+
+/// Take in only this project or folder and those named before, or list them
+///
+/// Where none is named, all are taken in. What was taken in of others already stays.
+#[derive(Debug, Args)]
+pub struct IncludeArgs {
+    /// A project, or the absolute path of a folder
+    what: Option<String>,
+    /// Take it off the list
+    #[arg(long, requires = "what")]
+    remove: bool,
 }
 
 /// Leave a project or a folder alone, or list what is left alone
@@ -103,7 +123,8 @@ pub async fn run(context: &CommandContext, command: HistoryCommand) -> Result<Ou
     match command {
         HistoryCommand::Import(args) => import(context, args).await,
         HistoryCommand::Status => status(context).await,
-        HistoryCommand::Exclude(args) => exclude(context, &args),
+        HistoryCommand::Include(args) => choose(context, &INCLUDE, args.what.as_deref(), args.remove),
+        HistoryCommand::Exclude(args) => choose(context, &EXCLUDE, args.what.as_deref(), args.remove),
         HistoryCommand::Forget(args) => forget::run(context, args).await,
         HistoryCommand::Search(args) => find::search(context, args).await,
         HistoryCommand::Show(args) => find::show(context, args).await,
@@ -131,23 +152,20 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
         daemon.close().await;
         return show_found(context, &found).map(|()| Outcome::Done);
     }
-    let is_enabled = Config::read(&home.config_file())?.history.enabled;
+    let settings = Config::read(&home.config_file())?.history;
     if !args.yes {
         if !context.output.is_json() {
             show_found(context, &found)?;
         }
-        let from_then = if is_enabled { "" } else { " and keep them current from now on" };
-        let question = format!(
-            "Take these sessions in{from_then}? They stay on this machine, without secrets; agents can search them."
-        );
-        if !context.output.confirm(&question)? {
+        if !context.output.confirm(&question(&settings, &args))? {
             daemon.close().await;
             context.output.note("nothing was taken in");
             return Ok(Outcome::Short);
         }
     }
-    if !is_enabled {
-        edit::set(&home.config_file(), "history", &[("enabled", Some(true.into()))])?;
+    let choice = choice(&settings, &args);
+    if !choice.is_empty() {
+        edit::set(&home.config_file(), "history", &choice)?;
     }
     daemon.ask(asked(Operation::HistoryImport)).await?;
     let status = if args.no_wait {
@@ -159,20 +177,94 @@ async fn import(context: &CommandContext, args: ImportArgs) -> Result<Outcome> {
     show_status(context, &status).map(|()| Outcome::Done)
 }
 
-/// Says that past sessions lie on this machine, where they are not taken in.
-pub fn mention(context: &CommandContext, ground: &Ground) {
-    let enabled = Config::read(&ground.folder.join("config.toml")).is_ok_and(|config| config.history.enabled);
-    if enabled || context.output.is_json() {
-        return;
+/// What a yes to an import means.
+fn question(settings: &HistorySettings, args: &ImportArgs) -> String {
+    let mut only: Vec<String> = args.agents.iter().map(|agent| format!("of {agent}")).collect();
+    only.extend(args.project.iter().map(|project| format!("of project {project}")));
+    let only = if only.is_empty() { String::new() } else { format!(" ({} only)", only.join(", ")) };
+    let files = if args.memory_files { " and agents' memory files" } else { "" };
+    let from_then = if settings.enabled { "" } else { " and keep them current from now on" };
+    format!(
+        "Take these sessions{only}{files} in{from_then}? They stay on this machine, without secrets; agents can search them."
+    )
+}
+
+/// What the settings have to say after a yes to an import: exactly what was chosen the first time, and that beside what
+/// was chosen before at any later one.
+fn choice(settings: &HistorySettings, args: &ImportArgs) -> Vec<(&'static str, Option<toml_edit::Value>)> {
+    let mut changes = Vec::new();
+    let mut chosen = |key, before: &[String], added: &[String]| {
+        // Everything was chosen before.
+        if added.is_empty() || settings.enabled && before.is_empty() {
+            return;
+        }
+        let kept: &[String] = if settings.enabled { before } else { &[] };
+        let new = added.iter().filter(|entry| !kept.contains(entry));
+        let all: toml_edit::Array = kept.iter().chain(new).map(String::as_str).collect();
+        changes.push((key, Some(all.into())));
+    };
+    chosen("agents", &settings.agents, &args.agents);
+    chosen("include", &settings.include, args.project.as_slice());
+    for (key, is_set, is_wanted) in
+        [("memory_files", settings.memory_files, args.memory_files), ("enabled", settings.enabled, true)]
+    {
+        if is_wanted && !is_set {
+            changes.push((key, Some(true.into())));
+        }
+    }
+    changes
+}
+
+/// What lies on this machine of past sessions, told while an agent is set up: it is asked about at a terminal where
+/// `asks` says so, and nothing of it is taken in without a yes.
+///
+/// # Errors
+/// Settings that cannot be written, or a daemon that cannot be reached after a yes.
+pub async fn offer(
+    context: &CommandContext,
+    ground: &Ground,
+    answer: Option<Answer>,
+    asks: bool,
+) -> Result<()> {
+    let file = ground.folder.join(CONFIG_FILE);
+    let is_known = Config::read(&file).map_or(true, |config| config.history.enabled);
+    if is_known || answer == Some(Answer::No) {
+        return Ok(());
     }
     let (files, size) = glance(&places(|name| std::env::var_os(name), &ground.user));
-    if files > 0 {
-        let size = bytes(size);
-        context.output.note(&format!(
-            "{files} past sessions of agents ({size}) are on this machine; `cerebro history import` asks, and lets \
-             agents search them"
-        ));
+    if files == 0 {
+        return Ok(());
     }
+    let there = format!("{files} past sessions of agents ({}) are on this machine", bytes(size));
+    let question = format!(
+        "{there}. Take them in, and keep them current? They stay here, without secrets; agents can search them."
+    );
+    let is_meant = match answer {
+        Some(answer) => answer == Answer::Yes,
+        None if asks && context.output.can_ask() => context.output.confirm(&question)?,
+        None => {
+            let next = "`cerebro history import` asks, and lets agents search them";
+            context.output.note(&format!("{there}; {next}"));
+            return Ok(());
+        }
+    };
+    if !is_meant {
+        context.output.note("past sessions stay as they are; `cerebro history import` asks again");
+        return Ok(());
+    }
+    edit::set(&context.home()?.config_file(), "history", &[("enabled", Some(true.into()))])?;
+    let daemon = Daemon::reach(&context.home()?).await?;
+    daemon.ask(Request::new(Operation::HistoryImport)).await?;
+    daemon.close().await;
+    context.output.note("past sessions are being taken in; `cerebro history status` says how far it is");
+    Ok(())
+}
+
+/// A yes or no on the command line, for scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Answer {
+    Yes,
+    No,
 }
 
 fn show_found(context: &CommandContext, found: &Value) -> Result<()> {
@@ -261,29 +353,55 @@ fn show_status(context: &CommandContext, status: &Value) -> Result<()> {
     show_faults(context, &status["faults"])
 }
 
-fn exclude(context: &CommandContext, args: &ExcludeArgs) -> Result<Outcome> {
+/// A list of projects and folders in the settings.
+struct Choosing {
+    key: &'static str,
+    of: fn(HistorySettings) -> Vec<String>,
+    heading: &'static str,
+    nothing: &'static str,
+    missing: &'static str,
+}
+
+const INCLUDE: Choosing = Choosing {
+    key: "include",
+    of: |settings| settings.include,
+    heading: "taken in",
+    nothing: "all are taken in",
+    missing: "is not on the list of what is taken in",
+};
+
+const EXCLUDE: Choosing = Choosing {
+    key: "exclude",
+    of: |settings| settings.exclude,
+    heading: "left alone",
+    nothing: "nothing is left alone",
+    missing: "is not left alone",
+};
+
+/// Adds to a list of the settings, takes off it, or shows it.
+fn choose(context: &CommandContext, list: &Choosing, what: Option<&str>, remove: bool) -> Result<Outcome> {
     let file = context.home()?.config_file();
-    let mut excluded = Config::read(&file)?.history.exclude;
-    if let Some(what) = &args.what {
+    let mut entries = (list.of)(Config::read(&file)?.history);
+    if let Some(what) = what {
         let what = what.trim_end_matches('/');
-        let is_there = excluded.iter().any(|entry| entry == what);
-        if args.remove && !is_there {
-            return Err(Error::user(format!("`{what}` is not left alone")));
+        if remove && !entries.iter().any(|entry| entry == what) {
+            return Err(Error::user(format!("`{what}` {}", list.missing)));
         }
-        excluded.retain(|entry| entry != what);
-        if !args.remove {
-            excluded.push(what.to_owned());
+        entries.retain(|entry| entry != what);
+        if !remove {
+            entries.push(what.to_owned());
         }
-        let list: toml_edit::Array = excluded.iter().map(String::as_str).collect();
-        edit::set(&file, "history", &[("exclude", Some(list.into()))])?;
+        let array: toml_edit::Array = entries.iter().map(String::as_str).collect();
+        edit::set(&file, "history", &[(list.key, Some(array.into()))])?;
     }
-    if context.output.json(&json!({ "exclude": excluded }))? {
+    if context.output.json(&json!({ list.key: entries }))? {
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new(&[("left alone", Layout::Flexible)]);
-    for entry in excluded {
+    let columns = [(list.heading, Layout::Flexible)];
+    let mut table = Table::new(&columns);
+    for entry in entries {
         table.add(vec![entry]);
     }
-    context.output.table(&table, "nothing is left alone")?;
+    context.output.table(&table, list.nothing)?;
     Ok(Outcome::Done)
 }

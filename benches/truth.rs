@@ -1,0 +1,374 @@
+//! What keeps memories true, measured on evaluation sets through the real server: `make truth DATA="folder folder …"`.
+//!
+//! - **Updates** (a set with questions of the category `knowledge_update`, whose first and last answers are the old and the
+//!   new fact): how often the old one is listed with a `newer` that names the new one, how many marks name anything else,
+//!   and, once `supersedes` is given, whether the new one stands before the old.
+//! - **Blocks**: 500 texts of the sets are corrected; then each of them is said again in four forms, which must be refused,
+//!   and every other text of the sets is said, which must not. So are 200 pairs that differ in one number, version or
+//!   negation.
+//! - **Anchors**: searches from the folder that memories speak of, beside searches from another one.
+//! - **Order** (`ORDER=file`): what is found for each question, with its score, is written to a file, or compared with it
+//!   where it is there, so that two programs or settings can be held against each other to the last digit.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a report for a person")]
+#![expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+
+#[path = "harness/client.rs"]
+mod client;
+#[expect(dead_code, reason = "shared with another report")]
+#[path = "harness/stats.rs"]
+mod stats;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use cerebro_core::truth;
+use client::{Client, Home, Reply};
+use stats::percentile;
+
+const TITLE_CHARS: usize = 80;
+const LISTED: usize = 10;
+/// Texts that are corrected.
+const STONES: usize = 500;
+const PAIRS: usize = 200;
+/// Memories that speak of code, the files that they speak of, and searches of each sort.
+const ANCHORED: usize = 2_000;
+const FILES: usize = 200;
+const SEARCHES: usize = 400;
+
+/// A text of a set.
+struct Text {
+    id: String,
+    scope: String,
+    title: String,
+    content: String,
+}
+
+struct Question {
+    scope: String,
+    query: String,
+    category: String,
+    gold: Vec<String>,
+}
+
+struct Set {
+    name: String,
+    texts: Vec<Text>,
+    questions: Vec<Question>,
+}
+
+fn main() -> Result<()> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut order = None;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--bench" => {}
+            "--order" => order = Some(PathBuf::from(arguments.next().context("--order FILE")?)),
+            _ => folders.push(argument.into()),
+        }
+    }
+    ensure!(!folders.is_empty(), "say which sets: make truth DATA='path/to/one path/to/another'");
+    let sets: Vec<Set> = folders.iter().map(|folder| read(folder)).collect::<Result<_>>()?;
+    if let Some(file) = order {
+        return compare_order(&sets, &file);
+    }
+    for set in &sets {
+        updates(set)?;
+    }
+    blocks(&sets)?;
+    anchors()
+}
+
+fn read(folder: &Path) -> Result<Set> {
+    let lines = |name: &str| -> Result<Vec<Value>> {
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    };
+    let word = |value: &Value, name: &str| match &value[name] {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let text = |memory: &Value| {
+        let (date, author, text) = (word(memory, "date"), word(memory, "author"), word(memory, "text"));
+        let by = if author.is_empty() { String::new() } else { format!("{author}:") };
+        let parts = [date.as_str(), by.as_str(), text.as_str()];
+        let content = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        let title = text.chars().take(TITLE_CHARS).collect();
+        Text { id: word(memory, "id"), scope: word(memory, "scope"), title, content }
+    };
+    let question = |line: &Value| Question {
+        scope: word(line, "scope"),
+        query: word(line, "query"),
+        category: word(line, "category"),
+        gold: line["gold"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|id| word(&json!({ "id": id }), "id"))
+            .collect(),
+    };
+    Ok(Set {
+        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        texts: lines("memories.jsonl")?.iter().map(text).collect(),
+        questions: lines("queries.jsonl")?.iter().map(question).collect(),
+    })
+}
+
+/// Saves a set, each scope as a project; gives the ids by those of the set.
+fn save_all(client: &mut Client, set: &Set) -> Result<HashMap<String, String>> {
+    let mut ids = HashMap::new();
+    for text in &set.texts {
+        let call = json!({ "project": text.scope, "title": text.title, "content": text.content });
+        match client.try_call("mem_save", &call)? {
+            Reply::Done(saved) => {
+                ids.insert(text.id.clone(), saved["id"].as_str().context("a save without id")?.to_owned());
+            }
+            Reply::Refused(reason) => eprintln!("{} was refused: {reason}", text.id),
+        }
+    }
+    Ok(ids)
+}
+
+fn hits(client: &mut Client, question: &Question) -> Result<Vec<Value>> {
+    let call = json!({ "project": question.scope, "query": question.query, "limit": LISTED });
+    let mut found = client.call("mem_search", &call)?;
+    Ok(found["hits"].as_array_mut().map(std::mem::take).unwrap_or_default())
+}
+
+fn place(hits: &[Value], id: &str) -> Option<usize> {
+    hits.iter().position(|hit| hit["id"] == id)
+}
+
+fn updates(set: &Set) -> Result<()> {
+    let asked: Vec<&Question> = set
+        .questions
+        .iter()
+        .filter(|question| question.category == "knowledge_update" && question.gold.len() > 1)
+        .collect();
+    let home = Home::new()?;
+    let mut client = home.connect()?;
+    let ids = save_all(&mut client, set)?;
+    let (mut listed, mut marks) = (0_usize, 0_usize);
+    for question in &set.questions {
+        for hit in hits(&mut client, question)? {
+            listed += 1;
+            marks += usize::from(hit["newer"].is_string());
+        }
+    }
+    println!(
+        "{}: `newer` beside {marks} of {listed} hits ({:.2} %)",
+        set.name,
+        100.0 * marks as f64 / listed.max(1) as f64
+    );
+    if asked.is_empty() {
+        drop(client);
+        return home.stop();
+    }
+    let ends = |question: &Question| -> Result<(String, String)> {
+        let id = |id: Option<&String>| {
+            id.and_then(|id| ids.get(id)).cloned().context("an answer that was not saved")
+        };
+        Ok((id(question.gold.first())?, id(question.gold.last())?))
+    };
+    let (mut both, mut right) = (0, 0);
+    for question in &asked {
+        let (old, new) = ends(question)?;
+        let hits = hits(&mut client, question)?;
+        if let (Some(older), Some(_)) = (place(&hits, &old), place(&hits, &new)) {
+            both += 1;
+            right += usize::from(hits[older]["newer"] == json!(new));
+        }
+    }
+    println!("{}: {} updates; both listed {both}, `newer` right on {right}", set.name, asked.len());
+    for question in &asked {
+        let (old, new) = ends(question)?;
+        client.call("mem_update", &json!({ "id": new, "supersedes": [old] }))?;
+    }
+    let (mut first, mut only_stale) = (0, 0);
+    for question in &asked {
+        let (old, new) = ends(question)?;
+        let hits = hits(&mut client, question)?;
+        match (place(&hits, &old), place(&hits, &new)) {
+            (Some(older), Some(newer)) => first += usize::from(newer < older),
+            (Some(_), None) => only_stale += 1,
+            (None, _) => first += 1,
+        }
+    }
+    println!(
+        "{}: with `supersedes` the old fact is not before the new one on {first} of {}; the old one alone is listed on {only_stale}",
+        set.name,
+        asked.len()
+    );
+    drop(client);
+    home.stop()
+}
+
+/// A way to write the same text otherwise.
+type Form = fn(&str) -> String;
+
+const FORMS: [(&str, Form); 4] = [
+    ("same", str::to_owned),
+    ("case", str::to_uppercase),
+    ("blanks", |text| format!("  {}\n", text.replace(' ', "  \t"))),
+    ("punctuation", |text| format!("«{}»", text.trim_end_matches(['.', '!', '?']))),
+];
+
+/// Says whether a text is refused as a corrected one.
+fn is_refused(client: &mut Client, title: &str, content: &str) -> Result<bool> {
+    let call = json!({ "project": "blocks", "title": title, "content": content });
+    match client.try_call("mem_save", &call)? {
+        Reply::Done(_) => Ok(false),
+        Reply::Refused(reason) if reason.contains("corrected on") => Ok(true),
+        Reply::Refused(reason) => bail!("refused for another reason: {reason}"),
+    }
+}
+
+fn correct(client: &mut Client, title: &str, content: &str, n: usize) -> Result<()> {
+    let call = json!({ "project": "blocks", "title": title, "content": content });
+    let saved = client.call("mem_save", &call)?;
+    client.call("mem_update", &json!({ "id": saved["id"], "content": format!("Corrected, number {n}.") }))?;
+    Ok(())
+}
+
+fn blocks(sets: &[Set]) -> Result<()> {
+    let home = Home::new()?;
+    let mut client = home.connect()?;
+    let mut seen = BTreeSet::new();
+    let texts: Vec<&Text> = sets.iter().flat_map(|set| &set.texts).collect();
+    let said = texts.len();
+    let texts: Vec<&Text> = texts
+        .into_iter()
+        .filter(|text| !text.content.trim().is_empty() && seen.insert(truth::normal(&text.content)))
+        .collect();
+    let step = (texts.len() / STONES).max(1);
+    let is_stone = |n: usize| n.is_multiple_of(step) && n / step < STONES;
+    for (n, text) in texts.iter().enumerate().filter(|(n, _)| is_stone(*n)) {
+        correct(&mut client, &text.title, &text.content, n)?;
+    }
+    for (name, form) in FORMS {
+        let mut let_in = 0;
+        for (_, text) in texts.iter().enumerate().filter(|(n, _)| is_stone(*n)) {
+            let_in += usize::from(!is_refused(&mut client, &text.title, &form(&text.content))?);
+        }
+        println!("blocks: {let_in} corrected texts came back, {name}");
+    }
+    let (mut others, mut blocked) = (0, 0);
+    for (_, text) in texts.iter().enumerate().filter(|(n, _)| !is_stone(*n)) {
+        others += 1;
+        blocked += usize::from(is_refused(&mut client, &text.title, &text.content)?);
+    }
+    println!(
+        "blocks: {blocked} of {others} other texts refused beside {STONES} corrected ones ({said} texts, each once)"
+    );
+    let mut blocked = 0;
+    for (n, (one, other)) in pairs().into_iter().enumerate() {
+        correct(&mut client, &format!("Pair {n}"), &one, n)?;
+        blocked += usize::from(is_refused(&mut client, &format!("Pair {n}"), &other)?);
+    }
+    println!("blocks: {blocked} of {PAIRS} texts refused that differ in one number, version or negation");
+    drop(client);
+    home.stop()
+}
+
+/// Pairs of texts that differ in what tells them apart.
+fn pairs() -> Vec<(String, String)> {
+    let text = |n: usize, entries: usize, version: &str, is: &str| {
+        format!(
+            "Service {n} keeps {entries} entries of its cache since v2.{version} and {is} enabled on node {n}."
+        )
+    };
+    let pair = |n: usize| {
+        let base = text(n, 100, "1.0", "is");
+        let other = match n % 4 {
+            0 => text(n, 101, "1.0", "is"),
+            1 => text(n, 100, "1.1", "is"),
+            2 => text(n, 100, "1.0", "is not"),
+            _ => text(n, 100, "1.0", "isn't"),
+        };
+        (base, other)
+    };
+    (0..PAIRS).map(pair).collect()
+}
+
+fn anchors() -> Result<()> {
+    let home = Home::new()?;
+    let folder = home.path().join("anchored");
+    std::fs::create_dir_all(folder.join(".git"))?;
+    std::fs::create_dir_all(folder.join("src"))?;
+    for n in 0..FILES {
+        let functions: String =
+            (0..10).map(|f| format!("fn work_{n}_{f}() {{\n    step({f});\n}}\n\n")).collect();
+        std::fs::write(folder.join(format!("src/part_{n}.rs")), functions)?;
+    }
+    let mut here = home.connect_in(&folder)?;
+    let project = here.call("mem_context", &json!({}))?["project"].clone();
+    for n in 0..ANCHORED {
+        let (file, function) = (n % FILES, n / FILES);
+        let content =
+            format!("`work_{file}_{function}` in src/part_{file}.rs retries step {n} and logs why.");
+        here.call("mem_save", &json!({ "title": format!("Work {n}"), "content": content }))?;
+    }
+    let mut elsewhere = home.connect()?;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut marked = 0;
+    for round in 0..2 {
+        // A tenth of the files changes before the second round.
+        for n in (0..FILES).step_by(10).filter(|_| round == 1) {
+            std::fs::write(folder.join(format!("src/part_{n}.rs")), "fn other() {}\n")?;
+        }
+        for n in 0..SEARCHES {
+            let call =
+                json!({ "query": format!("who retries step {n}"), "project": project, "limit": LISTED });
+            let (found, ms) = here.timed("mem_search", &call)?;
+            with.push(ms);
+            marked += found["hits"]
+                .as_array()
+                .map_or(0, |hits| hits.iter().filter(|hit| hit["stale"].is_string()).count());
+            without.push(elsewhere.timed("mem_search", &call)?.1);
+        }
+    }
+    println!(
+        "anchors: {ANCHORED} memories of {FILES} files; {marked} hits were stale after a tenth of the files changed"
+    );
+    for percent in [50.0, 95.0, 99.0] {
+        let (with, without) = (percentile(&with, percent), percentile(&without, percent));
+        println!("anchors: p{percent:.0} {with:.2} ms, {without:.2} ms elsewhere, {:+.2} ms", with - without);
+    }
+    drop((here, elsewhere));
+    home.stop()
+}
+
+fn compare_order(sets: &[Set], file: &Path) -> Result<()> {
+    let mut lists = Vec::new();
+    for set in sets {
+        let home = Home::new()?;
+        let mut client = home.connect()?;
+        let ids = save_all(&mut client, set)?;
+        let names: HashMap<&str, &str> = ids.iter().map(|(name, id)| (id.as_str(), name.as_str())).collect();
+        for (n, question) in set.questions.iter().enumerate() {
+            let told = |hit: &Value| {
+                let name = hit["id"].as_str().and_then(|id| names.get(id)).copied().unwrap_or_default();
+                json!([name, hit["score"]])
+            };
+            let found: Vec<Value> = hits(&mut client, question)?.iter().map(told).collect();
+            lists.push(json!({ "set": set.name, "question": n, "found": found }));
+        }
+        drop(client);
+        home.stop()?;
+    }
+    if !file.exists() {
+        std::fs::write(file, serde_json::to_vec(&lists)?)?;
+        println!("order: {} lists written to {}", lists.len(), file.display());
+        return Ok(());
+    }
+    let before: Vec<Value> = serde_json::from_slice(&std::fs::read(file)?)?;
+    let differing = lists.iter().zip(&before).filter(|(now, then)| now != then).count();
+    println!("order: {differing} of {} lists differ from {}", lists.len(), file.display());
+    ensure!(differing == 0 && lists.len() == before.len(), "the order is another one");
+    Ok(())
+}

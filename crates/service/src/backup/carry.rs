@@ -1,0 +1,76 @@
+//! What the memory that a restore replaces knows of texts that no longer hold: it is carried over, so that what was corrected
+//! since the backup is not brought back unseen.
+
+use std::{collections::BTreeSet, path::Path};
+
+use super::{super::guard, BackupError, Clock};
+use cerebro_core::domain::{Memory, MemoryId};
+use cerebro_store::{Store, StoreError, Tombstone};
+
+/// How many rows are read or written at once.
+const BATCH: usize = 500;
+
+/// Carries the tombstones of the database that is replaced into the new one; says which of its live memories say what
+/// was corrected, superseded or deleted by then.
+///
+/// # Errors
+/// When the new database fails; one that is replaced because it cannot be read has nothing to carry over.
+pub(super) async fn tombstones(
+    replaced: &Path,
+    made: &Path,
+    index_dir: &Path,
+    clock: Clock,
+) -> Result<Vec<MemoryId>, BackupError> {
+    let stones = match noted(replaced, clock).await {
+        Ok(stones) => stones,
+        Err(error) => {
+            tracing::warn!(%error, "what the replaced memory knew of corrected texts cannot be read");
+            return Ok(Vec::new());
+        }
+    };
+    if stones.is_empty() {
+        return Ok(Vec::new());
+    }
+    let secret = guard::secret(index_dir).map_err(|source| BackupError::Folder {
+        verb: "read the key of tombstones beside",
+        path: index_dir.to_path_buf(),
+        source,
+    })?;
+    let store = Store::open(made, clock, Box::new(|_| {})).await?.with_secret(&secret.0);
+    let carried = carried(&store, &stones).await;
+    store.close().await?;
+    Ok(carried?)
+}
+
+async fn noted(replaced: &Path, clock: Clock) -> Result<Vec<Tombstone>, StoreError> {
+    let store = Store::open(replaced, clock, Box::new(|_| {})).await?;
+    let stones = all(&store).await;
+    store.close().await?;
+    stones
+}
+
+async fn all(store: &Store) -> Result<Vec<Tombstone>, StoreError> {
+    let (mut stones, mut after): (Vec<Tombstone>, Option<String>) = (Vec::new(), None);
+    loop {
+        let page = store.page_of_tombstones(after.as_deref(), BATCH).await?;
+        let Some((last, _)) = page.last() else { return Ok(stones) };
+        after = Some(last.clone());
+        stones.extend(page.into_iter().map(|(_, stone)| stone));
+    }
+}
+
+async fn carried(store: &Store, stones: &[Tombstone]) -> Result<Vec<MemoryId>, StoreError> {
+    let known: BTreeSet<_> = all(store).await?.into_iter().map(|stone| stone.key).collect();
+    let newer: Vec<Tombstone> = stones.iter().filter(|stone| !known.contains(&stone.key)).cloned().collect();
+    for some in newer.chunks(BATCH) {
+        store.carry_tombstones(some).await?;
+    }
+    let (mut again, mut after): (Vec<MemoryId>, Option<String>) = (Vec::new(), None);
+    loop {
+        let page = store.page_of_memories(after.as_deref(), BATCH).await?;
+        let Some((last, _)) = page.last() else { return Ok(again) };
+        after = Some(last.clone());
+        let live: Vec<Memory> = page.into_iter().map(|(_, memory)| memory).filter(Memory::is_live).collect();
+        again.extend(store.saying(&live, &newer));
+    }
+}

@@ -1,0 +1,70 @@
+//! Handing exchanges over: a copy was read before its original, and what it copied is the original's.
+
+use std::collections::BTreeSet;
+
+use super::super::{Service, ServiceError, evidence::Evidence};
+use cerebro_core::domain::{Ancestor, AncestorKind, Exchange, ExchangeId, SessionId};
+use cerebro_store::{Decision, Write};
+
+impl Service {
+    /// All exchanges of a session, in no order.
+    pub(in super::super) async fn exchanges_of_session(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<Exchange>, ServiceError> {
+        Ok(self.store().exchanges_of(std::slice::from_ref(session)).await?)
+    }
+
+    /// Takes from a copy the exchanges at its beginning that its original has too, by the digests of their first and last
+    /// turns, and names the original as its parent. Whether it did: what candidates cite stays where it is.
+    pub(in super::super) async fn hand_over(
+        &self,
+        copy: &SessionId,
+        original: &SessionId,
+        turns: &BTreeSet<(String, String)>,
+    ) -> Result<bool, ServiceError> {
+        let is_done = self.store().transact(&HandOver { copy, original, turns }).await?;
+        if is_done {
+            self.evidence_changed(Evidence::History);
+        }
+        Ok(is_done)
+    }
+}
+
+struct HandOver<'a> {
+    copy: &'a SessionId,
+    original: &'a SessionId,
+    turns: &'a BTreeSet<(String, String)>,
+}
+
+impl HandOver<'_> {
+    fn is_copied(&self, exchange: &Exchange) -> bool {
+        let turns = exchange.first.clone().zip(exchange.last.clone().or(exchange.first.clone()));
+        turns.is_some_and(|turns| self.turns.contains(&turns))
+    }
+}
+
+impl Decision for HandOver<'_> {
+    type Output = bool;
+    type Error = ServiceError;
+
+    async fn decide(&self, write: &mut Write<'_>) -> Result<bool, ServiceError> {
+        let Some(mut session) = write.store().past_session(self.copy).await? else { return Ok(false) };
+        if !write.store().candidates_of(self.copy).await?.is_empty() {
+            return Ok(false);
+        }
+        let mut exchanges = write.store().exchanges_of(std::slice::from_ref(self.copy)).await?;
+        exchanges.sort_by_key(|exchange| exchange.seq);
+        let copied = exchanges.iter().take_while(|exchange| self.is_copied(exchange));
+        let copied: Vec<ExchangeId> = copied.map(|exchange| exchange.id).collect();
+        let before = session.exchanges;
+        session.exchanges = u32::try_from(exchanges.len() - copied.len()).unwrap_or(u32::MAX);
+        // Of several originals the nearest is its parent, and hands over last: what the others have stands before.
+        if session.parent.as_ref().is_none_or(|parent| parent.kind == AncestorKind::Fork) {
+            let original = Some(self.original.clone());
+            session.parent = Some(Ancestor { kind: AncestorKind::Fork, session: original });
+        }
+        write.forget_history(&session, before, copied, Vec::new());
+        Ok(true)
+    }
+}

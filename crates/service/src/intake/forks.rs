@@ -1,0 +1,189 @@
+//! Forks: a session that begins with what another one said. Each exchange is kept once, with the original; which of two
+//! sessions that is follows from what both say, so the order in which they are read changes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    reading::{Fault, Reading},
+    take::{Trouble, blocking},
+    walk::Found,
+};
+use crate::{Service, ServiceError};
+use cerebro_core::domain::{PastSession, SessionId, Timestamp, native_digest};
+use cerebro_transcript::{Batch, Exchange, lineage, turn::Parent};
+
+/// What a session may have copied.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Copying {
+    standing: Beginning,
+    /// Sessions that are younger, although they were read before: what they have of this one is its own.
+    younger: BTreeSet<String>,
+}
+
+/// Whether a session may begin with a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Beginning {
+    /// It was not looked up yet.
+    #[default]
+    Unknown,
+    /// It may, and this is what it was copied from as far as that is known.
+    Maybe(Option<Parent>),
+    /// It is a session of its own.
+    Own,
+}
+
+/// The exchanges of a session by their place, as its copies are known by: digests of the native ids of the first and the
+/// last turn, and when it began.
+type Outline = BTreeMap<u32, (Turns, Option<Timestamp>)>;
+/// See [`Outline`]; none for exchanges without native ids.
+type Turns = Option<(String, String)>;
+
+fn add(outline: &mut Outline, exchanges: &[Exchange]) {
+    for exchange in exchanges {
+        let first = exchange.first_id.as_deref();
+        let last = exchange.last_id.as_deref().or(first);
+        let turns = first.zip(last).map(|(first, last)| (native_digest(first), native_digest(last)));
+        outline.insert(exchange.seq, (turns, exchange.at));
+    }
+}
+
+/// The outline of a whole file. Blocks.
+fn outline_of(found: Found, now: Timestamp) -> Result<Outline, Fault> {
+    let mut outline = Outline::new();
+    let Some(mut reading) = Reading::open(found, None, now)? else { return Ok(outline) };
+    loop {
+        let piece = reading.step()?;
+        add(&mut outline, &piece.batch.exchanges);
+        if piece.is_last {
+            return Ok(outline);
+        }
+    }
+}
+
+/// When a session went on by itself after the last exchange that another one has too.
+fn own_since(outline: &Outline, others: &BTreeSet<(String, String)>) -> Option<Timestamp> {
+    let is_shared = |turns: &Turns| turns.as_ref().is_some_and(|turns| others.contains(turns));
+    let behind = outline.values().rev().take_while(|(turns, _)| !is_shared(turns));
+    behind.last().and_then(|(_, at)| *at)
+}
+
+fn turns(outline: &Outline) -> BTreeSet<(String, String)> {
+    outline.values().filter_map(|(turns, _)| turns.clone()).collect()
+}
+
+impl Service {
+    /// Takes out what the session copied from another one. Only a session that is new, or known as a copy, can begin
+    /// with what is another's: those whose beginning was copied since have the same ids. `whole` is the file, where the
+    /// batch is only its beginning.
+    pub(super) async fn drop_copies(
+        &self,
+        batch: &mut Batch,
+        copying: &mut Copying,
+        whole: Option<&Found>,
+    ) -> Result<(), Trouble> {
+        let mut is_new = false;
+        if copying.standing == Beginning::Unknown {
+            let past = self.stored(&batch.session.id).await?;
+            is_new = past.as_ref().is_none_or(|past| past.exchanges == 0);
+            let may_be = is_new || past.is_some_and(|past| past.parent.is_some());
+            copying.standing = if may_be { Beginning::Maybe(None) } else { Beginning::Own };
+        }
+        let Copying { standing: Beginning::Maybe(parent), younger } = copying else { return Ok(()) };
+        if batch.session.parent.is_none() {
+            batch.session.parent.clone_from(parent);
+        }
+        let Some(first) = batch.exchanges.first().and_then(|first| first.first_id.clone()) else {
+            return Ok(());
+        };
+        let own = batch.session.id.clone();
+        let mut owners = self.history_owners(&[&first]).await?;
+        if is_new && owners.iter().any(|(_, session)| session.as_str() != own) {
+            *younger = self.younger(batch, whole).await?;
+        }
+        let is_another = |session: &SessionId| session.as_str() != own && !younger.contains(session.as_str());
+        if !owners.iter().any(|(_, session)| is_another(session)) {
+            if batch.session.parent.is_none() {
+                copying.standing = Beginning::Own;
+            }
+            return Ok(());
+        }
+        owners = self.owners_of(&batch.exchanges).await?;
+        let known = |id: &str, _: &str| -> Vec<String> {
+            let others = owners.iter().filter(|(native, session)| native == id && is_another(session));
+            let others: BTreeSet<String> = others.map(|(_, session)| session.as_str().to_owned()).collect();
+            others.into_iter().collect()
+        };
+        let found = lineage::of(&batch.session, &batch.exchanges, &known);
+        batch.exchanges.retain(|exchange| !found.copies.contains(&exchange.seq));
+        batch.session.parent = found.parent;
+        copying.standing = Beginning::Maybe(batch.session.parent.clone());
+        Ok(())
+    }
+
+    /// The sessions that were read before a new one and copied from it. What they copied goes from them: this one has it,
+    /// and is committed next.
+    async fn younger(&self, batch: &Batch, whole: Option<&Found>) -> Result<BTreeSet<String>, Trouble> {
+        let mut younger = BTreeSet::new();
+        let own = &batch.session.id;
+        let Ok(own_id) = SessionId::parse(own) else { return Ok(younger) };
+        let owners = self.owners_of(&batch.exchanges).await?;
+        let others: BTreeSet<SessionId> =
+            owners.into_iter().map(|(_, session)| session).filter(|session| *session != own_id).collect();
+        if others.is_empty() {
+            return Ok(younger);
+        }
+        let outline = match whole.cloned() {
+            Some(found) => {
+                let now = self.now();
+                blocking(move || outline_of(found, now)).await??
+            }
+            None => {
+                let mut outline = Outline::new();
+                add(&mut outline, &batch.exchanges);
+                outline
+            }
+        };
+        let said = turns(&outline);
+        for other in others {
+            let Some(past) = self.stored(other.as_str()).await? else { continue };
+            let theirs = self.stored_outline(&other).await?;
+            let one = lineage::Branch {
+                id: own,
+                parent: batch.session.parent.as_ref().and_then(|parent| parent.session.as_deref()),
+                own_since: own_since(&outline, &turns(&theirs)),
+            };
+            let parent = past.parent.as_ref().and_then(|parent| parent.session.as_ref());
+            let another = lineage::Branch {
+                id: other.as_str(),
+                parent: parent.map(SessionId::as_str),
+                own_since: own_since(&theirs, &said),
+            };
+            if lineage::is_original(one, another) && self.hand_over(&other, &own_id, &said).await? {
+                younger.insert(other.as_str().to_owned());
+            }
+        }
+        Ok(younger)
+    }
+
+    async fn stored(&self, session: &str) -> Result<Option<PastSession>, Trouble> {
+        match SessionId::parse(session) {
+            Ok(id) => Ok(self.past_session(&id).await?),
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn stored_outline(&self, session: &SessionId) -> Result<Outline, Trouble> {
+        let exchanges = self.exchanges_of_session(session).await?;
+        let turns = |first: Option<String>, last: Option<String>| first.clone().zip(last.or(first));
+        let entry = |exchange: cerebro_core::domain::Exchange| {
+            (exchange.seq, (turns(exchange.first, exchange.last), Some(exchange.at)))
+        };
+        Ok(exchanges.into_iter().map(entry).collect())
+    }
+
+    async fn owners_of(&self, exchanges: &[Exchange]) -> Result<Vec<(String, SessionId)>, ServiceError> {
+        let ids = |exchange: &Exchange| [exchange.first_id.clone(), exchange.last_id.clone()];
+        let ids: Vec<String> = exchanges.iter().flat_map(ids).flatten().collect();
+        self.history_owners(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await
+    }
+}

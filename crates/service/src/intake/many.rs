@@ -1,0 +1,234 @@
+//! Sources with many sessions: databases, and lists of the prompts that were typed. Each session is taken or left for
+//! itself; the source is done with only when none was left that another look may take.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    forks::Copying,
+    reading::Cursor,
+    rows::{Database, Head},
+    take::{Pass, Standing, Taken, Trouble, Want, blocking},
+    walk::Found,
+};
+use crate::{Service, agent_slug, lock, work};
+use cerebro_core::domain::{Source, SourceState, Timestamp};
+use cerebro_transcript::{Agent, Batch, Counts, Exchange, READER_VERSION, Session, State, typed};
+
+/// What was left of a source with many sessions.
+#[derive(Debug, Default)]
+struct Left {
+    /// Something that is wanted, or may be next time: it was not asked for, or could not be read.
+    for_later: bool,
+    /// Something that the user's choice leaves alone.
+    by_choice: bool,
+}
+
+impl Left {
+    fn note(&mut self, want: Want) {
+        self.for_later |= want == Want::NotNow;
+        self.by_choice |= want == Want::Never;
+    }
+}
+
+impl Service {
+    /// Takes in the sessions of a database that have changed.
+    pub(super) async fn take_database(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
+        let path = found.path.clone();
+        let (mut database, heads) = blocking(move || {
+            let database = Database::open(&path)?;
+            let heads = database.heads()?;
+            Ok::<_, super::reading::Fault>((database, heads))
+        })
+        .await??;
+        let known = self.history_sources(found.agent).await?;
+        let edge = |source: &Source| source.edge.clone().filter(|_| source.reader == READER_VERSION);
+        let known: HashMap<String, Option<String>> =
+            known.into_iter().map(|source| (source.id.clone(), edge(&source))).collect();
+        let mut left = Left::default();
+        for head in heads {
+            let key = key_of(&found.path, &head.id);
+            let edge = known.get(&Source::id_of(agent_slug(found.agent), &key));
+            if edge.is_some_and(|edge| edge.as_deref() == Some(&head.watermark)) {
+                continue;
+            }
+            let is_too_old = edge.is_none() && head.updated.is_some_and(|at| at < pass.oldest);
+            // Where the head does not tell the folder, the session does.
+            let is_placed = found.agent != Agent::Cursor;
+            if is_too_old
+                || is_placed && !self.is_wanted(found, head.directory.clone(), pass, &mut left).await
+            {
+                continue;
+            }
+            let (back, read, head) = blocking(move || {
+                let read = database.session(&head);
+                (database, read, head)
+            })
+            .await?;
+            database = back;
+            let at = PathBuf::from(&key);
+            match read {
+                Ok(batch)
+                    if !is_placed
+                        && !self.is_wanted(found, batch.session.cwd.clone(), pass, &mut left).await => {}
+                Ok(batch) => {
+                    self.holds(found, &key, &head.id);
+                    self.take_rows(found, &key, &head, batch, pass).await?;
+                    lock(&self.history_desk().progress).mended(&at);
+                }
+                Err(fault) => {
+                    left.for_later = true;
+                    lock(&self.history_desk().progress).fault(&at, &fault.to_string());
+                }
+            }
+            self.make_way().await;
+        }
+        lock(&self.history_desk().progress).bytes_done += found.stat.size;
+        self.done_with(found, &left).await
+    }
+
+    /// Whether a session of a folder is wanted; notes it where it is not.
+    async fn is_wanted(
+        &self,
+        found: &Found,
+        folder: Option<String>,
+        pass: &mut Pass,
+        left: &mut Left,
+    ) -> bool {
+        let want = self.want_of(found, folder, pass).await;
+        left.note(want);
+        want == Want::Yes
+    }
+
+    /// Whether a session of a folder is wanted.
+    pub(super) async fn want_of(&self, found: &Found, folder: Option<String>, pass: &mut Pass) -> Want {
+        let session = Session { cwd: folder, ..Session::default() };
+        let project = self.project_of(&session, pass).await;
+        pass.wants(&project, session.cwd.as_deref(), &found.path)
+    }
+
+    /// Puts down how a source with many sessions stands. Last, so that a pass that was cut short is made again.
+    async fn done_with(&self, found: &Found, left: &Left) -> Result<Taken, Trouble> {
+        if left.for_later {
+            return Ok(Taken::Left);
+        }
+        let state = if left.by_choice { SourceState::Excluded } else { SourceState::Fresh };
+        let key = found.path.to_string_lossy();
+        let standing = Standing::of(found.agent, &key, Counts::default());
+        let read = standing.read(Some(&of_rows(found, "", "")), state, None);
+        self.put_history_source(&read.to_source()).await?;
+        Ok(Taken::Done(found.stat))
+    }
+
+    async fn take_rows(
+        &self,
+        found: &Found,
+        key: &str,
+        head: &Head,
+        mut batch: Batch,
+        pass: &mut Pass,
+    ) -> Result<(), Trouble> {
+        let project = self.project_of(&batch.session, pass).await;
+        self.note_counts(found.agent, &Counts::default(), &batch.counts);
+        let standing = Standing::of(found.agent, key, batch.counts.clone());
+        let cursor = of_rows(found, &head.id, &head.watermark);
+        let ends_at = Some(batch.exchanges.last().map_or(0, |last| last.seq + 1));
+        self.drop_copies(&mut batch, &mut Copying::default(), None).await?;
+        let told = work::Reading::of(&batch, None);
+        self.commit_piece(&standing, project, batch, (None, &cursor), ends_at).await?;
+        match told {
+            Some(told) => Ok(self.work_fill(told).await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in the prompts of sessions whose transcripts are gone.
+    pub(super) async fn take_typed(&self, found: &Found, pass: &mut Pass) -> Result<Taken, Trouble> {
+        let path = found.path.clone();
+        let bytes = blocking(move || super::reading::small(&path)).await??;
+        let (prompts, end) = typed::read(&bytes, 0);
+        let mut left = Left::default();
+        for (id, prompts) in by_session(prompts).into_iter().rev() {
+            let key = key_of(&found.path, &id);
+            if self.is_held_beside(found.agent, &id, &key) {
+                continue;
+            }
+            let batch = typed_batch(found.agent, &id, prompts);
+            let want = self.want_of(found, batch.session.cwd.clone(), pass).await;
+            let ended = batch.session.ended.map(Timestamp::as_microsecond);
+            left.note(want);
+            if want != Want::Yes || ended.is_some_and(|at| at < pass.oldest) {
+                continue;
+            }
+            let project = self.project_of(&batch.session, pass).await;
+            let standing = Standing { typed: true, ..Standing::of(found.agent, &key, Counts::default()) };
+            self.commit_piece(&standing, project, batch, (None, &of_rows(found, &id, "")), None).await?;
+            self.make_way().await;
+        }
+        lock(&self.history_desk().progress).bytes_done += end;
+        self.done_with(found, &left).await
+    }
+
+    /// Whether a session is in a source other than this one.
+    fn is_held_beside(&self, agent: Agent, session: &str, key: &str) -> bool {
+        let known = lock(&self.history_desk().known);
+        let holder = known.as_ref().and_then(|known| known.holders.get(&(agent, session.to_owned())));
+        holder.is_some_and(|(path, _)| path != Path::new(key))
+    }
+}
+
+/// The key of one session of a source.
+fn key_of(path: &Path, session: &str) -> String {
+    format!("{}#{session}", path.to_string_lossy())
+}
+
+fn of_rows(found: &Found, session: &str, watermark: &str) -> Cursor {
+    Cursor {
+        state: State::new(found.agent, session),
+        stat: found.stat,
+        head: String::new(),
+        edge: watermark.to_owned(),
+    }
+}
+
+/// The prompts of each session that is named, in the order in which the sessions began.
+pub(super) fn by_session(prompts: Vec<typed::Typed>) -> Vec<(String, Vec<typed::Typed>)> {
+    let mut sessions: Vec<(String, Vec<typed::Typed>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for mut prompt in prompts {
+        let Some(id) = prompt.session.take() else { continue };
+        let at = *places.entry(id.clone()).or_insert(sessions.len());
+        if at == sessions.len() {
+            sessions.push((id, Vec::new()));
+        }
+        sessions[at].1.push(prompt);
+    }
+    sessions
+}
+
+/// A session of which only the prompts are left.
+fn typed_batch(agent: Agent, id: &str, prompts: Vec<typed::Typed>) -> Batch {
+    let mut session = Session { agent, id: id.to_owned(), ..Session::default() };
+    session.started = prompts.first().and_then(|prompt| prompt.at);
+    session.ended = prompts.last().and_then(|prompt| prompt.at);
+    session.cwd = prompts.iter().rev().find_map(|prompt| prompt.project.clone());
+    let exchanges = (0..).zip(prompts).map(|(seq, typed)| Exchange {
+        seq,
+        prompt: Some(typed.prompt),
+        at: typed.at,
+        until: typed.at,
+        cwd: typed.project,
+        offset: typed.offset,
+        ..Exchange::default()
+    });
+    Batch {
+        exchanges: exchanges.collect(),
+        withdrawn: Vec::new(),
+        session,
+        counts: Counts::default(),
+        end: 0,
+        state: State::new(agent, id),
+    }
+}

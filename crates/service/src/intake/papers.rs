@@ -1,0 +1,287 @@
+//! Memory files of agents: what people, and the agents themselves, write down for an agent to load at its start. They are
+//! taken in as documents, one way, for the other agents; a search of an agent that loads a file leaves it out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{places::Place, settings::HistorySettings, slug::plain, take::Pass, walk};
+use crate::{DocumentRead, Service, ServiceError, agent_slug, evidence::Evidence};
+use cerebro_core::{
+    domain::{Document, HistoryTombstone, Project},
+    redact::redact_text,
+    text::hex,
+};
+use cerebro_documents::Format;
+use cerebro_transcript::{
+    Agent::{self, ClaudeCode, Codex, Copilot, Cursor, GeminiCli, OpenCode, Qwen},
+    Session,
+};
+
+/// A longer file is none that an agent loads.
+const PAPER_BYTES_MAX: u64 = 256 << 10;
+/// Most files that are looked at, and most files of one folder.
+const PAPERS_MAX: usize = 1_000;
+const FOLDER_MAX: usize = 100;
+/// The latest past sessions whose folders are looked into, and most of these folders.
+const SESSIONS_MAX: usize = 500;
+const FOLDERS_MAX: usize = 50;
+/// How long one folder may take: it may lie on a disk that does not answer.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+/// How many documents are read at once.
+const PAGE: usize = 200;
+
+/// Files of a project, below its folder, and the agents that load them. A `*` stands for a file of that ending.
+const OF_PROJECTS: [(&str, &[Agent]); 11] = [
+    ("CLAUDE.md", &[ClaudeCode]),
+    ("CLAUDE.local.md", &[ClaudeCode]),
+    (".claude/CLAUDE.md", &[ClaudeCode]),
+    (".claude/rules/*.md", &[ClaudeCode]),
+    ("AGENTS.md", &[Codex, OpenCode, Cursor, Copilot]),
+    ("AGENTS.override.md", &[Codex]),
+    ("GEMINI.md", &[GeminiCli]),
+    ("QWEN.md", &[Qwen]),
+    (".github/copilot-instructions.md", &[Copilot]),
+    (".cursor/rules/*.mdc", &[Cursor]),
+    (".cursorrules", &[Cursor]),
+];
+
+/// Files of a person, below the agent's folder: beside that of its sessions.
+const OF_PERSONS: [(Agent, &str); 10] = [
+    (ClaudeCode, "CLAUDE.md"),
+    (ClaudeCode, "rules/*.md"),
+    (Codex, "AGENTS.md"),
+    (Codex, "AGENTS.override.md"),
+    (Codex, "memories/memory_summary.md"),
+    (Codex, "memories/MEMORY.md"),
+    (GeminiCli, "GEMINI.md"),
+    (Copilot, "copilot-instructions.md"),
+    (Copilot, "instructions/*.md"),
+    (Qwen, "QWEN.md"),
+];
+
+/// A memory file that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Paper {
+    path: PathBuf,
+    /// Who loads it.
+    agents: Vec<Agent>,
+    /// The folder of its project; none for those that are loaded everywhere.
+    folder: Option<PathBuf>,
+}
+
+impl Service {
+    /// Takes memory files in, where the settings want that, and leaves those out that are gone or no longer wanted.
+    pub(super) async fn take_papers(&self, pass: &mut Pass) -> Result<(), ServiceError> {
+        let settings = self.history_desk().settings().unwrap_or_default();
+        let wants = settings.enabled && settings.memory_files;
+        if !wants && !self.has_evidence(Evidence::Documents).await? {
+            return Ok(());
+        }
+        let mut known = self.known_papers().await?;
+        if wants {
+            for paper in self.papers(&settings).await? {
+                let session = Session {
+                    cwd: paper.folder.as_deref().and_then(Path::to_str).map(str::to_owned),
+                    ..Session::default()
+                };
+                let project = self.project_of(&session, pass).await;
+                if !settings.wants(&project, session.cwd.as_deref(), &paper.path) {
+                    continue;
+                }
+                let before = known.remove(&*paper.path.to_string_lossy());
+                self.take_paper(paper, project, before.as_ref()).await?;
+            }
+        }
+        for gone in known.into_values() {
+            self.remove_document(gone.id).await?;
+        }
+        Ok(())
+    }
+
+    /// The memory files that searches find now, by their paths.
+    async fn known_papers(&self) -> Result<BTreeMap<String, Document>, ServiceError> {
+        let mut known = BTreeMap::new();
+        let mut offset = 0;
+        loop {
+            let page = self.documents(None, offset, PAGE).await?;
+            let is_last = page.len() < PAGE;
+            offset += page.len();
+            let papers =
+                page.into_iter().filter(|document| !document.loaded_by.is_empty() && !document.removed);
+            known.extend(papers.map(|document| (document.path.to_string(), document)));
+            if is_last {
+                return Ok(known);
+            }
+        }
+    }
+
+    /// The memory files that are there, of wanted agents.
+    async fn papers(&self, settings: &HistorySettings) -> Result<Vec<Paper>, ServiceError> {
+        let Some(options) = self.history_desk().options.get() else { return Ok(Vec::new()) };
+        let wanted = settings.wanted();
+        let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
+        for session in self.past_sessions(None, 0, SESSIONS_MAX).await? {
+            let folder = session.directory.as_ref().map(|folder| PathBuf::from(folder.as_str()));
+            if let Some(folder) = folder.filter(|folder| folder.is_absolute() && folders.len() < FOLDERS_MAX)
+            {
+                folders.insert(folder);
+            }
+        }
+        let places = options.places.clone();
+        let known: Vec<PathBuf> = folders.iter().cloned().collect();
+        let mut papers = looked(move || of_agents(&places, &known)).await;
+        for folder in folders {
+            papers.extend(looked(move || of_project(&folder)).await);
+        }
+        papers.retain(|paper| paper.agents.iter().any(|agent| wanted.contains(agent)));
+        papers.truncate(PAPERS_MAX);
+        Ok(papers)
+    }
+
+    async fn take_paper(
+        &self,
+        paper: Paper,
+        project: Project,
+        before: Option<&Document>,
+    ) -> Result<(), ServiceError> {
+        let path = paper.path.to_string_lossy().into_owned();
+        let read = looked(move || bytes_of(&paper.path)).await;
+        let Some(bytes) = read else { return Ok(()) };
+        let hash = hex(&Sha256::digest(&bytes));
+        if before.is_some_and(|before| before.hash == hash && before.project == project) {
+            return Ok(());
+        }
+        // What a person had forgotten stays so.
+        let tombstone = HistoryTombstone::of_paper(&path);
+        if !self.store().history_tombstones_among(&[tombstone]).await?.is_empty() {
+            return Ok(());
+        }
+        // Nor is what a person had read taken over.
+        let here = self.store().document_at(&project, &redact_text(&path).kept).await?;
+        if here.is_some_and(|here| here.loaded_by.is_empty() && !here.removed) {
+            return Ok(());
+        }
+        let Ok(reading) = cerebro_documents::read(Format::Markdown, &bytes) else { return Ok(()) };
+        let loaded_by = paper.agents.iter().map(|agent| agent_slug(*agent).to_owned()).collect();
+        let (format, bytes) = (Format::Markdown, bytes.len() as u64);
+        let read = DocumentRead { project, path, format, hash, bytes, loaded_by, reading };
+        self.ingest(read, false).await.map(drop)
+    }
+}
+
+/// Looks at a disk, for a while; what does not answer says nothing.
+async fn looked<T: Default + Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> T {
+    let looked = tokio::time::timeout(LOOK_MAX, tokio::task::spawn_blocking(look)).await;
+    looked.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+fn bytes_of(path: &Path) -> Option<Vec<u8>> {
+    let file = walk::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(PAPER_BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= PAPER_BYTES_MAX).then_some(bytes)
+}
+
+/// The files of a pattern below a folder. Links are not followed.
+fn matching(folder: &Path, pattern: &str) -> Vec<PathBuf> {
+    let is_file = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let Some((below, ending)) = pattern.split_once('*') else {
+        let path = folder.join(pattern);
+        return if is_file(&path) { vec![path] } else { Vec::new() };
+    };
+    let entries = fs::read_dir(folder.join(below)).into_iter().flatten().flatten().take(FOLDER_MAX);
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)) && is_file(path))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The memory files of a project. Blocks.
+fn of_project(folder: &Path) -> Vec<Paper> {
+    let each = |(pattern, agents): &(&str, &[Agent])| {
+        let paper = |path| Paper { path, agents: agents.to_vec(), folder: Some(folder.to_path_buf()) };
+        matching(folder, pattern).into_iter().map(paper).collect::<Vec<_>>()
+    };
+    OF_PROJECTS.iter().flat_map(each).collect()
+}
+
+/// The memory files in the agents' own folders: those of the person, and what agents keep for a project. Blocks.
+fn of_agents(places: &[Place], known: &[PathBuf]) -> Vec<Paper> {
+    let mut papers = Vec::new();
+    for place in places.iter().filter(|place| place.depth > 0 && !place.root.ends_with("archived_sessions")) {
+        let Some(own) = place.root.parent() else { continue };
+        for (_, pattern) in OF_PERSONS.iter().filter(|(agent, _)| *agent == place.agent) {
+            let paper = |path| Paper { path, agents: vec![place.agent], folder: None };
+            papers.extend(matching(own, pattern).into_iter().map(paper));
+        }
+        if !matches!(place.agent, ClaudeCode | GeminiCli) {
+            continue;
+        }
+        for entry in fs::read_dir(&place.root).into_iter().flatten().flatten().take(PAPERS_MAX) {
+            let folder = folder_of(place.agent, &entry.path(), known);
+            let paper = |path| Paper { path, agents: vec![place.agent], folder: folder.clone() };
+            papers.extend(matching(&entry.path(), "memory/*.md").into_iter().map(paper));
+        }
+    }
+    papers
+}
+
+/// The folder of a project that an agent keeps notes on: Gemini writes it down, Claude Code names its own folder after it.
+fn folder_of(agent: Agent, notes: &Path, known: &[PathBuf]) -> Option<PathBuf> {
+    if agent == GeminiCli {
+        let told = bytes_of(&notes.join(".project_root"))?;
+        return Some(PathBuf::from(String::from_utf8(told).ok()?.trim())).filter(|path| path.is_absolute());
+    }
+    let name = plain(notes.file_name()?.to_str()?);
+    known.iter().find(|folder| folder.to_str().is_some_and(|folder| plain(folder) == name)).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_files_are_found_with_those_who_load_them() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        let write = |name: &str| {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "text").unwrap();
+        };
+        for name in [
+            "app/AGENTS.md",
+            "app/.claude/rules/b.md",
+            "app/.claude/rules/a.md",
+            "app/.claude/rules/c.txt",
+            "app/README.md",
+            "home/.claude/CLAUDE.md",
+            "home/.claude/projects/-app/memory/MEMORY.md",
+            "home/.claude/projects/-other/memory/x.md",
+        ] {
+            write(name);
+        }
+        std::os::unix::fs::symlink(root.join("app/README.md"), root.join("app/CLAUDE.md")).unwrap();
+        let found = of_project(&root.join("app"));
+        let names: Vec<_> = found.iter().map(|paper| paper.path.strip_prefix(root).unwrap()).collect();
+        assert_eq!(
+            names,
+            [".claude/rules/a.md", ".claude/rules/b.md", "AGENTS.md"].map(|name| Path::new("app").join(name))
+        );
+        assert!(found[2].agents.contains(&Codex) && !found[2].agents.contains(&ClaudeCode));
+
+        let place = Place { agent: ClaudeCode, root: root.join("home/.claude/projects"), depth: 6 };
+        let mut found = of_agents(&[place], &[PathBuf::from("/app")]);
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        let folders: Vec<_> = found.iter().map(|paper| paper.folder.clone()).collect();
+        assert_eq!(folders, [None, Some(PathBuf::from("/app")), None]);
+    }
+}

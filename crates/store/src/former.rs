@@ -1,0 +1,148 @@
+//! The names that projects had before they were merged into another: a text that no longer held under one of them does not
+//! hold in the project that has its memories now.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use surrealdb::types::{Datetime, RecordId, SurrealValue};
+
+use super::{
+    Store, StoreError, Write,
+    changes::{CommitScript, Happened, Part},
+    read::{Vars, take},
+    row::{datetime, project},
+    statement,
+};
+use cerebro_core::domain::{EventKind, Project, Timestamp};
+
+/// Most names that one project is known to have had.
+const NAMES_MAX: usize = 64;
+/// Most merges that are looked at.
+const MERGES_MAX: usize = 10_000;
+
+#[derive(Debug, Clone, SurrealValue)]
+#[surreal(crate = "surrealdb::types")]
+struct Row {
+    #[surreal(default)]
+    id: Option<RecordId>,
+    name: String,
+    into: String,
+    at: Datetime,
+}
+
+/// What changes in the table: which project was merged into which, and when.
+#[derive(Default)]
+pub(super) struct FormerChanges {
+    pub put: Vec<(Project, Project, Timestamp)>,
+}
+
+impl FormerChanges {
+    pub fn has_any(&self) -> bool {
+        !self.put.is_empty()
+    }
+}
+
+impl Part for FormerChanges {
+    fn add_to(&self, commit: &mut CommitScript) {
+        commit.add(statement::COMMIT_FORMER, "former", &self.put, |(name, into, at)| Row {
+            id: Some(RecordId::new("former_project", format!("{name}\u{1f}{into}"))),
+            name: name.as_str().to_owned(),
+            into: into.as_str().to_owned(),
+            at: datetime(*at),
+        });
+    }
+}
+
+/// Which projects were merged into which.
+type Merges = BTreeMap<Project, BTreeSet<Project>>;
+
+/// The merges as they were last read.
+#[derive(Default)]
+pub(super) struct FormerBook(Mutex<Option<Arc<Merges>>>);
+
+impl FormerBook {
+    fn held(&self) -> std::sync::MutexGuard<'_, Option<Arc<Merges>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was read: another project was merged.
+    pub(super) fn forget(&self) {
+        *self.held() = None;
+    }
+}
+
+/// A project's name with those it had before, through several merges; its own first.
+fn names_of(merges: &Merges, project: &Project) -> Vec<Project> {
+    let mut names = vec![project.clone()];
+    let mut next = 0;
+    while let Some(name) = names.get(next) {
+        let before = merges.get(name).into_iter().flatten().filter(|before| !names.contains(before));
+        let room = NAMES_MAX - names.len();
+        let before: Vec<Project> = before.take(room).cloned().collect();
+        names.extend(before);
+        next += 1;
+    }
+    names
+}
+
+impl Write<'_> {
+    /// All that belongs to one project belongs to another from now on.
+    pub fn merge_project(&mut self, name: &Project, into: &Project) {
+        let at = self.at();
+        let happened =
+            Happened { project: Some(into.clone()), ..Happened::to_none(EventKind::ProjectMerged) };
+        self.tell(happened).former.put.push((name.clone(), into.clone(), at));
+    }
+}
+
+impl Store {
+    /// A project's name and those that it had before it was merged, at most [`NAMES_MAX`].
+    ///
+    /// # Errors
+    /// A failing store.
+    pub(super) async fn names(&self, of: &Project) -> Result<Vec<Project>, StoreError> {
+        if of.is_none() {
+            return Ok(vec![of.clone()]);
+        }
+        if let Some(merges) = &*self.former.held() {
+            return Ok(names_of(merges, of));
+        }
+        let vars = Vars::new().limit(MERGES_MAX);
+        let mut results = self.engine()?.run(statement::FORMER_LIST, vars.0).await?;
+        let mut merges = Merges::new();
+        for row in take::<Row>("former_project", &mut results, 0)? {
+            let (name, into) = (project("former_project", &row.name)?, project("former_project", &row.into)?);
+            merges.entry(into).or_default().insert(name);
+        }
+        let names = names_of(&merges, of);
+        // Another home may merge projects at any time.
+        if !self.is_shared() {
+            *self.former.held() = Some(Arc::new(merges));
+        }
+        Ok(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_followed_through_merges_and_around() {
+        let project = |name: &str| Project::parse(name).unwrap();
+        let mut merges = Merges::new();
+        for (name, into) in [("a", "b"), ("b", "c"), ("x", "c"), ("c", "a")] {
+            merges.entry(project(into)).or_default().insert(project(name));
+        }
+        let names = |of: &str| -> Vec<String> {
+            names_of(&merges, &project(of)).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(names("c"), ["c", "b", "x", "a"]);
+        assert_eq!(names("b"), ["b", "a", "c", "x"]);
+        assert_eq!(names("y"), ["y"]);
+        let many: BTreeSet<Project> = (0..200).map(|n| project(&format!("p{n}"))).collect();
+        assert_eq!(names_of(&Merges::from([(project("all"), many)]), &project("all")).len(), NAMES_MAX);
+    }
+}

@@ -1,0 +1,160 @@
+//! Cursor's IDE: values of `cursorDiskKV` in `state.vscdb`, handed in by the caller. A composer is a session and names its
+//! bubbles in their order; older ones hold them. Values change in place, so a session is always read whole.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::assemble::{Assembler, Source};
+use crate::envelope::{Said, said};
+use crate::json::{Moment, Number, Raw, Text, elements, parse, value};
+use crate::state::{Batch, State};
+use crate::tool::{self, Answer, action, result_text};
+use crate::turn::{Agent, Call, PromptKind};
+
+/// The value of a key `bubbleId:<composer>:<bubble>`.
+#[derive(Debug, Clone, Default)]
+pub struct BubbleRow {
+    /// The last part of the key.
+    pub id: String,
+    /// The value, as JSON.
+    pub data: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Composer<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(rename = "createdAt")]
+    created: Moment,
+    #[serde(rename = "lastUpdatedAt")]
+    updated: Moment,
+    #[serde(borrow, rename = "fullConversationHeadersOnly")]
+    headers: Raw<'a>,
+    #[serde(borrow)]
+    conversation: Raw<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Bubble<'a> {
+    #[serde(borrow, rename = "bubbleId")]
+    id: Text<'a>,
+    #[serde(rename = "type")]
+    kind: Number,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow, rename = "rawText")]
+    raw_text: Text<'a>,
+    #[serde(borrow, rename = "toolFormerData")]
+    tool: Raw<'a>,
+    #[serde(rename = "createdAt")]
+    created: Moment,
+    #[serde(borrow, rename = "workspaceProjectDir")]
+    folder: Text<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Tool<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow, rename = "toolCallId")]
+    id: Text<'a>,
+    #[serde(borrow, rename = "rawArgs")]
+    raw_args: Raw<'a>,
+    #[serde(borrow)]
+    params: Raw<'a>,
+    #[serde(borrow)]
+    result: Raw<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+}
+
+/// Reads a session: the value of `composerData:<id>`, and its bubbles in any order.
+pub fn read(id: &str, data: &str, rows: &[BubbleRow]) -> Batch {
+    let mut assembler = Assembler::new(&State::new(Agent::Cursor, id));
+    let Some(composer) = parse::<Composer<'_>>(data) else {
+        assembler.live.counts.malformed += 1;
+        return finish(assembler, id, 0);
+    };
+    assembler.live.session.title = composer.name.some().map(tool::name);
+    for at in [composer.created.0, composer.updated.0] {
+        assembler.moment(at);
+    }
+    let by_id: HashMap<&str, &str> = rows.iter().map(|row| (row.id.as_str(), row.data.as_str())).collect();
+    let headers = composer.headers.map(elements).unwrap_or_default();
+    let held = composer.conversation.map(elements).unwrap_or_default();
+    let named: Vec<&str> = if headers.is_empty() {
+        held.iter().map(|raw| raw.get()).collect()
+    } else {
+        let ids = headers.iter().filter_map(|raw| parse::<Bubble<'_>>(raw.get())?.id.owned());
+        ids.filter_map(|id| by_id.get(id.as_str()).copied()).collect()
+    };
+    for (offset, data) in named.iter().enumerate() {
+        assembler.begin(offset as u64);
+        assembler.live.counts.records += 1;
+        match parse::<Bubble<'_>>(data) {
+            Some(one) => bubble(&mut assembler, &one, data.len()),
+            None => assembler.live.counts.malformed += 1,
+        }
+    }
+    let count = named.len();
+    finish(assembler, id, count)
+}
+
+fn finish(assembler: Assembler, id: &str, rows: usize) -> Batch {
+    Batch { state: State::new(Agent::Cursor, id), ..assembler.finish(rows as u64) }
+}
+
+fn bubble(assembler: &mut Assembler, bubble: &Bubble<'_>, bytes: usize) {
+    let at = bubble.created.0;
+    let source = Source { id: bubble.id.some(), parent: None, at };
+    assembler.moment(at);
+    if let Some(folder) = bubble.folder.some() {
+        let folder = folder.strip_prefix("file://").unwrap_or(folder);
+        assembler.live.session.cwd = Some(tool::name(folder));
+    }
+    let text = bubble.text.some().or(bubble.raw_text.some()).unwrap_or_default();
+    match bubble.kind.0 {
+        Some(1) => {
+            if let Said::Words(words) = said(text) {
+                assembler.prompt(&words, PromptKind::Typed, source);
+            }
+        }
+        Some(2) => {
+            if !text.is_empty() {
+                assembler.reply(text, None, source);
+            }
+            if bubble.tool.is_some_and(|tool| tool.get().starts_with('{')) {
+                called(assembler, &value(bubble.tool), source);
+            }
+        }
+        _ => assembler.live.counts.unknown("bubble", bytes),
+    }
+}
+
+fn called(assembler: &mut Assembler, told: &Tool<'_>, source: Source<'_>) {
+    let name = told.name.as_str();
+    let input = told.raw_args.or(told.params).map_or("", serde_json::value::RawValue::get);
+    let call = Call {
+        id: tool::name(told.id.as_str()),
+        tool: tool::name(name),
+        action: action(name, input),
+        at: source.at,
+        ..Call::default()
+    };
+    let failed = matches!(told.status.as_str(), "error" | "failed");
+    match told.status.as_str() {
+        "completed" | "error" | "failed" => {
+            let answer = Answer { text: result_text(told.result), failed, exit: None };
+            assembler.answered(call, answer, None, source);
+        }
+        "rejected" | "cancelled" => {
+            let text = "The user doesn't want to proceed with this tool use.".into();
+            assembler.answered(call, Answer { text, failed: true, exit: None }, None, source);
+        }
+        _ => assembler.call(call, None, source),
+    }
+}

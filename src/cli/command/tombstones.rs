@@ -1,0 +1,57 @@
+//! `cerebro tombstones`: the texts that no longer hold and do not come back by themselves, and forgetting that.
+
+use clap::Args;
+
+use super::{CommandContext, Outcome, within};
+use crate::cli::daemon_client::{Daemon, Request};
+use crate::cli::error::Result;
+use crate::cli::table::{Layout, Table};
+use cerebro_core::operation::Operation;
+use cerebro_core::text;
+use cerebro_service::TOMBSTONES_LISTED_MAX;
+
+/// List the texts that were corrected, superseded or deleted and do not come back by themselves
+///
+/// Of each text only a keyed hash is kept, by which an import, a hook or an agent's save is known to bring it back. The
+/// title is that of its memory as it is now. With --forget the texts of one memory may be saved and imported again.
+#[derive(Debug, Args)]
+pub struct TombstonesArgs {
+    /// Forget what is noted of the texts of this memory
+    #[arg(long, value_name = "ID")]
+    forget: Option<String>,
+    /// Show at most N
+    #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "forget",
+        value_parser = within(1..=TOMBSTONES_LISTED_MAX))]
+    limit: usize,
+}
+
+const COLUMNS: &[(&str, Layout)] = &[
+    ("since", Layout::Ago),
+    ("why", Layout::Fixed),
+    ("id", Layout::Id),
+    ("title", Layout::Flexible),
+    ("now", Layout::Fixed),
+];
+
+pub async fn run(context: &CommandContext, args: TombstonesArgs) -> Result<Outcome> {
+    let daemon = Daemon::reach_patiently(&context.home()?).await?;
+    let Some(id) = args.forget else {
+        let listed = daemon.ask(Request::new(Operation::Tombstones).with("limit", args.limit)).await?;
+        daemon.close().await;
+        if !context.output.json(&listed)? {
+            let fields = ["at", "why", "id", "title", "replaced_by"];
+            let table = Table::of(COLUMNS, &fields, &listed["tombstones"]);
+            context.output.table(&table, "no text was corrected, superseded or deleted yet")?;
+        }
+        return Ok(Outcome::Done);
+    };
+    // A purged memory has no title by which an id could be completed, but the id itself is enough.
+    let id = daemon.memory_id(&id).await?;
+    let forgotten = daemon.ask(Request::new(Operation::ForgetTombstones).with("id", id.as_str())).await?;
+    daemon.close().await;
+    if !context.output.json(&forgotten)? {
+        let count = forgotten["forgotten"].as_u64().unwrap_or_default();
+        context.output.outcome(&id, "forgotten", &format!(": {}", text::counted(count, "tombstone")))?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,34 @@
+//! The operations on tombstones: which texts no longer hold, and forgetting that.
+
+use serde_json::json;
+
+use super::{
+    call::{Answer, Call},
+    reply::{Reply, moment},
+};
+use cerebro_core::text;
+use cerebro_service::{FallenText, TOMBSTONES_LISTED_MAX};
+
+/// How many are listed where nobody says.
+const LISTED: usize = 50;
+
+/// The texts that no longer hold, the latest first.
+pub(super) async fn list(call: &mut Call) -> Answer {
+    let limit = call.arguments.clamped("limit", LISTED, 1..=TOMBSTONES_LISTED_MAX)?;
+    let (texts, notes) = call.service.tombstones(limit).await?;
+    let row = |text: &FallenText| {
+        json!({
+            "id": text.memory.as_str(), "title": text.title, "why": text.why.as_str(), "at": moment(text.at),
+            "replaced_by": text.replaced_by.map(|id| id.as_str().to_owned()),
+        })
+    };
+    let rows = texts.iter().map(row).collect();
+    Ok(Reply::saying(text::counted(texts.len(), "text")).list("tombstones", rows).fact("notes", notes))
+}
+
+/// Forgets what is noted of the texts of a memory.
+pub(super) async fn forget(call: &mut Call) -> Answer {
+    let id = call.arguments.memory_id()?;
+    let forgotten = call.service.forget_tombstones(&id).await?;
+    Ok(Reply::saying("forgotten").fact("id", id.as_str()).fact("forgotten", forgotten))
+}

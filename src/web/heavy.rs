@@ -1,0 +1,32 @@
+//! Work on long texts, away from the threads that the daemon's clients share.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::sync::Semaphore;
+
+use super::failure::Failure;
+
+/// Texts that are worked on at once.
+const AT_ONCE: usize = 2;
+/// How long a page waits for its turn.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// Does work that may take a while on a thread of its own, a few at once.
+///
+/// # Errors
+/// When the turn does not come, or the work cannot be done.
+pub(super) async fn done<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    let busy = || {
+        let words = "Other long texts are being worked on. Try again in a minute.";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "Not yet.", words)
+    };
+    let place = tokio::time::timeout(WAIT_MAX, PLACES.acquire()).await;
+    let _place = place.ok().and_then(Result::ok).ok_or_else(busy)?;
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        tracing::error!(%error, "a text could not be worked on");
+        Failure::new(StatusCode::INTERNAL_SERVER_ERROR, "Something went wrong.", "This text cannot be shown.")
+    })
+}

@@ -1,0 +1,192 @@
+//! Documents that a person had read: the list, the passages of one, and forgetting it.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::{Value, json};
+
+use super::{FACT_BYTES_MAX, Parts, counted, known_projects, named};
+use crate::view::{self, bytes, items};
+use crate::web::{
+    Shared,
+    door::Posted,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        link,
+        locale::{Locale, When},
+        room::{self, Room},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Documents of a page.
+const PAGE: usize = 40;
+/// Bytes of the passages of a page, and around each.
+const PASSAGES_BYTES: usize = 45_000;
+const AROUND_BYTES: usize = 200;
+
+/// A document in a list.
+struct Line {
+    href: String,
+    title: String,
+    path: String,
+    project: String,
+    format: String,
+    passages: String,
+    size: String,
+    /// Its file is no longer there.
+    removed: bool,
+    /// It is longer than what was read.
+    cut: bool,
+    when: When,
+}
+
+impl Line {
+    fn of(document: &Value, locale: &Locale) -> Self {
+        let number = |name: &str| document[name].as_u64().unwrap_or(0);
+        let (title, path) = (view::text(document, "title"), view::text(document, "path"));
+        let passages = usize::try_from(number("chunks")).unwrap_or(usize::MAX);
+        Self {
+            href: link::document(&view::text(document, "id")),
+            title: super::titled(if title.is_empty() { &path } else { &title }),
+            path: room::cut(&path, FACT_BYTES_MAX).into_owned(),
+            project: named(&view::text(document, "project")),
+            format: view::text(document, "format"),
+            passages: counted(locale, passages, "passage", "passages"),
+            size: bytes(number("bytes")),
+            removed: document["removed"] == true,
+            cut: document["cut"] == true,
+            when: locale.moment(view::moment(document, "at")),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "documents.html")]
+struct ListPage {
+    shell: Shell,
+    project: String,
+    projects: Vec<String>,
+    documents: Vec<Line>,
+    first: bool,
+    later: Option<String>,
+}
+
+/// A passage.
+struct Passage {
+    id: String,
+    heading: String,
+    page: String,
+    /// What it seems to try, where it reads like an instruction.
+    flags: String,
+    text: String,
+}
+
+#[derive(Template)]
+#[template(path = "document.html")]
+struct DocumentPage {
+    shell: Shell,
+    line: Line,
+    passages: Vec<Passage>,
+    first: bool,
+    later: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "forget.html")]
+struct ForgetPage {
+    shell: Shell,
+    line: Line,
+}
+
+pub(in crate::web) async fn list(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
+    let (project, from) = (part("project"), part("from").parse::<usize>().unwrap_or(0));
+    let mut question = json!({ "offset": from });
+    match project.as_str() {
+        "" => question["all_projects"] = json!(true),
+        name => question["project"] = json!(name),
+    }
+    let answer = shared.desk.ask(Operation::Documents, question).await?;
+    let documents: Vec<Line> =
+        items(&answer, "documents").take(PAGE).map(|one| Line::of(one, &locale)).collect();
+    let counts = shared.desk.counts().await;
+    let next = (from + PAGE).to_string();
+    let more = items(&answer, "documents").nth(PAGE).is_some();
+    Ok(shell::ok(&ListPage {
+        shell: Shell::titled("Documents", "/documents").done(parts.get("done")),
+        projects: known_projects(&counts),
+        documents,
+        first: from == 0,
+        later: more.then(|| link::with_query("/documents", &[("project", &project), ("from", &next)])),
+        project,
+    }))
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let question = json!({ "id": id, "offset": from });
+    let answer = shared.desk.ask(Operation::DocumentShow, question).await.map_err(Failure::absent)?;
+    let line = Line::of(&answer["document"], &locale);
+    let weight =
+        |passage: &Passage| room::weight(&passage.text) + room::weight(&passage.heading) + AROUND_BYTES;
+    let passages = Room(PASSAGES_BYTES).fill(items(&answer, "passages").map(passage), weight);
+    let next = from + passages.len();
+    let more = next < usize::try_from(answer["document"]["chunks"].as_u64().unwrap_or(0)).unwrap_or(0);
+    let later =
+        (more && !passages.is_empty()).then(|| link::with_query(&line.href, &[("from", &next.to_string())]));
+    Ok(shell::ok(&DocumentPage {
+        shell: Shell::titled(&line.title, "/documents"),
+        line,
+        passages,
+        first: from == 0,
+        later,
+    }))
+}
+
+fn passage(told: &Value) -> Passage {
+    let flags: Vec<&str> = items(told, "flags").filter_map(Value::as_str).collect();
+    let text = view::clean(told["text"].as_str().unwrap_or_default());
+    Passage {
+        id: view::text(told, "id"),
+        heading: super::titled(&view::text(told, "heading")),
+        page: told["page"].as_u64().map(|page| page.to_string()).unwrap_or_default(),
+        flags: flags.join(", "),
+        text: room::cut(&text, PASSAGES_BYTES / 2).into_owned(),
+    }
+}
+
+/// Asks before a document goes for good.
+pub(in crate::web) async fn ask(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+) -> Result<Response, Failure> {
+    let answer =
+        shared.desk.ask(Operation::DocumentShow, json!({ "id": id })).await.map_err(Failure::absent)?;
+    Ok(shell::ok(&ForgetPage {
+        shell: Shell::titled("Forget a document", "/documents").token(shared.door.token()),
+        line: Line::of(&answer["document"], &locale),
+    }))
+}
+
+pub(in crate::web) async fn forget(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    _: Posted,
+) -> Result<Response, Failure> {
+    shared.desk.change(Operation::DocumentForget, json!({ "id": id })).await.map_err(Failure::absent)?;
+    Ok(Redirect::to("/documents?done=forgotten").into_response())
+}

@@ -1,0 +1,144 @@
+//! Merging two memories: one text made of both, which takes the place of the other.
+
+use askama::Template;
+use axum::{
+    extract::{Query, State},
+    http::StatusCode,
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::json;
+
+use super::Parts;
+use crate::view::{self, Memory};
+use crate::web::{
+    Shared,
+    door::Posted,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{link, room},
+};
+use cerebro_core::operation::Operation;
+
+/// Bytes of each of both texts beside the form.
+const SHOWN_BYTES: usize = 8_000;
+
+/// One of the two memories.
+struct Side {
+    /// Its name among the fields of the form.
+    which: &'static str,
+    id: String,
+    href: String,
+    title: String,
+    revision: u64,
+    content: String,
+}
+
+#[derive(Template)]
+#[template(path = "join.html")]
+struct JoinPage {
+    shell: Shell,
+    /// The one that stays, and the one whose place it takes.
+    sides: [Side; 2],
+    /// The address of the same with both in the other order.
+    other_way: String,
+    title: String,
+    kind: String,
+    tags: String,
+    content: String,
+    /// Why it was not saved.
+    problem: Option<String>,
+}
+
+/// A memory of the form, whole.
+async fn whole(shared: &Shared, id: &str) -> Result<Memory, Failure> {
+    Ok(Memory::read(&shared.desk.ask(Operation::GetObservation, view::whole(id)).await?))
+}
+
+async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Failure> {
+    if first.trim() == second.trim() {
+        let words = "Choose two different memories.";
+        return Err(Failure::new(StatusCode::BAD_REQUEST, "That cannot be merged.", words));
+    }
+    let (first, second) = tokio::try_join!(whole(shared, first), whole(shared, second))?;
+    let side = |which, memory: &Memory| Side {
+        which,
+        id: memory.row.id.clone(),
+        href: link::memory(&memory.row.id),
+        title: super::titled(&memory.row.title),
+        revision: memory.row.revision,
+        content: room::cut(&view::clean(&memory.content), SHOWN_BYTES).into_owned(),
+    };
+    let query = [("first", second.row.id.as_str()), ("second", first.row.id.as_str())];
+    let mut tags = first.raw.2.clone();
+    tags.extend(second.raw.2.iter().filter(|tag| !first.raw.2.contains(tag)).cloned());
+    Ok(JoinPage {
+        shell: Shell::titled("Merge two memories", super::tabs::PLACE).token(shared.door.token()),
+        sides: [side("first", &first), side("second", &second)],
+        other_way: link::with_query("/pairs/merge", &query),
+        title: first.raw.0.clone(),
+        kind: first.raw.1.clone(),
+        tags: tags.join(", "),
+        content: both(&first.content, &second.content),
+        problem: None,
+    })
+}
+
+/// A text that says what both say, as far as a program can tell.
+fn both(first: &str, second: &str) -> String {
+    match (first.trim(), second.trim()) {
+        (first, second) if first.contains(second) => first.to_owned(),
+        (first, second) if second.contains(first) => second.to_owned(),
+        (first, second) => format!("{first}\n\n{second}"),
+    }
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let part = |name: &str| parts.get(name).cloned().unwrap_or_default();
+    Ok(shell::ok(&page(&shared, &part("first"), &part("second")).await?))
+}
+
+/// Saves the text as the next revision of the first, which takes the second's place. A text that somebody changed meanwhile
+/// was not read by the person: nothing is saved, and the form comes back with both as they are now.
+pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
+    let (first, second) = (form.field("first"), form.field("second"));
+    let mut page = page(&shared, &first, &second).await?;
+    let is_as_read = page.sides[1].revision.to_string() == form.field("second_revision");
+    let tags: Vec<String> = form.field("tags").split(',').map(|tag| tag.trim().to_owned()).collect();
+    let tags: Vec<&String> = tags.iter().filter(|tag| !tag.is_empty()).collect();
+    let question = json!({
+        "id": first, "title": form.field("title"), "type": form.field("type"), "tags": tags,
+        "content": form.field("content"), "supersedes": [second], "expected_revision": form.field("first_revision"),
+    });
+    let (status, problem) = if is_as_read {
+        match shared.desk.change(Operation::Update, question).await {
+            Ok(_) => {
+                let done = link::with_query(&link::memory(&first), &[("done", "joined")]);
+                return Ok(Redirect::to(&done).into_response());
+            }
+            Err(refused) => (refused.status(), refused.words().to_owned()),
+        }
+    } else {
+        (StatusCode::CONFLICT, "somebody changed the second meanwhile".to_owned())
+    };
+    page.problem = Some(problem);
+    page.title = form.field("title");
+    page.kind = form.field("type");
+    page.tags = form.field("tags");
+    page.content = form.field("content");
+    Ok(shell::page(status, &page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::both;
+
+    #[test]
+    fn a_text_that_the_other_holds_is_not_told_twice() {
+        assert_eq!(both("a b", "b"), "a b");
+        assert_eq!(both("b", "a b\n"), "a b");
+        assert_eq!(both("a", "b"), "a\n\nb");
+    }
+}

@@ -1,0 +1,186 @@
+//! Consolidation: what may be merged or put aside, carrying a plan out, taking it back, and what was done before.
+
+use askama::Template;
+use axum::{
+    extract::{Path, Query, State},
+    response::{IntoResponse, Redirect, Response},
+};
+use serde_json::{Value, json};
+
+use super::{
+    FACT_BYTES_MAX, Parts,
+    tabs::{self, Tab},
+};
+use crate::view::{self, items};
+use crate::web::{
+    Shared,
+    door::Posted,
+    failure::Failure,
+    shell::{self, Shell},
+    view::{
+        link,
+        locale::{Locale, When},
+        room::{self, Room},
+    },
+};
+use cerebro_core::operation::Operation;
+
+/// Consolidations that are listed.
+const CYCLES: usize = 30;
+/// Bytes of the changes of a page, and around each.
+const STEPS_BYTES: usize = 48_000;
+const AROUND_BYTES: usize = 220;
+
+/// A consolidation in the list.
+struct Line {
+    href: String,
+    id: String,
+    state: String,
+    by: String,
+    when: When,
+    /// What it changes, and what became of it.
+    changes: String,
+    outcome: String,
+}
+
+impl Line {
+    fn of(cycle: &Value, locale: &Locale) -> Self {
+        let number = |name: &str| cycle[name].as_u64().unwrap_or(0);
+        let listed = |parts: &[(&str, &str)]| {
+            let told = parts.iter().filter(|(name, _)| number(name) > 0);
+            let told = told.map(|(name, words)| format!("{} {words}", locale.count(number(name))));
+            told.collect::<Vec<_>>().join(", ")
+        };
+        let changes = listed(&[("merge", "to merge"), ("compact", "to compact"), ("archive", "to archive")]);
+        Self {
+            href: link::cycle(&view::text(cycle, "id")),
+            id: view::text(cycle, "id"),
+            state: view::text(cycle, "state"),
+            by: view::text(cycle, "by"),
+            when: locale.moment(view::moment(cycle, "at")),
+            changes: if changes.is_empty() { "nothing to change".to_owned() } else { changes },
+            outcome: listed(&[
+                ("done", "done"),
+                ("skipped", "skipped"),
+                ("undone", "taken back"),
+                ("left", "left as they are"),
+            ]),
+        }
+    }
+}
+
+/// A change of a plan.
+struct Step {
+    action: String,
+    title: String,
+    href: String,
+    /// The memory that stays instead.
+    into: String,
+    into_href: String,
+    why: String,
+    outcome: String,
+}
+
+impl Step {
+    fn of(told: &Value) -> Self {
+        let title = |name: &str| {
+            let title = view::text(told, name);
+            super::titled(&title)
+        };
+        let into = view::text(told, "into");
+        Self {
+            action: view::text(told, "action"),
+            title: title("title"),
+            href: link::memory(&view::text(told, "id")),
+            into_href: if into.is_empty() { String::new() } else { link::memory(&into) },
+            into: if into.is_empty() { String::new() } else { title("into_title") },
+            why: room::cut(&view::text(told, "why"), FACT_BYTES_MAX).into_owned(),
+            outcome: view::text(told, "outcome"),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        let texts = [&self.title, &self.into, &self.why].map(|text| room::weight(text));
+        texts.iter().sum::<usize>() + AROUND_BYTES
+    }
+}
+
+#[derive(Template)]
+#[template(path = "tidy.html")]
+struct ListPage {
+    shell: Shell,
+    tabs: [Tab; tabs::COUNT],
+    cycles: Vec<Line>,
+}
+
+#[derive(Template)]
+#[template(path = "cycle.html")]
+struct CyclePage {
+    shell: Shell,
+    line: Line,
+    steps: Vec<Step>,
+    first: bool,
+    later: Option<String>,
+    /// Whether it waits to be carried out, or can be taken back.
+    is_planned: bool,
+    is_applied: bool,
+}
+
+pub(in crate::web) async fn list(
+    State(shared): State<Shared>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let answer = shared.desk.ask(Operation::CycleLog, json!({ "limit": CYCLES })).await?;
+    Ok(shell::ok(&ListPage {
+        shell: Shell::titled("Consolidation", tabs::PLACE).done(parts.get("done")).token(shared.door.token()),
+        tabs: tabs::at("/tidy"),
+        cycles: items(&answer, "cycles").map(|cycle| Line::of(cycle, &locale)).collect(),
+    }))
+}
+
+/// Makes a plan, which changes nothing, and shows it.
+pub(in crate::web) async fn plan(State(shared): State<Shared>, _: Posted) -> Result<Response, Failure> {
+    let answer = shared.desk.change(Operation::CyclePlan, json!({})).await?;
+    Ok(Redirect::to(&link::cycle(&view::text(&answer["cycle"], "id"))).into_response())
+}
+
+pub(in crate::web) async fn show(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    locale: Locale,
+    Query(parts): Parts,
+) -> Result<Response, Failure> {
+    let from: usize = parts.get("from").and_then(|from| from.parse().ok()).unwrap_or(0);
+    let answer = shared.desk.ask(Operation::CycleLog, json!({ "id": id })).await.map_err(Failure::absent)?;
+    let line = Line::of(&answer["cycle"], &locale);
+    let steps = Room(STEPS_BYTES).fill(items(&answer, "steps").skip(from).map(Step::of), Step::weight);
+    let next = from + steps.len();
+    let more = items(&answer, "steps").nth(next).is_some();
+    Ok(shell::ok(&CyclePage {
+        shell: Shell::titled("A consolidation", tabs::PLACE)
+            .done(parts.get("done"))
+            .token(shared.door.token()),
+        is_planned: line.state == "planned",
+        is_applied: line.state == "applied",
+        later: more.then(|| link::with_query(&line.href, &[("from", &next.to_string())])),
+        first: from == 0,
+        line,
+        steps,
+    }))
+}
+
+/// Carries a plan out, or takes back what it did.
+pub(in crate::web) async fn carry_out(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    form: Posted,
+) -> Result<Response, Failure> {
+    let (operation, done) = match form.field("do").as_str() {
+        "apply" => (Operation::CycleApply, "applied"),
+        "undo" => (Operation::CycleUndo, "undone"),
+        _ => return Err(Failure::nothing()),
+    };
+    shared.desk.change(operation, json!({ "id": id })).await?;
+    Ok(Redirect::to(&link::with_query(&link::cycle(&id), &[("done", done)])).into_response())
+}

@@ -1,0 +1,57 @@
+//! Memory files of agents are documents for the other agents, after a yes, for as long as they are there.
+
+use std::fs;
+
+use crate::support::transcripts::Claude;
+use crate::support::{Agent, Home, Value, json};
+
+fn titles(agent: &mut Agent, query: &str) -> usize {
+    agent.ok("mem_search", json!({ "query": query, "type": "document" })).list("hits").len()
+}
+
+fn papers(home: &Home) -> Vec<Value> {
+    let listed = home.json(&["documents", "list", "--all-projects"]);
+    let mut all = listed["documents"].as_array().unwrap().clone();
+    all.retain(|document| document["loaded_by"] != json!([]));
+    all
+}
+
+#[test]
+fn memory_files_are_for_the_others_and_go_with_their_file() {
+    let home = Home::new();
+    let own = home.work().join("CLAUDE.md");
+    fs::write(&own, "# Rules\n\nThe puffin is deployed on Fridays.\n").unwrap();
+    Claude::new("s-1", &home.work()).turn("Ask", "Answer.").write(&home);
+    let everywhere = home.user().join(".claude/CLAUDE.md");
+    fs::write(&everywhere, "# Me\n\nI like the razorbill style of commits.\n").unwrap();
+    home.take_in();
+    assert_eq!(papers(&home).len(), 0, "nobody said yes to them");
+
+    let take_in = || home.json(&["history", "import", "--yes", "--since", "0", "--memory-files"]);
+    take_in();
+    let found = papers(&home);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|paper| paper["loaded_by"] == json!(["claude-code"])), "{found:?}");
+    let project = home.json(&["history", "show"])["sessions"][0]["project"].as_str().unwrap().to_owned();
+    let mut codex = home.pump().project(&project).client("codex-mcp-client").start();
+    let mut claude = home.pump().project(&project).client("claude-code").start();
+    for query in ["puffin deployed Fridays", "razorbill style commits"] {
+        assert_eq!((titles(&mut codex, query), titles(&mut claude, query)), (1, 0), "{query}");
+    }
+    let told = codex.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
+    assert!(told["documents"].is_object(), "{told:?}");
+    let told = claude.ok("mem_search", json!({ "query": "puffin deployed Fridays" }));
+    assert!(told["documents"].is_null(), "it has that file already: {told:?}");
+    assert!(!codex.ok("mem_context", json!({})).str("text").contains("puffin"));
+
+    fs::write(&own, "# Rules\n\nThe puffin is deployed on Mondays.\n").unwrap();
+    take_in();
+    assert_eq!(titles(&mut codex, "puffin Mondays"), 1);
+    fs::remove_file(&own).unwrap();
+    home.json(&["documents", "forget", everywhere.to_str().unwrap(), "--yes"]);
+    take_in();
+    let left = papers(&home);
+    assert_eq!((left.len(), &left[0]["removed"]), (1, &json!(true)), "{left:?}");
+    assert_eq!(titles(&mut codex, "puffin Mondays"), 0);
+    assert_eq!(titles(&mut codex, "razorbill style commits"), 0, "what was forgotten stays so");
+}

@@ -1,0 +1,304 @@
+//! Texts that no longer hold, and every way in: what nobody says does not come back, under no title, in no spelling.
+
+use std::fs;
+
+use crate::backup::backed_up;
+use crate::hooks::tell;
+use crate::support::{AGENTS_MAY_PURGE, Agent, Home, Value, json};
+
+const CONFIG: &str = "agent_hard_delete = true\n[work]\ntools = true\n";
+
+/// The same text otherwise written.
+const FORMS: [fn(&str) -> String; 4] = [
+    str::to_owned,
+    str::to_uppercase,
+    |text| format!("  {}\n", text.replace(' ', " \n ")),
+    |text| format!("«{}»!", text.trim_end_matches('.')),
+];
+
+/// A text that was corrected, and where: its memory, with a title and a topic of its own, says something else now.
+struct Corrected<'a> {
+    door: &'a str,
+    project: &'a str,
+    id: &'a str,
+    topic: &'a str,
+    title: &'a str,
+}
+
+/// A way in that nobody decides at: takes a text, and a number that is new each time.
+type Way = fn(&Home, &mut Agent, &Corrected<'_>, usize, &str);
+
+const AUTOMATIC: [(&str, Way); 9] = [
+    ("import", import),
+    ("adoption", adoption),
+    ("note", |home, _, of, n, text| note(home, of, n, &format!("title: Something else {n}\n"), text)),
+    ("topic-note", |home, _, of, n, text| {
+        note(home, of, n, &format!("title: {}\ntopic_key: {}\n", of.title, of.topic), text);
+    }),
+    ("own-note", |home, _, of, n, text| {
+        note(home, of, n, &format!("title: {}\nid: {}\n", of.title, of.id), text);
+    }),
+    ("other-note", |home, agent, of, n, text| {
+        let other = agent.save(&format!("Another memory {n}"), &format!("About {n} other things."));
+        note(home, of, n, &format!("title: Another memory {n}\nid: {other}\n"), text);
+    }),
+    ("compaction", |home, _, of, n, text| {
+        let session = format!("c-{}-{n}", of.door);
+        tell(home, "claude-code", "PostCompact", &session, json!({ "compact_summary": text }));
+    }),
+    ("last-message", |home, _, of, n, text| {
+        let session = format!("m-{}-{n}", of.door);
+        tell(home, "claude-code", "UserPromptSubmit", &session, json!({ "prompt": "Go on." }));
+        tell(home, "claude-code", "Stop", &session, json!({ "last_assistant_message": text }));
+    }),
+    ("finding", |_, agent, of, n, text| {
+        let begun =
+            agent.ok("work_begin", json!({ "title": format!("{} {n}", of.door), "key": n.to_string() }));
+        for note in [json!({ "event": "finding", "text": text }), json!({ "event": "done" })] {
+            let mut note = note;
+            note["work"] = begun["work"].clone();
+            agent.ok("work_note", note);
+        }
+    }),
+];
+
+fn import(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) {
+    let at = "2026-01-01T00:00:00Z";
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 });
+    let memory = json!({
+        "kind": "memory", "id": format!("imported{}aaa", ["a", "b", "c", "d"][n % 4]), "project": of.project,
+        "scope": "project", "type": "manual", "title": "Something else", "content": text, "agent": "other",
+        "revision": 1, "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
+    });
+    let file = home.work().join(format!("{}-{n}.jsonl", of.door));
+    fs::write(&file, format!("{header}\n{memory}\n")).unwrap();
+    let told: Value =
+        serde_json::from_str(&home.run(&["import", &file.to_string_lossy(), "--json"]).stdout).unwrap();
+    assert_eq!(told["created"], 0, "{told}");
+}
+
+fn adoption(home: &Home, _: &mut Agent, of: &Corrected<'_>, n: usize, text: &str) {
+    let file = home.work().join(format!("{}-{n}.json", of.door));
+    let name = format!("Something else {n}");
+    let entity = json!({ "type": "entity", "name": name, "entityType": "fact", "observations": [text] });
+    fs::write(&file, format!("{entity}\n")).unwrap();
+    home.run(&["import", "--from", "server-memory", &file.to_string_lossy(), "--project", of.project]);
+}
+
+fn note(home: &Home, of: &Corrected<'_>, n: usize, front: &str, text: &str) {
+    let folder = home.folder(&format!("{}-{n}", of.door));
+    let front = format!("{front}project: {}\n", of.project);
+    fs::write(folder.join("note.md"), format!("---\n{front}---\n\n{text}\n")).unwrap();
+    home.run(&["import", &folder.to_string_lossy()]);
+}
+
+/// The words of a text, as far as they are letters and digits.
+fn words(text: &str) -> String {
+    let text = text.to_lowercase();
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Everything that is said now: the texts of live memories, and the summaries of sessions.
+fn said(home: &Home) -> Vec<String> {
+    let lines = home.export();
+    let live = lines.iter().filter(|line| line["deleted_at"].is_null());
+    live.filter_map(|line| {
+        line[if line["kind"] == "session" { "summary" } else { "content" }].as_str().map(|text| {
+            let is_text = line["kind"] == "memory" || line["kind"] == "session";
+            if is_text { words(text) } else { String::new() }
+        })
+    })
+    .collect()
+}
+
+#[test]
+fn a_corrected_text_comes_back_by_no_automatic_door() {
+    let home = Home::with_config(CONFIG);
+    // In the folder of the hooks, which have its project.
+    let mut agent = home.pump().start();
+    let project = agent.ok("mem_context", json!({})).str("project").to_owned();
+    for (door, way) in AUTOMATIC {
+        // Short, so that it is known under another title only because it names what it is about.
+        let text = format!("The {door} ledger listens on port 5432.");
+        let (title, topic) = (format!("The {door} ledger"), format!("config/{door}"));
+        let call = json!({ "title": title, "content": text, "topic_key": topic });
+        let id = agent.ok("mem_save", call).str("id").to_owned();
+        agent.ok("mem_update", json!({ "id": id, "content": format!("The {door} ledger is gone.") }));
+        let of = Corrected { door, project: &project, id: &id, topic: &topic, title: &title };
+        for (n, form) in FORMS.iter().enumerate() {
+            way(&home, &mut agent, &of, n, &form(&text));
+            assert!(!said(&home).contains(&words(&text)), "{door}, form {n}");
+        }
+        let got = agent.get(&id);
+        assert_eq!(
+            (&got["revision"], got.str("content")),
+            (&json!(2), &*format!("The {door} ledger is gone."))
+        );
+    }
+    home.run(&["doctor"]).success();
+}
+
+#[test]
+fn whoever_says_a_text_is_told_and_may_revive_it() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let (title, text) = ("Ledger port", "The ledger listens on port 5432.");
+    let id = agent.save(title, text);
+    let other = agent.save("Gateway", "The gateway has no port yet.");
+    agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
+    for (n, form) in FORMS.iter().enumerate() {
+        for title in [title, "Something else"] {
+            let refused = agent.refused("mem_save", json!({ "title": title, "content": form(text) }));
+            assert!(refused.contains(&id), "{n}: {refused}");
+            let call = json!({ "id": other, "title": title, "content": form(text) });
+            let refused = agent.refused("mem_update", call);
+            assert!(refused.contains(&id) && refused.contains("revive"), "{n}: {refused}");
+        }
+    }
+    let call = json!({ "id": other, "content": text, "revive": true });
+    assert_eq!(agent.ok("mem_update", call)["outcome"], "updated");
+    let revived =
+        |home: &Home| home.events().iter().filter(|event| event["kind"] == "memory.revived").count();
+    assert_eq!(revived(&home), 1);
+    // By its own word the memory may return, and that is no secret either.
+    agent.ok("mem_update", json!({ "id": id, "content": text }));
+    home.json(&["update", &other, "--content", "The gateway has port 1."]);
+    let refused =
+        home.run(&["update", &id, "--title", "Gateway", "--content", "The gateway has no port yet."]);
+    assert!(refused.code() != 0 && refused.stderr.contains("--revive"), "{refused:?}");
+    home.json(&[
+        "update",
+        &id,
+        "--title",
+        "Gateway",
+        "--content",
+        "The gateway has no port yet.",
+        "--revive",
+    ]);
+}
+
+#[test]
+fn a_memory_that_moves_says_elsewhere_what_it_says_now_alone() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "The ledger of the northern office listens on port 5432 there.";
+    let id = agent.save("Ledger", text);
+    agent.ok("mem_update", json!({ "id": id, "project": "other", "content": "It is 6432." }));
+    for project in ["demo", "other"] {
+        let call = json!({ "title": "Ledger", "content": text, "project": project });
+        assert!(agent.refused("mem_save", call).contains(&id), "{project}");
+    }
+    // One that only moves is not corrected by that.
+    let moved = agent.save("Gateway", "The gateway of the northern office listens on port 80 there.");
+    agent.ok("mem_update", json!({ "id": moved, "project": "other" }));
+    agent.save("Gateway", "The gateway of the northern office listens on port 80 there.");
+}
+
+#[test]
+fn what_did_not_hold_in_a_project_does_not_hold_where_it_is_merged() {
+    let home = Home::with_config(AGENTS_MAY_PURGE);
+    let mut agent = home.pump().project("old-name").start();
+    let texts = ["corrected", "purged"].map(|why| {
+        let text = format!("The {why} ledger of the northern office listens on port 5432.");
+        (agent.save(&format!("Port {why}"), &text), text)
+    });
+    agent.ok("mem_update", json!({ "id": texts[0].0, "content": "It is 6432." }));
+    agent.ok("mem_delete", json!({ "id": texts[1].0, "hard": true }));
+    home.run(&["projects", "merge", "old-name", "middle", "--yes"]).success();
+    home.run(&["projects", "rename", "middle", "new-name"]).success();
+    for (n, (id, text)) in texts.iter().enumerate() {
+        let folder = home.folder(&format!("n{n}/new-name"));
+        fs::write(folder.join("note.md"), format!("---\ntitle: Note\n---\n\n{text}\n")).unwrap();
+        home.run(&["import", &folder.parent().unwrap().to_string_lossy()]);
+        assert!(!said(&home).contains(&words(text)), "{text}");
+        let listed = home.json(&["tombstones"]);
+        assert!(listed["tombstones"].to_string().contains(id), "{listed}");
+    }
+    let refused = home.run(&["save", "Note", &texts[0].1, "--project", "new-name"]);
+    assert!(refused.code() != 0 && refused.stderr.contains(&texts[0].0), "{refused:?}");
+    // The memory itself may be tagged: what it says now stands against nothing.
+    home.json(&["update", &texts[0].0, "--tag", "port"]);
+}
+
+#[test]
+fn a_person_sees_tombstones_and_forgets_them() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "The ledger of the northern office listens on port 5432.";
+    let id = agent.save("Ledger", text);
+    assert_eq!(home.json(&["tombstones"]), json!({ "tombstones": [], "notes": 0 }));
+    agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
+    agent.refused("mem_save", json!({ "title": "Ledger", "content": text }));
+    let listed = home.json(&["tombstones"]);
+    let stone = &listed["tombstones"][0];
+    assert_eq!(
+        (&stone["id"], &stone["why"], &stone["title"]),
+        (&json!(id), &json!("corrected"), &json!("Ledger"))
+    );
+    assert_eq!((listed["tombstones"].as_array().map(Vec::len), &listed["notes"]), (Some(1), &json!(2)));
+    assert_eq!(home.json(&["tombstones", "--forget", &id])["forgotten"], 2);
+    assert!(home.events().iter().any(|event| event["kind"] == "tombstones.forgotten"));
+    agent.ok("mem_save", json!({ "title": "Ledger", "content": text }));
+    assert_eq!(home.json(&["tombstones", "--forget", &id])["forgotten"], 0);
+}
+
+#[test]
+fn a_backup_in_a_new_home_knows_what_its_rows_tell() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let texts = ["corrected", "superseded", "deleted", "said-again"].map(|why| {
+        let text = format!("The {why} ledger of the northern office listens on port 5432.");
+        (agent.save(&format!("Port {why}"), &text), text)
+    });
+    agent.ok("mem_update", json!({ "id": texts[0].0, "content": "It is 6432." }));
+    let newer = json!({ "title": "Port now", "content": "Every port is 7432.", "supersedes": [texts[1].0] });
+    agent.ok("mem_save", newer);
+    agent.ok("mem_delete", json!({ "id": texts[2].0 }));
+    agent.ok("mem_update", json!({ "id": texts[3].0, "content": "It is 6432 too." }));
+    agent.ok("mem_save", json!({ "title": "Otherwise", "content": texts[3].1, "revive": true }));
+    let (file, _) = backed_up(&home, &[]);
+
+    let other = Home::new();
+    other.run(&["restore", &file.to_string_lossy()]).success();
+    let mut agent = other.agent();
+    for (id, text) in &texts[..2] {
+        let refused = agent.refused("mem_save", json!({ "title": "T", "content": text }));
+        assert!(refused.contains(id), "{text}: {refused}");
+    }
+    let folder = other.folder("notes/demo");
+    for (n, (_, text)) in texts.iter().enumerate() {
+        fs::write(folder.join(format!("{n}.md")), format!("---\ntitle: Note {n}\n---\n\n{text}\n")).unwrap();
+    }
+    let told: Value = serde_json::from_str(
+        &other.run(&["import", &folder.parent().unwrap().to_string_lossy(), "--json"]).stdout,
+    )
+    .unwrap();
+    assert_eq!(told["created"], 1, "only what is said again: {told}");
+    // Once is enough: what is forgotten stays forgotten.
+    other.json(&["tombstones", "--forget", &texts[0].0]);
+    other.run(&["daemon", "stop"]).success();
+    other.json(&["save", "Again", &texts[0].1, "--project", "demo"]);
+    other.run(&["doctor"]).success();
+}
+
+#[test]
+fn an_older_backup_tells_what_it_brings_back() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let text = "The ledger of the northern office listens on port 5432.";
+    let id = agent.save("Ledger", text);
+    let other = agent.save("Gateway", "The gateway of the northern office listens on port 80.");
+    let (file, _) = backed_up(&home, &[]);
+    agent.ok("mem_update", json!({ "id": id, "content": "It is 6432." }));
+    let restored = home.json(&["restore", "--replace", &file.to_string_lossy()]);
+    assert_eq!(restored["said_again"], json!([id]), "{restored}");
+    // It was asked for, and holds; but it is still known.
+    let mut agent = home.agent();
+    assert_eq!(agent.get(&id).str("content"), text);
+    let listed = home.json(&["tombstones"]);
+    assert_eq!(listed["tombstones"][0]["id"], id, "{listed}");
+    agent.ok("mem_update", json!({ "id": id, "tags": ["port"] }));
+    let refused = agent.refused("mem_update", json!({ "id": other, "title": "Ledger", "content": text }));
+    assert!(refused.contains(&id), "{refused}");
+    home.run(&["doctor"]).success();
+}

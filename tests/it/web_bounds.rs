@@ -1,0 +1,132 @@
+//! `cerebro web`: no page is longer than it may be, whatever is stored, and the rest of each text is a link away.
+
+use crate::support::{Browser, Home, alter, json};
+
+/// Largest page, in bytes.
+const PAGE_BYTES_MAX: usize = 60_000;
+
+/// Opens a page that must be small; gives its HTML.
+#[track_caller]
+fn small(browser: &Browser, path: &str) -> String {
+    let page = browser.read(path);
+    assert!(page.body.len() < PAGE_BYTES_MAX, "{path} has {} bytes", page.body.len());
+    page.body
+}
+
+/// The address behind the link with these words.
+fn link(html: &str, words: &str) -> Option<String> {
+    let before = html.split(words).next().filter(|before| before.len() < html.len())?;
+    let href = before.rsplit("href=\"").next()?.split('"').next()?;
+    Some(href.replace("&#38;", "&").replace("&amp;", "&"))
+}
+
+#[test]
+fn long_texts_are_cut_by_their_bytes_and_told_to_their_end() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let lines: String = (0..3_000).map(|n| format!("line {n} <of> \"many\"\n")).collect();
+    for (title, first, second) in [
+        ("Quotes", "\"".repeat(16 * 1024), "'".repeat(100_000)),
+        ("Brackets", "<".repeat(40_000), "&".repeat(40_000)),
+        ("Characters", "日本語の文章 ".repeat(4_000), "中文 ".repeat(20_000)),
+        ("One line", "word ".repeat(30_000), "other ".repeat(30_000)),
+        ("Lines", lines.clone(), lines.replace("line", "LINE")),
+    ] {
+        let id = agent.save(title, &first);
+        agent.ok("mem_update", json!({ "id": id, "content": second }));
+        agent.ok("mem_update", json!({ "id": id, "content": first }));
+        let browser = Browser::open(&home);
+        let page = small(&browser, &format!("/memories/{id}"));
+        let whole = link(&page, ">Show the whole text").unwrap_or_else(|| panic!("{title} is not cut"));
+        assert!(browser.read(&whole).body.len() > PAGE_BYTES_MAX);
+        let history = format!("/memories/{id}/history");
+        let (mut page, mut pages) = (small(&browser, &history), 1);
+        while let Some(next) = link(&page, ">Go on in revision 3") {
+            page = small(&browser, &next);
+            pages += 1;
+            assert!(pages < 100, "{title} has no end");
+        }
+        assert!(pages > 2, "{title}: {pages}");
+        drop(browser);
+    }
+}
+
+#[test]
+fn lists_of_the_longest_names_fit() {
+    let home = Home::new();
+    let mut agent = home.pump().client(&"<".repeat(64)).project("demo").start();
+    for n in 0..60 {
+        let title = format!("{} {n}", if n % 2 == 0 { "<".repeat(290) } else { "題".repeat(290) });
+        let project = format!("{}{n}", "プ".repeat(150));
+        agent.ok("mem_save", json!({ "title": title, "content": "漢字 ".repeat(300), "project": project }));
+        agent.ok("mem_save_prompt", json!({ "content": "<&> ".repeat(500) }));
+    }
+    agent.ok("mem_session_summary", json!({ "content": "<b>&\"'</b> ".repeat(3_000) }));
+    let browser = Browser::open(&home);
+    for path in ["/", "/memories", "/memories?q=%E6%BC%A2%E5%AD%97", "/sessions", "/live", "/projects"] {
+        small(&browser, path);
+    }
+    let sessions = browser.read("/sessions").body;
+    let from = sessions.find("href=\"/sessions/").unwrap() + 6;
+    let session = sessions[from..].split('"').next().unwrap().to_owned();
+    let story = small(&browser, &session);
+    assert!(story.contains("Show all texts whole"));
+}
+
+#[test]
+fn a_hundred_and_fifty_projects_are_told_page_by_page() {
+    let home = Home::new();
+    let at = "2026-01-05T10:00:00.000001Z";
+    let letter = |n: usize| char::from(b'a' + u8::try_from(n).unwrap());
+    let line = |n: usize| {
+        json!({
+            "kind": "memory", "id": format!("k{}{}aaaaaaaaa", letter(n / 26), letter(n % 26)),
+            "project": format!("acme-with-a-long-name/and-a-long-repository-{n:03}"), "scope": "project",
+            "type": "discovery", "title": format!("Memory {n}"), "content": "x", "agent": "test", "revision": 1,
+            "duplicate_count": 0, "created_at": at, "updated_at": at, "last_seen_at": at,
+        })
+        .to_string()
+    };
+    let lines: Vec<String> = (0..150).map(line).collect();
+    let file = home.work().join("projects.jsonl");
+    let header = json!({ "kind": "header", "format": "cerebro", "version": 1 }).to_string();
+    std::fs::write(&file, format!("{header}\n{}\n", lines.join("\n"))).unwrap();
+    home.run(&["import", &file.to_string_lossy()]).success();
+    let browser = Browser::open(&home);
+    let (mut path, mut seen, mut pages) = (Some("/projects".to_owned()), 0, 0);
+    while let Some(next) = path {
+        let page = small(&browser, &next);
+        seen += page.matches("<th scope=\"row\">").count();
+        path = link(&page, " rel=\"next\"");
+        pages += 1;
+    }
+    assert_eq!(seen, 150, "on {pages} pages");
+    small(&browser, "/memories");
+    small(&browser, "/sessions");
+}
+
+#[test]
+fn pairs_of_long_texts_fit() {
+    let home = Home::new();
+    let mut agent = home.agent();
+    let texts = ["漢字の長い文章 ".repeat(300), "<&\"'> ".repeat(600)];
+    let ids: Vec<String> = (0..30)
+        .map(|n| agent.save(&format!("{}{n}", "題".repeat(200)), &format!("{n} {}", texts[n % 2])))
+        .collect();
+    drop(agent);
+    let evidence = "証拠 ".repeat(400);
+    let relations: Vec<String> = (0..15)
+        .map(|n| {
+            format!(
+                "RELATE memory:{}->RELATES_TO->memory:{} SET kind = 'similar', weight = 0.99, evidence = '{evidence}', \
+                 method = 'vectors', at = time::now();",
+                ids[2 * n],
+                ids[2 * n + 1]
+            )
+        })
+        .collect();
+    alter(&home, &relations.concat());
+    let browser = Browser::open(&home);
+    small(&browser, "/pairs?which=twins");
+    small(&browser, "/pairs?which=twins&from=10");
+}
