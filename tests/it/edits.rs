@@ -51,6 +51,7 @@ impl Terminal {
         let child = Command::new("script")
             .args(["--quiet", "--return", "--flush", "--command", &inside])
             .arg(&seen)
+            .current_dir(home.work())
             .env("TERM", "xterm-256color")
             .env("VISUAL", format!("sh {}", editor.display()))
             .stdin(Stdio::piped())

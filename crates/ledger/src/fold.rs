@@ -200,7 +200,10 @@ impl State {
     }
 
     fn begin_call(&mut self, at: Timestamp, call: &str, tool: &str, what: &str) {
-        self.end_call(Some(call));
+        if self.ended_calls.iter().any(|ended| ended == call) {
+            return;
+        }
+        self.under_way.retain(|under_way| under_way.call != call);
         if self.under_way.len() == CALLS_MAX {
             self.under_way.remove(0);
         }
@@ -209,7 +212,13 @@ impl State {
     }
 
     fn end_call(&mut self, call: Option<&str>) {
-        self.under_way.retain(|under_way| Some(under_way.call.as_str()) != call);
+        let Some(call) = call else { return };
+        let begun = self.under_way.len();
+        self.under_way.retain(|under_way| under_way.call != call);
+        // Only of a call whose beginning was not told yet may the beginning still come.
+        if self.under_way.len() == begun {
+            push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
+        }
     }
 
     fn add_step(&mut self, text: &str) {

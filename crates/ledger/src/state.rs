@@ -141,6 +141,9 @@ pub struct State {
     /// The last command that failed and was not run again since.
     pub failed: Option<Said>,
     pub under_way: Vec<CallState>,
+    /// The calls that ended last. Hooks run side by side, so the beginning of a short call may be told after its end.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
+    pub ended_calls: VecDeque<String>,
     /// The last five things that were done, oldest first, each on one line.
     pub last: VecDeque<Said>,
     /// Decisions, findings and notes, oldest first.

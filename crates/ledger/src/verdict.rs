@@ -88,6 +88,15 @@ fn read(tests: &mut Tests, line: &str) {
         tests.passed = Some(tests.passed.unwrap_or(0).saturating_add(passed));
         tests.failed = Some(tests.failed.unwrap_or(0).saturating_add(failed));
     }
+    // unittest prints all that ran first, `Ran 3 tests in 0.01s`, and then `FAILED (failures=1, errors=1)`.
+    if line.starts_with("Ran ") {
+        tests.passed = number_before(line, "tests").or_else(|| number_before(line, "test")).or(tests.passed);
+    }
+    if let Some(totals) = line.strip_prefix("FAILED (") {
+        let failed = number_after(totals, "failures").saturating_add(number_after(totals, "errors"));
+        tests.failed = Some(failed);
+        tests.passed = tests.passed.map(|ran| ran.saturating_sub(failed));
+    }
     if let Some(name) = failed_name(line)
         && tests.names.len() < TEST_NAMES_MAX
         && name.chars().count() <= NAME_CHARS_MAX
@@ -122,13 +131,25 @@ fn number_before(line: &str, word: &str) -> Option<u32> {
     words.get(at.checked_sub(1)?)?.parse().ok()
 }
 
+/// The number that is given to a word as `word=3`, or 0.
+fn number_after(line: &str, word: &str) -> u32 {
+    let digits = line.split_once(word).and_then(|(_, rest)| rest.strip_prefix('='));
+    let digits = digits.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
 /// The name of a test that a line calls failed.
 fn failed_name(line: &str) -> Option<&str> {
     if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
         return one_word(name);
     }
     if let Some(rest) = line.strip_prefix("--- FAIL: ").or_else(|| line.strip_prefix("FAILED ")) {
-        return rest.split_whitespace().next();
+        return rest.split_whitespace().next().filter(|name| !name.starts_with('('));
+    }
+    if let Some(rest) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
+        // unittest: `FAIL: test_split (tests.test_a.Split)`, with the name again behind the class since Python 3.11.
+        let (name, place) = rest.strip_suffix(')')?.split_once(" (")?;
+        return place.contains('.').then_some(if place.ends_with(name) { place } else { name });
     }
     if let Some(rest) = line.strip_prefix("FAIL [") {
         // nextest: `FAIL [   0.010s] crate module::test`
@@ -190,12 +211,17 @@ mod tests {
         assert_eq!(told("cargo nextest run", nextest), (Some(3), Some(1), "rules::pem".to_owned()));
         let jest = "  ✕ splits keys (3 ms)\nTests:       1 failed, 2 passed, 3 total";
         assert_eq!(told("npx jest", jest), (Some(2), Some(1), "splits keys".to_owned()));
+        let unittest = "FAIL: test_split (tests.test_a.Split.test_split)\nERROR: test_b (tests.test_a.Split)\n\
+             Ran 5 tests in 0.002s\n\nFAILED (failures=1, errors=1)";
+        let names = "tests.test_a.Split.test_split test_b".to_owned();
+        assert_eq!(told("python -m unittest", unittest), (Some(3), Some(2), names));
+        assert_eq!(told("python -m unittest", "Ran 1 test in 0.1s\n\nOK"), (Some(1), None, String::new()));
         assert_eq!(told("make test", "gcc: error"), (None, None, String::new()));
     }
 
     proptest! {
         #[test]
-        fn no_output_is_too_odd(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|[0-9]+ passed|\n|.){0,200}") {
+        fn no_output_is_too_odd(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|FAILED \\(|ERROR: |Ran |errors=|[0-9]+ passed|\n|.){0,200}") {
             if let Some(tests) = tests(&command, &output) {
                 prop_assert!(tests.names.len() <= TEST_NAMES_MAX);
                 prop_assert!(tests.names.iter().all(|name| name.chars().count() <= NAME_CHARS_MAX));

@@ -4,7 +4,7 @@ use cerebro_ledger::Mac;
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, Write,
+    Store, StoreError,
     changes::CommitScript,
     read::{Vars, one},
     row::{Put, key, malformed, parse, signed, unsigned},
@@ -55,7 +55,8 @@ impl TryFrom<CheckpointRow> for Checkpoint {
 /// What changes in the table.
 #[derive(Default)]
 pub(super) struct CheckpointChanges {
-    put: Vec<Checkpoint>,
+    /// The newest replaces the one before.
+    pub put: Vec<Checkpoint>,
     gone: Vec<WorkId>,
 }
 
@@ -77,15 +78,6 @@ impl CheckpointChanges {
     /// That of a piece of work goes.
     pub fn drop(&mut self, work: WorkId) {
         self.gone.push(work);
-    }
-}
-
-impl Write<'_> {
-    /// Keeps what a piece of work has come to, after the events that brought it there were put. It is derived.
-    pub fn put_checkpoint(&mut self, checkpoint: Checkpoint) {
-        if let Some(tables) = self.besides() {
-            tables.works.checkpoints.put.push(checkpoint);
-        }
     }
 }
 

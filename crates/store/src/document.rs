@@ -254,12 +254,11 @@ impl Write<'_> {
         let here = &self.tables().documents;
         let is_told = here.put.iter().any(|put| put.id == document.id)
             || here.chunks.iter().any(|other| other.document == document.id);
-        if !is_told {
-            self.tell(happened(EventKind::DocumentIngested, document));
-        }
-        if let Some(tables) = self.besides() {
-            tables.documents.chunks.push(chunk);
-        }
+        let tables = match self.besides() {
+            Some(tables) if is_told => tables,
+            _ => self.tell(happened(EventKind::DocumentIngested, document)),
+        };
+        tables.documents.chunks.push(chunk);
     }
 
     /// A document as it will be when this is committed.

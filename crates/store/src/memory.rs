@@ -20,6 +20,7 @@ use super::{
 use cerebro_core::domain::{
     EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp, Trigger,
 };
+use cerebro_core::redact::RedactedText;
 use cerebro_core::{hygiene, truth};
 
 /// Most pages that are read to find live memories of a session among deleted ones.
@@ -154,7 +155,7 @@ impl TryFrom<MemoryRow> for Memory {
             version: unsigned(row.version),
             valid: validity(row.valid_from, row.valid_until),
             nature: row.nature.as_deref().and_then(Nature::parse),
-            trigger: row.trigger.map(Trigger::from_store),
+            trigger: row.trigger.map(RedactedText::from_store).map(Trigger::stored),
             done_at: row.done_at.map(timestamp),
             archived_at: row.archived_at.map(timestamp),
         })

@@ -6,7 +6,7 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    checkpoint::CheckpointChanges,
+    checkpoint::{Checkpoint, CheckpointChanges},
     read::{Page, Table, Vars, one, take},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
@@ -367,8 +367,14 @@ impl Part for WorkChanges {
 /// What may happen to the journal.
 impl Write<'_> {
     /// Something happened in a piece of work: its row as it is then, and the events that make it so, with what is too
-    /// long for their rows. It may be new.
-    pub fn note_work(&mut self, stored: &StoredWork, events: Vec<Kept>, artifacts: Vec<Artifact>) {
+    /// long for their rows, and what they come to where that is kept. It may be new.
+    pub fn note_work(
+        &mut self,
+        stored: &StoredWork,
+        events: Vec<Kept>,
+        artifacts: Vec<Artifact>,
+        checkpoint: Option<Checkpoint>,
+    ) {
         let kind = match (stored.work.version, stored.work.status) {
             (0, _) => EventKind::WorkBegun,
             (_, Status::Closed) => EventKind::WorkClosed,
@@ -379,6 +385,7 @@ impl Write<'_> {
         works.put.push(stored.clone());
         works.events.extend(events.into_iter().map(|kept| (id, kept)));
         works.artifacts.extend(artifacts);
+        works.checkpoints.put.extend(checkpoint);
     }
 
     /// It belongs to another project, since its own was merged into that.

@@ -69,8 +69,8 @@ impl Trigger {
     }
 
     /// A trigger that the store holds.
-    pub fn from_store(text: String) -> Self {
-        Self(RedactedText::from_store(text))
+    pub fn stored(text: RedactedText) -> Self {
+        Self(text)
     }
 
     fn parts(text: &str) -> Option<(On, &str)> {

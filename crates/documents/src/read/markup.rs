@@ -1,5 +1,7 @@
 //! Markdown and HTML.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
@@ -8,7 +10,10 @@ use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 /// How wide lines of HTML are: none is broken.
 const WIDTH: usize = 10_000;
 
-/// The sections of Markdown under its headings. Their text is the source as it stands.
+/// Data that is written into a text as Base64 is left out of what is searched from this length on, in bytes.
+const INLINE_DATA_MIN: usize = 64;
+
+/// The sections of Markdown under its headings. Their text is the source as it stands, without inline data.
 pub(super) fn markdown(source: &str, outline: &mut Outline) {
     add_markdown(outline, source, 0, None);
 }
@@ -22,7 +27,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { .. }) => {
-                outline.text(&source[begin..range.start.max(begin)], page);
+                outline.text(&without_inline_data(&source[begin..range.start.max(begin)]), page);
                 heading = Some(String::new());
             }
             Event::End(TagEnd::Heading(level)) => {
@@ -51,7 +56,31 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
             break;
         }
     }
-    outline.text(&source[begin..], page);
+    outline.text(&without_inline_data(&source[begin..]), page);
+}
+
+/// A text without the Base64 of its `data:` URLs, which nobody searches for. The image itself is kept as an image.
+fn without_inline_data(source: &str) -> Cow<'_, str> {
+    const MARK: &str = ";base64,";
+    let mut kept = String::new();
+    let mut begin = 0;
+    for (at, _) in source.match_indices(MARK) {
+        let data = at + MARK.len();
+        let is_url = source[..at]
+            .rfind(|c: char| c.is_whitespace() || "(<\"'".contains(c))
+            .is_some_and(|before| source[before + 1..at].starts_with("data:"));
+        let is_data = |c: char| c.is_ascii_alphanumeric() || "+/=-_%".contains(c);
+        let end = source[data..].find(|c| !is_data(c)).map_or(source.len(), |length| data + length);
+        if is_url && end - data >= INLINE_DATA_MIN {
+            kept.push_str(&source[begin..data]);
+            begin = end;
+        }
+    }
+    if begin == 0 {
+        return Cow::Borrowed(source);
+    }
+    kept.push_str(&source[begin..]);
+    Cow::Owned(kept)
 }
 
 /// The sections of HTML, by way of the Markdown that it is written as.
