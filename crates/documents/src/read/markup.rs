@@ -5,15 +5,15 @@ use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
-/// How wide lines of HTML are: none is broken.
+/// The line width for HTML, wide enough that no line is broken.
 const WIDTH: usize = 10_000;
 
-/// The sections of Markdown under its headings. Their text is the source as it stands.
+/// The sections of Markdown under its headings. Their text is the unchanged source.
 pub(super) fn markdown(source: &str, outline: &mut Outline) {
     add_markdown(outline, source, 0, None);
 }
 
-/// Adds Markdown whose headings stand `below` others.
+/// Adds Markdown whose headings are `below` levels deeper.
 pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, page: Option<u32>) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut begin = 0;
@@ -43,7 +43,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
                 }
             }
             Event::Html(html) | Event::InlineHtml(html) => add_images_of_html(outline, &html),
-            // What stands above a text for programs.
+            // Front matter for programs.
             Event::End(TagEnd::MetadataBlock(MetadataBlockKind::YamlStyle)) => begin = range.end,
             _ => {}
         }
@@ -54,14 +54,14 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
     outline.text(&source[begin..], page);
 }
 
-/// The sections of HTML, by way of the Markdown that it is written as.
+/// The sections of HTML, converted to Markdown first.
 pub(super) fn html(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     add_html(outline, source, None)?;
     add_images_of_html(outline, source);
     Ok(())
 }
 
-/// An image that a text names: one beside the document, or one that is written into the name itself.
+/// An image that a text refers to: a file beside the document, or a `data:` URL.
 fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     let Some(written) = target.strip_prefix("data:") else {
         outline.image_beside(caption, &unescaped(target));
@@ -74,13 +74,13 @@ fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     }
 }
 
-/// The bytes that were written as Base64, blanks aside.
+/// Decodes Base64, ignoring blanks.
 pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
     let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(data).ok()
 }
 
-/// A path as it is on the disk: `%20` is a blank.
+/// A path as on the disk: `%20` becomes a blank.
 fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -102,7 +102,7 @@ fn add_images_of_html(outline: &mut Outline, source: &str) {
     }
 }
 
-/// The images that HTML names, with what it says that they show.
+/// The images in HTML, with their captions.
 pub(super) fn images(source: &str) -> Vec<(String, String)> {
     let folded = source.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ pub(super) fn images(source: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The attributes of a tag whose name was read, as far as they are written in quotes.
+/// The attributes of a tag after its name, as far as they are quoted.
 fn attributes(tag: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = tag;
@@ -147,7 +147,7 @@ fn attributes(tag: &str) -> Vec<(&str, &str)> {
 
 /// Adds HTML.
 pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -> Result<(), DocumentError> {
-    // The library works through elements by recursion in places.
+    // The library recurses through elements in places.
     if depth(source) > DEPTH_MAX {
         return Err(DocumentError::TooDeep);
     }
@@ -160,15 +160,15 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     Ok(())
 }
 
-/// Elements that need no end.
+/// Elements without an end tag.
 const OPEN: [&str; 23] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
     "p", "source", "tbody", "td", "th", "thead", "tr", "track", "wbr",
 ];
-/// Elements whose text is none of the document's, and may hold what looks like tags.
+/// Elements whose content does not belong to the text and may look like tags.
 const OPAQUE: [&str; 2] = ["script", "style"];
 
-/// The deepest nesting that tags may come to.
+/// The deepest nesting that the tags may reach.
 fn depth(source: &str) -> usize {
     let (mut deepest, mut depth, mut within) = (0_usize, 0_usize, None);
     for tag in source.split('<').skip(1) {
