@@ -52,6 +52,7 @@ impl Terminal {
             .args(["--quiet", "--return", "--flush", "--command", &inside])
             .arg(&seen)
             .current_dir(home.work())
+            .env("HOME", home.user())
             .env("TERM", "xterm-256color")
             .env("VISUAL", format!("sh {}", editor.display()))
             .stdin(Stdio::piped())

@@ -1,16 +1,17 @@
-//! What a run of tests says of itself: how many passed and failed, and the names of some that failed.
+//! Reads the output of a test run: how many tests passed and failed, and the names of some that failed.
 //!
-//! Known by the command line first, then by what the runner prints. What is not recognised is nothing, never a guess.
+//! The runner is recognised by the command line first, then by its output. Unrecognised output gives nothing, never
+//! a guess.
 
 use crate::{Tests, limits::TEST_NAMES_MAX};
 
-/// Longest name, in characters. A longer one is left out: half of it would be no name, and half of a secret is not
-/// known as one.
+/// Longest name, in characters. A longer one is left out: half a name is useless, and half a secret is not
+/// recognised.
 const NAME_CHARS_MAX: usize = 120;
-/// Longest line that is looked at.
+/// Longest line that is examined.
 const LINE_BYTES_MAX: usize = 1_024;
 
-/// Runners by words of a command line that follow each other; the more special come first.
+/// Runners, by consecutive words of a command line; more specific ones come first.
 const RUNNERS: [(&[&str], &str); 24] = [
     (&["cargo", "nextest"], "cargo nextest"),
     (&["cargo", "test"], "cargo test"),
@@ -37,7 +38,7 @@ const RUNNERS: [(&[&str], &str); 24] = [
     (&["mix", "test"], "mix test"),
     (&["swift", "test"], "swift test"),
 ];
-/// Build tools whose tests are a goal among others.
+/// Build tools that have tests as one of their goals.
 const BUILDERS: [(&str, &str); 8] = [
     ("mvn", "maven"),
     ("mvnw", "maven"),
@@ -49,7 +50,7 @@ const BUILDERS: [(&str, &str); 8] = [
     ("pnpm", "pnpm test"),
 ];
 
-/// What a command says of tests, if it ran any.
+/// The result of the tests that a command ran, if it ran any.
 pub fn tests(command: &str, output: &str) -> Option<Tests> {
     let mut tests = Tests { tool: runner(command)?.to_owned(), ..Tests::default() };
     for line in output.lines().filter(|line| line.len() <= LINE_BYTES_MAX) {
@@ -66,7 +67,7 @@ fn runner(command: &str) -> Option<&'static str> {
         .map(|word| word.rsplit('/').next().unwrap_or(word))
         .collect();
     let follows = |wanted: &[&str]| words.windows(wanted.len()).any(|window| window == wanted);
-    // `cargo +nightly test` names a toolchain between.
+    // In `cargo +nightly test`, a toolchain comes between.
     let is_cargo = words
         .windows(3)
         .any(|window| matches!(window, ["cargo", toolchain, "test" | "t"] if toolchain.starts_with('+')));
@@ -106,7 +107,7 @@ fn read(tests: &mut Tests, line: &str) {
     }
 }
 
-/// How many passed and failed, in a runner's line of totals.
+/// The numbers of passed and failed tests in a runner's summary line.
 fn counts(line: &str) -> Option<(u32, u32)> {
     // cargo: `test result: FAILED. 3 passed; 1 failed; 0 ignored`; nextest: `Summary [ 0.1s] 4 tests run: 3 passed, 1 failed`;
     // pytest: `==== 1 failed, 3 passed in 0.12s ====`; jest, vitest: `Tests: 1 failed, 3 passed, 4 total`.
@@ -123,7 +124,7 @@ fn counts(line: &str) -> Option<(u32, u32)> {
     (passed.is_some() || failed.is_some()).then(|| (passed.unwrap_or(0), failed.unwrap_or(0)))
 }
 
-/// The number that stands before a word.
+/// The number before a word.
 fn number_before(line: &str, word: &str) -> Option<u32> {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();

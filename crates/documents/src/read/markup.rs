@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
-/// How wide lines of HTML are: none is broken.
+/// The line width for HTML, wide enough that no line is broken.
 const WIDTH: usize = 10_000;
 
 /// Data that is written into a text as Base64 is left out of what is searched from this length on, in bytes.
@@ -18,7 +18,7 @@ pub(super) fn markdown(source: &str, outline: &mut Outline) {
     add_markdown(outline, source, 0, None);
 }
 
-/// Adds Markdown whose headings stand `below` others.
+/// Adds Markdown whose headings are `below` levels deeper.
 pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, page: Option<u32>) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut begin = 0;
@@ -48,7 +48,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
                 }
             }
             Event::Html(html) | Event::InlineHtml(html) => add_images_of_html(outline, &html),
-            // What stands above a text for programs.
+            // Front matter for programs.
             Event::End(TagEnd::MetadataBlock(MetadataBlockKind::YamlStyle)) => begin = range.end,
             _ => {}
         }
@@ -83,14 +83,14 @@ fn without_inline_data(source: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The sections of HTML, by way of the Markdown that it is written as.
+/// The sections of HTML, converted to Markdown first.
 pub(super) fn html(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     add_html(outline, source, None)?;
     add_images_of_html(outline, source);
     Ok(())
 }
 
-/// An image that a text names: one beside the document, or one that is written into the name itself.
+/// An image that a text refers to: a file beside the document, or a `data:` URL.
 fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     let Some(written) = target.strip_prefix("data:") else {
         outline.image_beside(caption, &unescaped(target));
@@ -103,13 +103,13 @@ fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     }
 }
 
-/// The bytes that were written as Base64, blanks aside.
+/// Decodes Base64, ignoring blanks.
 pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
     let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(data).ok()
 }
 
-/// A path as it is on the disk: `%20` is a blank.
+/// A path as on the disk: `%20` becomes a blank.
 fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -131,7 +131,7 @@ fn add_images_of_html(outline: &mut Outline, source: &str) {
     }
 }
 
-/// The images that HTML names, with what it says that they show.
+/// The images in HTML, with their captions.
 pub(super) fn images(source: &str) -> Vec<(String, String)> {
     let folded = source.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -149,7 +149,7 @@ pub(super) fn images(source: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The attributes of a tag whose name was read, as far as they are written in quotes.
+/// The attributes of a tag after its name, as far as they are quoted.
 fn attributes(tag: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = tag;
@@ -176,7 +176,7 @@ fn attributes(tag: &str) -> Vec<(&str, &str)> {
 
 /// Adds HTML.
 pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -> Result<(), DocumentError> {
-    // The library works through elements by recursion in places.
+    // The library recurses through elements in places.
     if depth(source) > DEPTH_MAX {
         return Err(DocumentError::TooDeep);
     }
@@ -189,15 +189,15 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     Ok(())
 }
 
-/// Elements that need no end.
+/// Elements without an end tag.
 const OPEN: [&str; 23] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
     "p", "source", "tbody", "td", "th", "thead", "tr", "track", "wbr",
 ];
-/// Elements whose text is none of the document's, and may hold what looks like tags.
+/// Elements whose content does not belong to the text and may look like tags.
 const OPAQUE: [&str; 2] = ["script", "style"];
 
-/// The deepest nesting that tags may come to.
+/// The deepest nesting that the tags may reach.
 fn depth(source: &str) -> usize {
     let (mut deepest, mut depth, mut within) = (0_usize, 0_usize, None);
     for tag in source.split('<').skip(1) {
