@@ -78,7 +78,8 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
-            tokio::spawn(keep_history(context.clone(), service.clone(), history));
+            service.set_history(history);
+            tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
             sweep(&context).await;
@@ -130,8 +131,8 @@ async fn keep_consolidating(context: Context, service: Service) {
 }
 
 /// Imports past sessions until the daemon ends.
-async fn keep_history(context: Context, service: Service, options: HistoryOptions) {
-    service.keep_history(options, context.control().stopping()).await;
+async fn keep_history(context: Context, service: Service) {
+    service.keep_history(context.control().stopping()).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.

@@ -47,12 +47,13 @@ impl Terminal {
         );
         fs::write(&editor, script).unwrap();
         let program = env!("CARGO_BIN_EXE_cerebro");
-        let inside = format!("stty rows 50 cols 160; '{program}' --home '{}' tui", home.data().display());
+        let inside = format!(
+            "stty rows 50 cols 160; '{program}' --home '{}' tui --project demo",
+            home.data().display()
+        );
         let child = Command::new("script")
             .args(["--quiet", "--return", "--flush", "--command", &inside])
             .arg(&seen)
-            .current_dir(home.work())
-            .env("HOME", home.user())
             .env("TERM", "xterm-256color")
             .env("VISUAL", format!("sh {}", editor.display()))
             .stdin(Stdio::piped())

@@ -6,13 +6,13 @@ use super::{
     desk::{FAULTS_MAX, ImportRequest, broke_off},
     many::by_session,
     places::Form,
-    reading::{Fault, Reading, SETTLED_AFTER, small},
+    reading::{Fault, Reading, small},
     rows::{Database, Head},
     take::{Pass, Trouble, Want, blocking},
     walk::{self, Found},
 };
 use crate::{Service, ServiceError, agent_slug, lock};
-use cerebro_core::{domain::Timestamp, redact::redact_secrets};
+use cerebro_core::redact::redact_secrets;
 use cerebro_transcript::typed;
 
 /// What lies in the folders of one agent, before it is read.
@@ -86,9 +86,7 @@ impl Service {
 
     /// The folder of the session in a file, by the first piece of it; `None` where that does not tell.
     async fn folder_of(&self, found: &Found, pass: &mut Pass) -> Result<Option<String>, Trouble> {
-        let opened = found.clone();
-        // The last turn of a file that is being written is not read yet; of its folder it tells all the same.
-        let now = self.now().checked_add(SETTLED_AFTER).unwrap_or(Timestamp::MAX);
+        let (opened, now) = (found.clone(), self.now());
         let read = move || Reading::open(opened, None, now)?.map(|mut reading| reading.step()).transpose();
         let Some(piece) = blocking(read).await?? else { return Ok(None) };
         let mut batch = piece.batch;

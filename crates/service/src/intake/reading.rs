@@ -33,7 +33,7 @@ const PIECE_BYTES_MAX: usize = 2 * LINE_BYTES_MAX + PIECE_BYTES;
 /// How much of a file's beginning, and of what stands before the place where reading goes on, is compared.
 const EDGE_BYTES: u64 = 4 << 10;
 /// A file that was not written for so long is taken for finished.
-pub(super) const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
+const SETTLED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 /// How far a file was read, and how it looked then: what the store keeps of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
