@@ -173,8 +173,8 @@ fn secrets_become_marks() {
 #[test]
 fn a_secret_is_found_in_a_path_and_not_in_base64() {
     let secrets = [format!("AKIA{}", capitals(16)), format!("AIza{}", letters(35)), format!("SK{}", hex(32))];
-    for secret in secrets.iter().chain(&[format!("dapi{}", hex(32)), format!("eyJhbGciOiJ9.{}", letters(40))])
-    {
+    let token = format!("eyJhbGciOiJ9.{}.{}", letters(40), letters(43));
+    for secret in secrets.iter().chain(&[format!("dapi{}", hex(32)), token]) {
         for folder in ["/", "/w/", "edit /home/me/my-app/src/", "C:/Users/Me/", "a/b2/"] {
             let redacted = redact(&format!("{folder}{secret}/a.rs")).text.into_owned();
             assert!(!redacted.contains(secret.as_str()) && redacted.ends_with("/a.rs"), "{redacted}");
