@@ -12,7 +12,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{Service, ServiceError};
-use cerebro_core::domain::{CycleId, Memory, MemoryId, Timestamp};
+use cerebro_core::domain::{Body, CycleId, Memory, MemoryId, Timestamp};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::truth::{self, Action, CHANGES_MAX, Merge, Step, Survey};
 use cerebro_store::{Alone, CycleState, Decision, StepOutcome, StoredCycle, StoredStep, Supersession, Write};
@@ -341,8 +341,9 @@ fn alone(memory: &Memory) -> Alone {
 fn unite(memory: &Memory, others: &[Memory]) -> Memory {
     let said = others.iter().map(|other| other.duplicate_count.saturating_add(1));
     let seen: Option<Timestamp> = others.iter().map(|other| other.last_seen_at).max();
+    let tags = truth::united(&memory.tags, others.iter().map(|other| &other.tags[..]));
     Memory {
-        tags: truth::united(&memory.tags, others.iter().map(|other| &other.tags[..])),
+        body: Body { tags, ..memory.body.clone() },
         duplicate_count: said.fold(memory.duplicate_count, u32::saturating_add),
         last_seen_at: seen.map_or(memory.last_seen_at, |seen| seen.max(memory.last_seen_at)),
         ..memory.clone()

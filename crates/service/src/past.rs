@@ -152,13 +152,7 @@ fn texts(memory: &Memory, revisions: &[Revision]) -> Vec<Memory> {
 fn with_text(memory: &Memory, revision: &Revision) -> Memory {
     Memory {
         revision: revision.revision,
-        project: revision.project.clone(),
-        scope: revision.scope,
-        kind: revision.kind.clone(),
-        title: revision.title.clone(),
-        content: revision.content.clone(),
-        topic_key: revision.topic_key.clone(),
-        tags: revision.tags.clone(),
+        body: revision.body.clone(),
         agent: revision.agent.clone(),
         session: revision.session.clone(),
         updated_at: revision.at,

@@ -7,7 +7,7 @@ use super::{
     succession::supersede,
 };
 use cerebro_core::domain::{
-    Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
+    Body, Kind, Memory, MemoryId, Nature, Origin, Project, Scope, SessionId, Timestamp, Validity,
     limits::{SIMILAR_JACCARD_MIN, SIMILAR_MAX},
 };
 use cerebro_core::hygiene::{self, Draft, Shingles, Standing};
@@ -435,14 +435,16 @@ fn draft(
 ) -> Result<Draft, ServiceError> {
     let (title, content) = (fields.title(&request.title)?, fields.content(&request.content)?);
     Ok(Draft {
-        project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
-        scope: request.scope,
-        kind: request.kind,
         taint: taint::of(&title, &content, caller.origin()),
-        title,
-        content,
-        topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
-        tags: fields.tags(&request.tags)?,
+        body: Body {
+            project: if request.scope == Scope::Personal { Project::none() } else { home.clone() },
+            scope: request.scope,
+            kind: request.kind,
+            title,
+            content,
+            topic_key: request.topic_key.map(|key| fields.topic_key(&key)).transpose()?.flatten(),
+            tags: fields.tags(&request.tags)?,
+        },
         agent: caller.agent.clone(),
         session: request.session,
         valid: checked_validity(request.valid)?,
@@ -459,13 +461,7 @@ fn create(write: &mut Write<'_>, draft: &Draft) -> Memory {
     let at = write.at();
     let memory = Memory {
         id: MemoryId::random(),
-        project: draft.project.clone(),
-        scope: draft.scope,
-        kind: draft.kind.clone(),
-        title: draft.title.clone(),
-        content: draft.content.clone(),
-        topic_key: draft.topic_key.clone(),
-        tags: draft.tags.clone(),
+        body: draft.body.clone(),
         taint: draft.taint.clone(),
         agent: draft.agent.clone(),
         session: Some(draft.session.clone()),

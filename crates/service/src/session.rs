@@ -2,7 +2,7 @@
 
 use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, lock};
 use cerebro_core::domain::{
-    EndReason, Kind, Memory, MemoryId, Origin, Project, Scope, Session, SessionId, Timestamp, Validity,
+    Body, EndReason, Kind, Memory, MemoryId, Origin, Project, Scope, Session, SessionId, Timestamp, Validity,
     limits::DISCONNECT_GRACE,
 };
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
@@ -146,14 +146,16 @@ impl Service {
         let title = summary_title(summary);
         let origin = if door == Door::Brought { Origin::Hook } else { caller.origin() };
         let draft = Draft {
-            project: session.project.clone(),
-            scope: Scope::Project,
-            kind: Kind::session_summary(),
             taint: taint::of(&title, summary, origin),
-            title,
-            content: summary.clone(),
-            topic_key: Some(summary_key(id)),
-            tags,
+            body: Body {
+                project: session.project.clone(),
+                scope: Scope::Project,
+                kind: Kind::session_summary(),
+                title,
+                content: summary.clone(),
+                topic_key: Some(summary_key(id)),
+                tags,
+            },
             agent: caller.agent.clone(),
             session: id.clone(),
             valid: Validity::default(),

@@ -146,10 +146,10 @@ impl Validity {
     }
 }
 
-/// One memory in its current state.
+/// What a memory says and where it belongs: what a memory, its revisions, its draft and its entry in the index have in
+/// common. Each of them embeds one and dereferences to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Memory {
-    pub id: MemoryId,
+pub struct Body {
     /// [`Project::none`] for a personal memory.
     pub project: Project,
     pub scope: Scope,
@@ -159,6 +159,36 @@ pub struct Memory {
     /// The stable subject, whose next save revises this memory.
     pub topic_key: Option<RedactedText>,
     pub tags: Vec<RedactedText>,
+}
+
+/// Dereferences a type to its field `body`.
+#[macro_export]
+macro_rules! embeds_body {
+    ($owner:ty) => {
+        impl std::ops::Deref for $owner {
+            type Target = $crate::domain::Body;
+
+            fn deref(&self) -> &Self::Target {
+                &self.body
+            }
+        }
+
+        impl std::ops::DerefMut for $owner {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.body
+            }
+        }
+    };
+}
+
+embeds_body!(Memory);
+embeds_body!(Revision);
+
+/// One memory in its current state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    pub id: MemoryId,
+    pub body: Body,
     /// Where this revision comes from, and what makes it suspect.
     pub taint: Taint,
     /// The client that wrote this revision.
@@ -190,6 +220,22 @@ pub struct Memory {
     pub version: u64,
 }
 
+impl Body {
+    /// One of the general project for tests.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        Self {
+            project: Project::general(),
+            scope: Scope::Project,
+            kind: Kind::manual(),
+            title: RedactedText::derived("T"),
+            content: RedactedText::derived("C"),
+            topic_key: None,
+            tags: Vec::new(),
+        }
+    }
+}
+
 impl Memory {
     /// Whether reads may show it.
     pub fn is_live(&self) -> bool {
@@ -201,19 +247,21 @@ impl Memory {
         self.archived_at.is_some()
     }
 
+    /// The same, changed, for tests.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// A live memory of the general project for tests, which name what they are about and take the rest from here.
     #[cfg(test)]
     pub(crate) fn sample() -> Self {
         let at = Timestamp::UNIX_EPOCH;
         Self {
             id: MemoryId::random(),
-            project: Project::general(),
-            scope: Scope::Project,
-            kind: Kind::manual(),
-            title: RedactedText::derived("T"),
-            content: RedactedText::derived("C"),
-            topic_key: None,
-            tags: Vec::new(),
+            body: Body::sample(),
             taint: Taint::default(),
             agent: RedactedText::derived("test"),
             session: None,
@@ -239,13 +287,7 @@ impl Memory {
 pub struct Revision {
     pub memory: MemoryId,
     pub revision: u32,
-    pub project: Project,
-    pub scope: Scope,
-    pub kind: Kind,
-    pub title: RedactedText,
-    pub content: RedactedText,
-    pub topic_key: Option<RedactedText>,
-    pub tags: Vec<RedactedText>,
+    pub body: Body,
     pub agent: RedactedText,
     pub session: Option<SessionId>,
     /// When it was written.
@@ -259,13 +301,7 @@ impl From<Memory> for Revision {
         Self {
             memory: memory.id,
             revision: memory.revision,
-            project: memory.project,
-            scope: memory.scope,
-            kind: memory.kind,
-            title: memory.title,
-            content: memory.content,
-            topic_key: memory.topic_key,
-            tags: memory.tags,
+            body: memory.body,
             agent: memory.agent,
             session: memory.session,
             at: memory.updated_at,

@@ -25,7 +25,7 @@ pub use id::{
     CandidateId, ChunkId, CycleId, DocumentId, ExchangeId, IdError, MemoryId, PromptId, SessionId, SubjectId,
     WorkId, random_name,
 };
-pub use memory::{Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
+pub use memory::{Body, Kind, Memory, Nature, Revision, Scope, ScopeError, Validity};
 pub use project::Project;
 pub use session::{EndReason, PERSON, Prompt, Session};
 pub use taint::{Flag, Origin, Taint};

@@ -10,7 +10,8 @@ use super::super::{
     evidence::{Evidence, blocking},
 };
 use cerebro_core::domain::{
-    Document, DocumentChunk, DocumentId, Event, EventKind, Scope, SessionId, SubjectId, Timestamp, Validity,
+    Body, Document, DocumentChunk, DocumentId, Event, EventKind, Scope, SessionId, SubjectId, Timestamp,
+    Validity,
 };
 use cerebro_core::redact::{RedactedText, redact_text};
 use cerebro_search::lexical::{Change, Doc, Index};
@@ -115,13 +116,15 @@ pub(super) fn title(document: &Document, heading: &RedactedText) -> RedactedText
 fn doc(document: &Document, chunk: DocumentChunk) -> Doc {
     Doc {
         id: chunk.id.into(),
-        project: document.project.clone(),
-        scope: Scope::Project,
-        kind: Evidence::Documents.kind(),
-        title: title(document, &chunk.heading),
-        content: chunk.text,
-        topic_key: None,
-        tags: Vec::new(),
+        body: Body {
+            project: document.project.clone(),
+            scope: Scope::Project,
+            kind: Evidence::Documents.kind(),
+            title: title(document, &chunk.heading),
+            content: chunk.text,
+            topic_key: None,
+            tags: Vec::new(),
+        },
         agent: redact_text(&document.format).kept,
         date: document.at,
         valid: Validity::default(),
