@@ -215,7 +215,7 @@ impl Service {
 
     async fn shown(&self, cycle: StoredCycle) -> Result<Consolidation, ServiceError> {
         let memories = self.memories_of(ids_of(&cycle)).await?;
-        let titles = memories.into_iter().map(|(id, memory)| (id, memory.title)).collect();
+        let titles = memories.into_iter().map(|(id, memory)| (id, memory.body.title)).collect();
         Ok(Consolidation { cycle, titles })
     }
 }
