@@ -379,7 +379,7 @@ impl Service {
         near.truncate(SIMILAR_MAX);
         let similar = |(_, other): (f64, Memory)| Similar {
             id: other.id,
-            title: other.title,
+            title: other.body.title,
             agent: other.agent,
             at: other.updated_at,
         };
