@@ -408,7 +408,7 @@ fn patched(old: &Memory, patch: &CleanPatch, own: &Project, at: Timestamp) -> Me
     if let Some(tags) = &patch.tags {
         memory.tags.clone_from(tags);
     }
-    memory.topic_key = patch.topic_key.clone().of(memory.topic_key);
+    memory.topic_key = patch.topic_key.clone().of(memory.topic_key.take());
     if let Some(scope) = patch.scope {
         memory.scope = scope;
     }

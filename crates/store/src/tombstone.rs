@@ -16,7 +16,7 @@ use super::{
     row::{Put, datetime, malformed, memory_id, memory_record, timestamp},
     statement::{self, Statement},
 };
-use cerebro_core::domain::{EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
+use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
 use cerebro_core::{text, truth};
 
 /// Bytes of a key: as many as make a chance meeting of two texts impossible.
@@ -213,7 +213,8 @@ impl Tables {
     /// Notes that a memory says something else now: where it is, and where it was before it moved. One that only moves
     /// still says what it said.
     pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
-        let moved = Memory { project: now.project.clone(), scope: now.scope, ..was.clone() };
+        let body = Body { project: now.project.clone(), scope: now.scope, ..was.body.clone() };
+        let moved = Memory { body, ..was.clone() };
         let is_corrected = self.bury(mason, &moved, Some(now), (Why::Corrected, at));
         if is_corrected && (&was.project, was.scope) != (&now.project, now.scope) {
             self.bury(mason, was, Some(now), (Why::Corrected, at));

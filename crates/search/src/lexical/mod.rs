@@ -38,22 +38,15 @@ pub use index::Index;
 pub use query::{Archived, Projects, Query};
 pub use search::{Answer, Hit};
 
-use cerebro_core::domain::{Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
+use cerebro_core::domain::{Body, Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// What the index needs to know of a memory.
 #[derive(Debug, Clone)]
 pub struct Doc {
     pub id: SubjectId,
-    /// [`Project::none`] for a personal memory.
-    pub project: Project,
-    pub scope: Scope,
-    pub kind: Kind,
-    pub title: RedactedText,
-    pub content: RedactedText,
-    pub topic_key: Option<RedactedText>,
-    /// Normalised like those of [`Query::tags`].
-    pub tags: Vec<RedactedText>,
+    /// Its tags are normalised like those of [`Query::tags`].
+    pub body: Body,
     pub agent: RedactedText,
     /// When this revision was written.
     pub date: Timestamp,
@@ -70,6 +63,8 @@ pub struct Doc {
     /// From when up to when, both within, it was what the store held, where that is asked: see [`Change::Past`].
     pub held: (Timestamp, Timestamp),
 }
+
+cerebro_core::embeds_body!(Doc);
 
 /// A step that the index follows.
 #[derive(Debug, Clone)]
