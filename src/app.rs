@@ -1,4 +1,5 @@
-//! The composition root: what a process that owns a home is put together from, in the order in which it starts and ends.
+//! The composition root: assembles the parts of a process that owns a home, in the order in which they start and
+//! end.
 
 use std::{
     sync::{
@@ -19,27 +20,27 @@ use cerebro_core::domain::{SessionId, Timestamp, limits::DISCONNECT_GRACE};
 use cerebro_service::{Clock, Embedding, HistoryOptions, Service, ServiceError, Settings};
 use cerebro_store::Remote;
 
-/// What tells the time to all that is served. Below here nothing asks the machine for it.
+/// The clock of everything that is served. Code below this asks the machine for no time.
 const CLOCK: Clock = Timestamp::now;
-/// How long a daemon whose store did not open stays to say why.
+/// How long a daemon whose store did not open stays, to tell clients why.
 const FAILED_LINGER: Duration = Duration::from_secs(5);
-/// How long a store is waited for that another process has open although the home is ours: that one is about to
-/// end. Longer than a daemon of an earlier version takes for that when it has released the home.
+/// How long to wait for a store that another process has open although the home is ours: that process is about to
+/// end. Longer than a daemon of an earlier version takes for that after it has released the home.
 const HELD_MAX: Duration = Duration::from_secs(8);
 const HELD_PAUSE: Duration = Duration::from_millis(100);
-/// How often sessions without a connection are looked at.
+/// How often to check for sessions without a connection.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What the owner of a home runs. A clone is another handle to the same.
+/// What the owner of a home runs. Clones are handles to the same app.
 #[derive(Clone)]
 pub struct App {
     context: Context,
-    /// Whether it listens on HTTP for as long as it runs, and so does not leave as idle.
+    /// Whether it listens on HTTP while it runs, and so does not end when idle.
     stays: Arc<AtomicBool>,
 }
 
 impl App {
-    /// Begins to open the store and returns at once: clients are greeted meanwhile, and their calls wait.
+    /// Starts to open the store and returns at once: clients are greeted meanwhile, and their calls wait.
     pub fn open(
         home: Home,
         settings: Settings,
@@ -54,7 +55,7 @@ impl App {
         Self { context, stays: Arc::default() }
     }
 
-    /// Serves HTTP too, from now until the daemon leaves. Agents on the socket do not suffer if it cannot.
+    /// Also serves HTTP, until the daemon ends. Agents on the socket are not affected if that fails.
     pub fn serve_http(&self, options: HttpOptions) {
         let app = self.clone();
         tokio::spawn(async move {
@@ -66,7 +67,7 @@ impl App {
     }
 }
 
-/// Opens the store, and then does what is done by the clock until the daemon leaves.
+/// Opens the store, and then runs the scheduled tasks until the daemon ends.
 async fn bring_up(context: Context, settings: Settings, embedding: Embedding, history: HistoryOptions) {
     let begun = Instant::now();
     let is_embedded = settings.remote.is_none();
@@ -77,7 +78,8 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
             }
             tracing::info!(ms = begun.elapsed().as_millis(), "the store is open");
             tokio::spawn(keep_backups(context.clone(), service.clone()));
-            tokio::spawn(keep_history(context.clone(), service.clone(), history));
+            service.set_history(history);
+            tokio::spawn(keep_history(context.clone(), service.clone()));
             tokio::spawn(keep_consolidating(context.clone(), service.clone()));
             context.set_store(Ok(service));
             sweep(&context).await;
@@ -85,14 +87,14 @@ async fn bring_up(context: Context, settings: Settings, embedding: Embedding, hi
         Err(error) => {
             tracing::error!(%error, "the store cannot be opened");
             context.set_store(Err(error.to_string()));
-            // Those who wait hear why; the next daemon tries again.
+            // Waiting clients learn why; the next daemon tries again.
             tokio::time::sleep(FAILED_LINGER).await;
             context.control().stop();
         }
     }
 }
 
-/// Opens the store, with patience for a process that is about to let go of it.
+/// Opens the store, waiting for a process that is about to release it.
 async fn open_store(
     context: &Context,
     settings: Settings,
@@ -118,19 +120,19 @@ async fn open_store(
     }
 }
 
-/// Makes backups by the clock, until the daemon leaves.
+/// Makes scheduled backups until the daemon ends.
 async fn keep_backups(context: Context, service: Service) {
     service.keep_backups(context.home().root(), context.control().stopping()).await;
 }
 
-/// Plans, and where the settings say so carries out, what consolidation changes, until the daemon leaves.
+/// Plans scheduled consolidations, and carries them out if the settings say so, until the daemon ends.
 async fn keep_consolidating(context: Context, service: Service) {
     service.keep_consolidating(context.control().stopping()).await;
 }
 
-/// Takes past sessions in, until the daemon leaves.
-async fn keep_history(context: Context, service: Service, options: HistoryOptions) {
-    service.keep_history(options, context.control().stopping()).await;
+/// Imports past sessions until the daemon ends.
+async fn keep_history(context: Context, service: Service) {
+    service.keep_history(context.control().stopping()).await;
 }
 
 /// Ends the sessions whose connections are gone for good, until the store closes.
@@ -148,7 +150,7 @@ async fn sweep(context: &Context) {
         if let Err(error) = service.end_disconnected(since).await {
             tracing::warn!(%error, "sessions that lost their connection could not be ended");
         }
-        // A session that went before that is as good as gone when the daemon began.
+        // A session that ended before that counts as lost when the daemon starts.
         let long_ago = context.now().checked_sub(DISCONNECT_GRACE * 2).unwrap_or(Timestamp::MIN);
         context.forget_gone_before(long_ago);
     }
@@ -182,7 +184,7 @@ impl Serve for App {
     async fn close(&self) {
         mcp::http::close(&self.context).await;
         mcp::web::close(&self.context).await;
-        // An opening cannot be cut off half-way, and what it opens has to be closed. The caller bounds the wait.
+        // Opening cannot be interrupted half-way, and what it opens must be closed. The caller bounds the wait.
         if let Some(service) = self.context.take_store().await
             && let Err(error) = service.close().await
         {

@@ -1,10 +1,10 @@
-//! The folder that a client works in, as far as memories speak of its code.
+//! The folder in which a client works, as far as memories refer to its code.
 //!
-//! Whether a memory about `src/a.rs` still holds is a question about somebody's checkout: another branch, another
-//! answer. So nothing of it is stored; it is looked up for each client, in its own folder.
+//! Whether a memory about `src/a.rs` still holds depends on the checkout: another branch gives another answer. So
+//! nothing of it is stored; it is computed for each client, in its own folder.
 //!
-//! A folder may lie on a mount that does not answer: every look is one of [`looks`], and whoever gets no answer in time is
-//! told nothing.
+//! A folder may be on a mount that does not answer. Every access is one of [`looks`], and a caller that gets no
+//! answer in time reports nothing.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,22 +25,22 @@ use cerebro_core::sync::lock;
 use cerebro_documents::{DocumentError, limits::FILE_BYTES_MAX as DOCUMENT_BYTES_MAX};
 use cerebro_ledger::SeenFile;
 
-/// How long a search waits for verdicts; what is not known by then is not told.
+/// How long a search waits for verdicts; verdicts that are not known by then are left out.
 pub const VERDICTS_WAIT: Duration = Duration::from_millis(5);
-/// How long a look goes on, so that what one search had no time for, the next one knows.
+/// How long a look continues, so that the next search knows what this one had no time for.
 const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Most files that one call looks at.
 pub const FILES_MAX: usize = 80;
 /// Most files that one memory's text is looked up in.
 const MENTIONS_MAX: usize = 24;
-/// Most verdicts that a checkout keeps; when there are more, all are found anew.
+/// Most verdicts that a checkout caches; beyond that, all are computed again.
 const KNOWN_MAX: usize = 4_096;
-/// Most that is read of what git writes down.
+/// Most bytes of one of Git's files that are read.
 const GIT_FILE_BYTES_MAX: u64 = 4 * 1024;
-/// A file that was changed this lately may change once more without its times telling.
+/// A file changed more recently than this may change again without a change of its timestamps.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// What tells that a file is the one that was read.
+/// Identifies the state of a file when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -68,25 +68,25 @@ impl Stamp {
     }
 }
 
-/// What became of the code that some memories speak of, as far as it was found out.
+/// The verdicts on the anchors of some memories, as far as they are known.
 pub type Verdicts = HashMap<MemoryId, Vec<(Anchor, Verdict)>>;
 
 /// A client's folder.
 #[derive(Debug)]
 pub struct Checkout {
     folder: PathBuf,
-    /// Verdicts by the state of the file that they were found in. A saving only: what decides is a file's bytes.
+    /// Verdicts by the state of the file for which they were computed. Only a cache: the file's bytes decide.
     known: Mutex<HashMap<Anchor, (Stamp, Verdict)>>,
 }
 
 impl Checkout {
-    /// The checkout that a folder lies in. Nothing is looked at yet.
+    /// The checkout that contains a folder. Nothing is accessed yet.
     pub fn new(folder: PathBuf) -> Arc<Self> {
         Arc::new(Self { folder, known: Mutex::default() })
     }
 
-    /// The code that a memory speaks of, as it is now: at most [`ANCHORS_MAX`] symbols and files, symbols first. `None`
-    /// when the folder does not answer in time.
+    /// Anchors for the code to which a memory refers, as it is now: at most [`ANCHORS_MAX`] symbols and files,
+    /// symbols first. `None` when the folder does not answer in time.
     pub async fn anchors(self: &Arc<Self>, memory: &Memory, bound: Duration) -> Option<Vec<Anchor>> {
         let named = mentions(memory).into_iter().filter(|mention| mention.kind == MentionKind::File);
         let paths: Vec<String> = named.take(MENTIONS_MAX).map(|mention| mention.name.to_string()).collect();
@@ -98,7 +98,7 @@ impl Checkout {
         looks::within(&self.folder, bound, move || checkout.stamped(&paths, &names)).await
     }
 
-    /// What became of the anchors of some memories. What is not found out within `bound` is left out.
+    /// The verdicts on the anchors of some memories. Those not known within `bound` are left out.
     pub async fn verdicts(
         self: &Arc<Self>,
         wanted: Vec<(MemoryId, Vec<Anchor>)>,
@@ -110,7 +110,7 @@ impl Checkout {
         std::mem::take(&mut *lock(&found))
     }
 
-    /// Where the client is at work. `None` when the folder does not answer in time.
+    /// The folder and branch in which the client works. `None` when the folder does not answer in time.
     pub async fn workplace(self: &Arc<Self>, bound: Duration) -> Option<Workplace> {
         let checkout = Arc::clone(self);
         looks::within(&self.folder, bound, move || checkout.look_around()).await.flatten()
@@ -126,9 +126,9 @@ impl Checkout {
         })
     }
 
-    /// What some files hold, and which commit is checked out: for who goes on with work that touched them. `directory` is
-    /// the folder in which their names were told, where it lies in this checkout. `None` when the folder does not answer
-    /// in time.
+    /// The contents of some files and the commit that is checked out, for whoever goes on with work that touched
+    /// them. `directory` is the folder to which their names are relative, if it is in this checkout. `None` when
+    /// the folder does not answer in time.
     pub async fn seen(
         self: &Arc<Self>,
         paths: Vec<String>,
@@ -146,11 +146,11 @@ impl Checkout {
         looks::within(&self.folder, bound, look).await?
     }
 
-    /// A file below the client's own folder, with its whole path: what leads out of the folder is not opened, and neither is
-    /// anything by way of a link.
+    /// A file below the client's own folder, with its full path. Paths that lead out of the folder, or through a
+    /// link, are refused.
     ///
     /// # Errors
-    /// Why there is none, in words for an agent.
+    /// The reason, in words for an agent.
     pub async fn document(
         self: &Arc<Self>,
         path: PathBuf,
@@ -161,7 +161,7 @@ impl Checkout {
         found.unwrap_or_else(|| Err("the working folder does not answer; try it again".to_owned()))
     }
 
-    /// The folder of the whole checkout: the nearest one with a `.git`, or else the client's own.
+    /// The root of the checkout: the nearest folder with a `.git`, otherwise the client's own.
     fn root(&self) -> Option<(PathBuf, PathBuf)> {
         let folder = self.folder.canonicalize().ok()?;
         let root = folder.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&folder);
@@ -178,7 +178,7 @@ impl Checkout {
             let places = [root.join(path), folder.join(path), Path::new("/").join(path)];
             let found = places.iter().find_map(|place| Some((inside(&root, place)?, place)));
             let Some((below, _)) = found.filter(|(below, _)| seen.insert(below.clone())) else { continue };
-            // A folder above the client's own may be called what a memory must not be told.
+            // The name of a folder above the client's own may contain a secret.
             if Instant::now() >= until || redact(&below).count > 0 {
                 continue;
             }
@@ -244,10 +244,10 @@ impl Checkout {
     }
 }
 
-/// The branch that is checked out, by what git writes down; none where that is a commit, or nothing.
+/// The checked-out branch according to Git's files; `None` for a commit or no repository.
 fn branch(root: &Path) -> Option<String> {
     let dot_git = root.join(".git");
-    // In a worktree it is a file that names the folder.
+    // In a worktree, `.git` is a file that names the folder.
     let folder = match small(&dot_git) {
         Some(text) => root.join(text.trim().strip_prefix("gitdir:")?.trim()),
         None => dot_git,
@@ -266,20 +266,20 @@ fn small(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// What is known of a file.
+/// The state of a file.
 enum File {
-    /// It is not there.
+    /// It does not exist.
     Gone,
-    /// It is no file that is read: outside the checkout, too large, not a file, or of somebody else.
+    /// It is not read: it is outside the checkout, too large, not a regular file, or belongs to another user.
     Unknown,
-    /// It is there.
+    /// It exists.
     There(Stamp),
-    /// It is there, and was read whole.
+    /// It exists and was read completely.
     Text(Vec<u8>, Stamp),
 }
 
-/// Reads a document below a folder. Each part of the way is opened from the one before and may be no link, so that nothing
-/// that changes meanwhile leads elsewhere.
+/// Reads a document below a folder. Each part of the path is opened from the one before and must not be a link, so
+/// that concurrent changes cannot lead elsewhere.
 fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     const OUTSIDE: &str = "it does not lie below your working folder";
     let told = |error: std::io::Error| match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
@@ -304,16 +304,16 @@ fn below(folder: &Path, path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     Ok((parts.iter().fold(folder, |whole, part| whole.join(part)), bytes))
 }
 
-/// The path below `root` of a file that is there, as anchors have it; `None` outside.
+/// The path below `root` of an existing file, in the form of anchors; `None` outside.
 fn inside(root: &Path, place: &Path) -> Option<String> {
     let found = place.canonicalize().ok()?;
     let below = found.strip_prefix(root).ok()?.to_str()?;
     (!below.is_empty() && found.is_file()).then(|| below.to_owned())
 }
 
-/// Looks for a file of the checkout, without opening it.
+/// Finds a file of the checkout, without opening it.
 fn stat(root: &Path, path: &str) -> File {
-    // An anchor comes from the store, which others may have written.
+    // An anchor comes from the store, to which others may have written.
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
         return File::Unknown;
     }

@@ -1,4 +1,4 @@
-//! What the user can set, in `config.toml` of the home.
+//! The user's settings, in `config.toml` of the home.
 
 pub mod edit;
 mod opener;
@@ -32,13 +32,13 @@ pub struct Config {
     pub dedup_window: Duration,
     /// `agent_hard_delete = false`: whether agents may destroy a memory for good.
     pub agent_hard_delete: bool,
-    /// `idle_exit = "30m"`: when the daemon leaves without a call; `"0"` is never.
+    /// `idle_exit = "30m"`: how long without a call before the daemon ends; `"0"` means never.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub idle_exit: Duration,
     /// `revisions_keep = 0`: how many earlier revisions of a memory are kept; 0 keeps all.
     pub revisions_keep: u32,
-    /// `consolidate = "plan"`: whether it is planned every night what consolidation would change, or `"apply"`, whether
-    /// that is carried out too; `"off"` is neither.
+    /// `consolidate = "plan"`: plans a consolidation every night; `"apply"` also carries it out; `"off"` does
+    /// neither.
     pub consolidate: Consolidate,
     /// `[backup]`: backups by the clock.
     pub backup: BackupConfig,
@@ -46,32 +46,32 @@ pub struct Config {
     pub work: WorkConfig,
     /// `[documents]`: whether agents get the tools of documents.
     pub documents: ToolsConfig,
-    /// `[feedback]`: whether agents get the tool by which they say whether a memory was of use.
+    /// `[feedback]`: whether agents get the tool by which they say whether a memory was useful.
     pub feedback: ToolsConfig,
-    /// `[remote]`: a database on a server in place of the one in the home.
+    /// `[remote]`: a database on a server instead of the one in the home.
     pub remote: RemoteConfig,
-    /// `[history]`: whether past sessions are taken in, and which.
+    /// `[history]`: whether past sessions are imported, and which.
     pub history: HistorySettings,
-    /// `[distil]`: whether a chat model is asked what of them is worth keeping.
+    /// `[distil]`: whether a chat model is asked what is worth keeping of them.
     pub distil: DistilSettings,
-    /// `[embeddings]`: who turns text into vectors.
+    /// `[embeddings]`: which model turns text into vectors.
     pub embeddings: embed::Settings,
     /// `[redaction]`: which secrets are looked for.
     pub redaction: Redaction,
-    /// `[relations]`: who says how memories stand to each other.
+    /// `[relations]`: which model says how memories relate.
     pub relations: llm::Settings,
 }
 
-/// `[backup]`: when the daemon makes backups by itself.
+/// `[backup]`: when the daemon makes scheduled backups.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupConfig {
-    /// `every = "6h"`: how often; `"0"`, the default, is never.
+    /// `every = "6h"`: how often; `"0"`, the default, means never.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub every: Duration,
     /// `keep = 7`: how many are kept; 0 keeps all.
     pub keep: usize,
-    /// `dir = "backups"`: where they lie; relative to the home, `~/` is the user's own folder.
+    /// `dir = "backups"`: their folder; relative to the home, and `~/` is the user's own folder.
     pub dir: PathBuf,
 }
 
@@ -90,13 +90,13 @@ impl BackupConfig {
     }
 }
 
-/// `[work]`: what is written down of what agents do, and for how long.
+/// `[work]`: what the journal records of agents' work, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkConfig {
     /// `enabled = true`: whether a journal is kept.
     pub enabled: bool,
-    /// `tools = false`: whether agents get the tools that tell steps, gates and effects.
+    /// `tools = false`: whether agents get the tools for steps, gates and effects.
     pub tools: bool,
     /// `keep_texts = "90d"`: how long the texts of closed work are kept.
     #[serde(deserialize_with = "text::setting_of_duration")]
@@ -169,7 +169,7 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// What the command line or the environment asks for is not what it should be.
+    /// An option or an environment variable is invalid.
     #[error("{given} cannot be used: {reason}")]
     Asked {
         /// The option or variable.
@@ -177,7 +177,7 @@ pub enum ConfigError {
         /// Why.
         reason: String,
     },
-    /// It is not what it should be.
+    /// The file is invalid.
     #[error("{} is not a valid configuration: {reason}", .path.display())]
     Invalid {
         /// The file.
@@ -188,7 +188,7 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Reads the file; one that is not there is all defaults.
+    /// Reads the file; a missing one gives all defaults.
     ///
     /// # Errors
     /// [`ConfigError`], with the place in the file.
@@ -202,8 +202,8 @@ impl Config {
             .map_err(|error| ConfigError::Invalid { path: path.to_path_buf(), reason: error.to_string() })
     }
 
-    /// The environment's variables that may hold a key or password: those that the file names, and the providers'
-    /// own by custom, since another provider can be chosen while a daemon runs.
+    /// The environment variables that may contain a key or password: those that the file names, and the
+    /// conventional ones of the providers, because another provider can be chosen while a daemon runs.
     pub fn variables(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![
             &self.embeddings.api_key_env,
@@ -228,7 +228,7 @@ impl Config {
         Group::ALL.into_iter().filter(is_on).collect()
     }
 
-    /// What the use cases need of it.
+    /// The settings of the use cases.
     pub fn settings(&self) -> Settings {
         Settings {
             dedup_window: self.dedup_window,

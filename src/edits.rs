@@ -23,7 +23,7 @@ const SUFFIX: &str = ".md";
 pub struct EditFile {
     pub path: PathBuf,
     pub memory: MemoryId,
-    /// The revision that the edit began with; unknown for files of version 0.1.0.
+    /// The revision from which the edit started; unknown for files of version 0.1.0.
     pub revision: Option<u64>,
     /// The process that made it; unknown for files of version 0.1.0.
     process: Option<u32>,
@@ -41,20 +41,20 @@ impl EditFile {
         Some(Self { path: home.join(name), memory, revision, process })
     }
 
-    /// Whether another process has it open: the one that made it still runs. (A number that the system has
-    /// given to a later process keeps it open until that one ends.)
+    /// Whether another process has it open: the process that created it is still running. (If the system has reused
+    /// the process's number, the file counts as open until that process ends.)
     pub fn is_open_elsewhere(&self) -> bool {
         self.process.is_some_and(|pid| pid != process::id() && platform::is_alive(pid))
     }
 
-    /// Whether it is the text itself and not an editor's.
+    /// Whether it is the text itself and not an editor's file.
     fn is_text(&self) -> bool {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }
 }
 
-/// Makes the file of a new edit, readable by its owner alone.
+/// Creates the file of a new edit, readable only by its owner.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -93,8 +93,8 @@ pub fn unsaved(home: &Path, memory: &str) -> io::Result<Option<EditFile>> {
     Ok(files.max_by_key(|edit| changed(edit).unwrap_or(SystemTime::UNIX_EPOCH)))
 }
 
-/// Removes the files of a memory that was purged. Gives those that are left, because another process has them
-/// open or they cannot be removed.
+/// Removes the files of a purged memory. Returns those that are left, because another process has them open or they
+/// cannot be removed.
 ///
 /// # Errors
 /// When the folder cannot be read.

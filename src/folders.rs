@@ -1,7 +1,7 @@
-//! Which folder had which project: a repository that gets a remote, or is moved, has another name, and its memories
-//! are under the old one. What is noted here tells where they may be; losing it costs that hint and nothing else.
+//! Records which folder had which project. A repository that gets a remote, or is moved, gets another project name,
+//! and its memories stay under the old one. This record says where they may be; losing it loses only that hint.
 //!
-//! The paths are those of one machine, so it is a file of the home and no part of the memory.
+//! The paths belong to one machine, so the record is a file of the home and not part of the memory.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,16 +16,16 @@ use crate::platform;
 use crate::project_dir::{self, ProjectFolder};
 use cerebro_durable as durable;
 
-/// Most folders that are remembered; beyond them the oldest is forgotten.
+/// Most folders that are recorded; beyond that the oldest is dropped.
 const FOLDERS_MAX: usize = 1_000;
 /// Most bytes of the file that are read.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// How long it may take. The look for the project came before, and an agent that starts does not wait for long.
+/// How long recording may take. The project was looked up before, and a starting agent does not wait for long.
 const NOTE_MAX: Duration = Duration::from_millis(500);
-/// Most earlier projects that are named.
+/// Most former projects that are named.
 const FORMER_MAX: usize = 3;
 
-/// A folder as it was seen.
+/// A recorded folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Seen {
     folder: PathBuf,
@@ -34,13 +34,13 @@ struct Seen {
     marks: Vec<String>,
 }
 
-/// The folders, the one noted last at the end.
+/// The folders, the latest at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Folders(Vec<Seen>);
 
 impl Folders {
-    /// Reads the file; one that is missing or unreadable knows nothing.
+    /// Reads the file; a missing or unreadable one gives an empty record.
     fn read(path: &Path) -> Self {
         let mut bytes = Vec::new();
         let file = platform::open_without_waiting(path);
@@ -51,8 +51,8 @@ impl Folders {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// The other projects that a place had, the last one first. `is_there` tells of a folder whether it is still
-    /// there: a repository that is there twice was copied and not moved.
+    /// The former projects of a place, the latest first. `is_there` says whether a folder still exists: a
+    /// repository that exists twice was copied, not moved.
     fn former(&self, place: &ProjectFolder, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut former: Vec<String> = Vec::new();
         for seen in self.0.iter().rev().filter(|seen| seen.project != place.project.as_str()) {
@@ -68,7 +68,7 @@ impl Folders {
         former
     }
 
-    /// Notes a place; says whether that is news.
+    /// Records a place. Returns whether that is new.
     fn note(&mut self, place: &ProjectFolder) -> bool {
         let seen = Seen {
             folder: place.folder.clone(),
@@ -86,8 +86,8 @@ impl Folders {
     }
 }
 
-/// The client's word with the earlier projects of its folder, which is noted for later. A folder or a home that does not
-/// answer in time has none.
+/// Adds the former projects of the client's folder to its hello, and records the folder. If the folder or the home
+/// does not answer in time, there are none.
 pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
     let Some(folder) = hello.folder().filter(|_| hello.project.is_none()).cloned() else { return hello };
     let file = home.folders_file();
@@ -96,7 +96,7 @@ pub async fn acquainted(hello: Hello, home: &Home) -> Hello {
         let place = project_dir::project_folder(&folder, user_home().as_deref());
         let mut folders = Folders::read(&file);
         let former = folders.former(&place, Path::exists);
-        // Of two that note something at once, one is noted the next time.
+        // If two clients record something at once, one of them is recorded the next time.
         if !place.marks.is_empty() && folders.note(&place) {
             let written = serde_json::to_vec(&folders).map_err(std::io::Error::from);
             if let Err(error) =

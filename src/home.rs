@@ -1,7 +1,7 @@
-//! Where Cerebro keeps its things: one folder, `$HOME/.cerebro` unless `--home` names another.
+//! The home: the one folder of all data, `$HOME/.cerebro` unless `--home` names another.
 //!
-//! No variable but `HOME` decides where it is: some agents start their servers with a stripped environment, and
-//! every process of a user must come to the same folder.
+//! Of all variables, only `HOME` affects its place: some agents start their servers with a stripped environment,
+//! and all processes of a user must find the same folder.
 
 use std::fs;
 use std::io;
@@ -24,12 +24,12 @@ pub enum HomeError {
     /// No `--home` was given and the user has no home folder.
     #[error("the user's home folder is unknown: set HOME or give --home DIR")]
     Unknown,
-    /// A folder cannot be made, read or written.
+    /// A folder cannot be created, read or written.
     #[error(
         "cannot use {path} as a folder for Cerebro's data: {source}; mend its permissions or give --home DIR"
     )]
     Unusable { path: PathBuf, source: io::Error },
-    /// A folder belongs to somebody else, is not a plain folder, or lets others in.
+    /// A folder belongs to another user, is not a plain folder, or is open to others.
     #[error(
         "{path} is not a private folder of yours ({reason}); if it is yours and Cerebro's, close it \
          (`chmod 700`), else remove it or give --home DIR"
@@ -70,18 +70,18 @@ impl Home {
         Ok(home)
     }
 
-    /// The same home with a database elsewhere, if one is given. It is passed to the daemon that is started.
+    /// The same home with a database on a server, if one is given. It is passed to the daemon that is started.
     #[must_use]
     pub fn with_database(self, database: Option<String>) -> Self {
         Self { database, ..self }
     }
 
-    /// The address of the database that was asked for in place of the settings'.
+    /// The address of the database that was requested instead of the settings'.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// The name under which this home writes to a database that others share.
+    /// The file with the writer name of this home, for a database that others share.
     pub fn writer_file(&self) -> PathBuf {
         self.root.join("writer")
     }
@@ -101,7 +101,7 @@ impl Home {
         self.root.join("index")
     }
 
-    /// The models that are installed, a folder each.
+    /// The installed models, one folder each.
     pub fn models_dir(&self) -> PathBuf {
         self.root.join("models")
     }
@@ -116,7 +116,7 @@ impl Home {
         self.root.join(CONFIG_FILE)
     }
 
-    /// The file whose lock means "I own this home"; see `daemon::lock`.
+    /// The file whose lock means ownership of the home; see `daemon::lock`.
     pub fn lock_file(&self) -> PathBuf {
         self.root.join("daemon.lock")
     }
@@ -126,24 +126,24 @@ impl Home {
         self.root.join("studio.json")
     }
 
-    /// The token of those who speak MCP over HTTP, once they were asked for one.
+    /// The token of clients of MCP over HTTP, once it is required.
     pub fn token_file(&self) -> PathBuf {
         self.root.join("http.token")
     }
 
-    /// Which folder had which project.
+    /// The file that records which folder had which project.
     pub fn folders_file(&self) -> PathBuf {
         self.root.join("folders.json")
     }
 
-    /// What the daemon writes to its standard error.
+    /// The standard error of the daemon.
     pub fn log_file(&self) -> PathBuf {
         self.root.join("daemon.log")
     }
 
-    /// Where a daemon that starts now listens: `run/daemon.sock`; where that path is too long for a socket, a
-    /// name made of the root's hash in the user's own folder of the system, or else under `/tmp`. Clients read in
-    /// `daemon.lock` where it does, since not all of them know the same folders.
+    /// The socket of a daemon that starts now: `run/daemon.sock`; if that path is too long for a socket, a name
+    /// made from the root's hash in the system's folder for this user, or else under `/tmp`. Clients find the path
+    /// in `daemon.lock`, because not all of them know the same folders.
     pub fn socket_path(&self) -> PathBuf {
         self.socket_below(platform::runtime_dir().as_deref())
     }
@@ -155,7 +155,7 @@ impl Home {
         [Some(path), hashed()].into_iter().flatten().find(fits).unwrap_or_else(|| self.socket_in_tmp())
     }
 
-    /// Where a daemon listens that does not say where: one of an earlier version.
+    /// The socket of a daemon that does not record it, as in earlier versions.
     pub fn socket_path_unsaid(&self) -> PathBuf {
         self.socket_below(None)
     }
@@ -169,15 +169,15 @@ impl Home {
         format!("{}.sock", text::hex(&digest[..8]))
     }
 
-    /// Whether the folder is Cerebro's for certain: the default one, or one that a daemon has worked in.
+    /// Whether the folder is certainly Cerebro's: the default one, or one in which a daemon has worked.
     fn is_ours(&self) -> bool {
         let by_name = || user_home().and_then(|home| home.join(".cerebro").canonicalize().ok());
         let worked_in = self.store_dir().join("CURRENT").exists() || self.writer_file().exists();
         (self.lock_file().exists() && worked_in) || by_name().as_ref() == Some(&self.root)
     }
 
-    /// Closes the home to others. A folder that was open and is not known to be ours is refused, so that
-    /// `--home /srv/app` by mistake does not lock others out of it.
+    /// Closes the home to others. A folder that was open and is not known to be ours is refused, so that `--home
+    /// /srv/app` by mistake does not lock others out of it.
     fn make_private(&self) -> Result<(), HomeError> {
         let unusable = |source| HomeError::Unusable { path: self.root.clone(), source };
         match check_private(&self.root) {
@@ -192,12 +192,12 @@ impl Home {
     }
 }
 
-/// The user's home folder: `HOME`, else what the system knows.
+/// The user's home folder: `HOME`, otherwise the system's record.
 pub fn user_home() -> Option<PathBuf> {
     std::env::home_dir().filter(|dir| !dir.as_os_str().is_empty())
 }
 
-/// The size of all files below a folder; what vanishes meanwhile or cannot be read counts nothing.
+/// The size of all files below a folder; files that vanish meanwhile or cannot be read count as 0.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries
@@ -210,8 +210,8 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Makes a folder for sockets, with mode 0700, and checks that it is ours alone: one under `/tmp` could have been
-/// made by anybody.
+/// Creates a folder for sockets, with mode 0700, and checks that only this user can access it: one under `/tmp`
+/// could have been created by anybody.
 ///
 /// # Errors
 /// [`HomeError::Unusable`] or [`HomeError::NotPrivate`], which name the folder.
@@ -221,7 +221,7 @@ pub fn open_private_dir(dir: &Path) -> Result<(), HomeError> {
     check_private(dir)
 }
 
-/// Whether the engine takes this path as it stands: it reads an address, in which `?` begins settings, and one of
+/// Whether the engine accepts this path unchanged. It parses an address, in which `?` begins settings, and one of
 /// them is whether commits are synced.
 fn check_fit(path: &Path) -> Result<(), HomeError> {
     let reason = match path.to_str() {
@@ -235,7 +235,7 @@ fn check_fit(path: &Path) -> Result<(), HomeError> {
 /// Checks that a folder belongs to this user and is closed to others.
 ///
 /// # Errors
-/// [`HomeError::NotPrivate`] with what is wrong with it, [`HomeError::Unusable`] where it cannot be looked at.
+/// [`HomeError::NotPrivate`] with the reason, [`HomeError::Unusable`] where it cannot be inspected.
 pub fn check_private(dir: &Path) -> Result<(), HomeError> {
     match platform::privacy_fault(dir) {
         Ok(None) => Ok(()),

@@ -1,6 +1,6 @@
 //! Cerebro: the lasting memory of AI coding agents.
 //!
-//! The modules, in the order in which they build on each other; `ARCHITECTURE.md` is the map.
+//! The modules are in the order in which they build on each other; `ARCHITECTURE.md` is the map.
 
 #![recursion_limit = "512"]
 

@@ -1,9 +1,9 @@
-//! Looks at folders that may lie on a mount whose server is gone, where any look waits in the kernel for as long as it
-//! likes.
+//! Looks: accesses to folders that may be on a mount whose server is gone, where any access blocks in the kernel
+//! indefinitely.
 //!
-//! Each look runs on a thread that may block, and whoever asks for it waits no longer than a deadline. A thread that
-//! hangs is lost until the mount is back, so a folder has [`FOLDER_LOOKS_MAX`] at a time: however many agents work in it
-//! and however often they ask, it costs no more threads, and the looks at other folders go on.
+//! Each look runs on a thread that may block, and its caller waits no longer than a deadline. A hanging thread is
+//! lost until the mount is back, so each folder has at most [`FOLDER_LOOKS_MAX`] at a time. However many agents
+//! work in a folder and however often they ask, no more threads are lost, and looks at other folders go on.
 
 use std::{
     collections::HashMap,
@@ -15,17 +15,18 @@ use std::{
 use cerebro_core::sync::lock;
 use tokio::sync::Semaphore;
 
-/// Most looks of one process at once; those that hang count until they end. A quarter of the threads that tokio has
-/// for what blocks, so that the rest of the process always has some.
+/// Most looks of one process at once; hanging ones count until they end. A quarter of tokio's threads for blocking
+/// work, so that the rest of the process always has some.
 const LOOKS_MAX: usize = 128;
 /// Most looks at one folder at once: two, so that a long one does not hold up a short one.
 const FOLDER_LOOKS_MAX: usize = 2;
 
 static LOOKS: LazyLock<Looks> = LazyLock::new(|| Looks::new(LOOKS_MAX));
 
-/// Runs `work`, which looks at `folder`, and waits for it no longer than `bound`.
+/// Runs `work`, which accesses `folder`, and waits for it no longer than `bound`.
 ///
-/// `None` when it takes longer, or when [`FOLDER_LOOKS_MAX`] looks at the folder or [`LOOKS_MAX`] in all have not ended.
+/// `None` when it takes longer, or when [`FOLDER_LOOKS_MAX`] looks at the folder or [`LOOKS_MAX`] in total are
+/// still running.
 pub async fn within<T: Send + 'static>(
     folder: &Path,
     bound: Duration,
@@ -36,7 +37,7 @@ pub async fn within<T: Send + 'static>(
 
 struct Looks {
     slots: Arc<Semaphore>,
-    /// The places of each folder, which are there as long as somebody looks or waits.
+    /// The slots of each folder, which exist while a look runs or waits.
     places: Mutex<HashMap<PathBuf, Weak<Semaphore>>>,
 }
 
@@ -56,7 +57,7 @@ impl Looks {
             let place = place.acquire_owned().await.ok()?;
             let slot = slots.acquire_owned().await.ok()?;
             let task = tokio::task::spawn_blocking(move || {
-                // Released by the thread that looks, and not by who waits for it: one that hangs keeps both.
+                // Released by the thread that looks, not by the caller that waits: a hanging look keeps both.
                 let _held = (slot, place);
                 work()
             });

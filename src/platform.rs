@@ -21,31 +21,31 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether a process of this user with that id is there.
+/// Whether a process of this user with that id is running.
 pub fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
-/// The process that started this one, and where the system tells it, the one that started that: between an agent and
-/// what it runs may stand a shell.
+/// The process that started this one, and, if the system tells it, that one's parent: a shell may stand between an
+/// agent and what it runs.
 pub fn ancestors() -> Vec<u32> {
     let parent = std::os::unix::process::parent_id();
     let stat = std::fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
-    // The name in brackets may have anything in it; state and parent follow it.
+    // The name in brackets may contain anything; state and parent follow it.
     let grandparent =
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-    // The first process adopts what nobody waits for.
+    // The first process adopts orphans, so it says nothing.
     [Some(parent), grandparent].into_iter().flatten().filter(|pid| *pid > 1).collect()
 }
 
-/// From now on, what this process and those it starts create is for this user alone, unless a file says
-/// otherwise.
+/// From now on, files that this process and its children create are for this user alone, unless a file sets another
+/// mode.
 pub fn keep_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Makes a folder and those above it that are missing, each with mode 0700.
+/// Creates a folder and its missing parents, each with mode 0700.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -53,7 +53,7 @@ pub fn create_private_dir_all(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Takes away the rights of group and others.
+/// Removes the permissions of group and others.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -61,7 +61,7 @@ pub fn close_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
-/// Takes away the rights of group and others on a file.
+/// Removes the permissions of group and others from a file.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -69,7 +69,7 @@ pub fn close_file_to_others(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
 }
 
-/// What keeps `dir` from being private: `None` when it is a real folder, ours, with no right for
+/// Why `dir` is not private: `None` when it is a real folder, belongs to this user, and gives no permission to
 /// anybody else.
 ///
 /// # Errors
@@ -106,7 +106,7 @@ pub fn check_writable(dir: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Opens a file for reading and writing that only we may read, making it when missing.
+/// Opens a file for reading and writing that only this user may access, creating it if it is missing.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -124,7 +124,8 @@ pub fn open_without_waiting(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// Opens a file below a folder for reading, part after part of the way, without following a link and without waiting.
+/// Opens a file below a folder for reading, one part of the path after the other, without following a link and
+/// without blocking.
 ///
 /// # Errors
 /// Any fault of the file system; a link is one.
@@ -139,14 +140,14 @@ pub fn open_below(folder: &Path, way: &[Component<'_>]) -> io::Result<File> {
     Ok(place.into())
 }
 
-/// What tells a folder from all others on this machine, also after it was moved on its disk: the device, its number
-/// there, and when it was made. None where the file system does not know the last, since numbers are used again.
+/// Identifies a folder among all others on this machine, even after it was moved on its disk: the device, the inode
+/// and the time of creation. `None` where the file system does not record the last, because inodes are reused.
 pub fn lasting_name(found: &Metadata) -> Option<String> {
     let made = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("folder {}-{}-{}", found.dev(), found.ino(), made.as_nanos()))
 }
 
-/// Opens a file for appending that only we may read, making it when missing.
+/// Opens a file for appending that only this user may access, creating it if it is missing.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -154,7 +155,7 @@ pub fn append_private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// Removes a file; none is fine too.
+/// Removes a file; a missing one is fine.
 ///
 /// # Errors
 /// Any other fault of the file system.
@@ -173,16 +174,15 @@ pub fn close_socket_to_others(path: &Path) -> io::Result<()> {
     close_file_to_others(path)
 }
 
-/// What identifies a file while it exists: its device and its number there.
+/// Identifies a file while it exists: device and inode.
 pub type FileIdentity = (u64, u64);
 
-/// What identifies the file at `path`, to see whether it is still the same one; `None` when there
-/// is none.
+/// The identity of the file at `path`, to check whether it is still the same one; `None` if there is none.
 pub fn file_identity(path: &Path) -> Option<FileIdentity> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// What identifies an open file, whatever lies at its path now.
+/// The identity of an open file, whatever is at its path now.
 ///
 /// # Errors
 /// Any fault of the file system.
@@ -198,16 +198,16 @@ pub fn peer_user_id(stream: &UnixStream) -> io::Result<u32> {
     Ok(stream.peer_cred()?.uid())
 }
 
-/// Leaves the terminal and process group of the starter, so that a signal to them does not end the
-/// daemon. Fails harmlessly where the process leads a group already.
+/// Leaves the terminal and process group of the starter, so that a signal to them does not end the daemon. Fails
+/// harmlessly if the process already leads a group.
 pub fn detach() {
     if let Err(error) = rustix::process::setsid() {
         tracing::debug!(%error, "stays in its session");
     }
 }
 
-/// The file of the running program. When it was replaced since the start, Linux says so by a
-/// suffix; then the file that took its place is meant.
+/// The file of the running program. If it was replaced since the start, Linux marks that with a suffix; then the
+/// replacement is returned.
 ///
 /// # Errors
 /// When it cannot be found.
@@ -224,7 +224,7 @@ fn without_deleted_mark(program: PathBuf) -> PathBuf {
     stripped.map(PathBuf::from).unwrap_or(program)
 }
 
-/// Completes when the process is asked to end: by SIGTERM, SIGINT or SIGHUP.
+/// Completes when the process is asked to end by SIGTERM, SIGINT or SIGHUP.
 ///
 /// # Errors
 /// When the signals cannot be watched.

@@ -1,9 +1,9 @@
-//! The project a folder belongs to, read from the files of its Git repository.
+//! Determines the project of a folder from the files of its Git repository.
 //!
-//! No `git` is run: it may be missing, slow or told to run hooks. Of Git's configuration only the
+//! This runs no `git`, which may be missing, slow or configured to run hooks. Of Git's configuration, only the
 //! repository's own file is read, without `include` and `insteadOf`.
 //!
-//! A folder may lie on a mount whose server is gone. So each process looks at its own folder before it connects, and
+//! A folder may be on a mount whose server is gone. So each process examines its own folder before it connects, and
 //! every look has a deadline: see [`looks`].
 
 use std::fs;
@@ -30,8 +30,8 @@ pub async fn look(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Optio
     looks::within(&dir.clone(), bound, move || project_of(&dir, home.as_deref())).await
 }
 
-/// As [`look`], where there must be a project: without an answer it is the one that the path names, and the log
-/// says so.
+/// Like [`look`], for callers that need a project: without an answer, the project is derived from the path, and the
+/// log records that.
 pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration) -> Project {
     let guess = project_by_path(&dir, home.as_deref());
     match look(dir.clone(), home, bound).await {
@@ -47,30 +47,30 @@ pub async fn look_or_guess(dir: PathBuf, home: Option<PathBuf>, bound: Duration)
     }
 }
 
-/// The project that a path names by itself, without a look at the file system: that of a folder outside Git.
+/// The project of a path without access to the file system, as for a folder outside Git.
 fn project_by_path(dir: &Path, home: Option<&Path>) -> Project {
     if dir.parent().is_none() || Some(dir) == home { Project::general() } else { folder_project(dir) }
 }
 
-/// The project of `dir`: `owner/repo` of the remote `origin`; without one, the name of the
-/// repository's folder and 4 hex digits of its path's hash, where the worktrees of one repository
-/// share its main folder; outside Git the folder itself likewise. The user's `home` and `/` are
-/// `general`, and a repository in `home` itself does not count for the folders below it.
+/// The project of `dir`: `owner/repo` of the remote `origin`. Without a remote, the name of the repository's folder
+/// and 4 hex digits of its path's hash; worktrees of one repository share its main folder. Outside Git, the same
+/// for the folder itself. The user's `home` and `/` are `general`, and a repository in `home` itself does not count
+/// for the folders below it.
 pub fn project_of(dir: &Path, home: Option<&Path>) -> Project {
     project_folder(dir, home).project
 }
 
-/// A folder's project, and what the folder can be known by when the project has another name.
+/// A folder's project, and the marks that identify the folder when its project gets another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFolder {
     pub project: Project,
-    /// The folder that names the project where no remote does.
+    /// The folder from which the project is named if there is no remote.
     pub folder: PathBuf,
-    /// What goes with a repository when it is moved; none outside Git.
+    /// The identity marks, which stay with a repository when it is moved; none outside Git.
     pub marks: Vec<String>,
 }
 
-/// The project of `dir`, as [`project_of`] has it, with what its folder is known by.
+/// The project of `dir`, like [`project_of`], and the folder's identity marks.
 pub fn project_folder(dir: &Path, home: Option<&Path>) -> ProjectFolder {
     let dir = canonical(dir);
     let home = home.map(canonical);
@@ -93,19 +93,18 @@ fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A project named by a folder: its name, and enough of its path's hash to distinguish folders of the
-/// same name apart.
+/// A project named after a folder: its name, and enough of its path's hash to distinguish folders of the same name.
 fn folder_project(folder: &Path) -> Project {
     let Some(name) = folder.file_name() else { return Project::general() };
     let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
     let mark = format!("-{:02x}{:02x}", digest[0], digest[1]);
-    // In lower case a secret would not be known any more.
+    // Redacted first: in lower case, a secret would not be recognised.
     let name = redact(&name.to_string_lossy()).text.to_lowercase();
     let kept: String = name.chars().take(PROJECT_CHARS_MAX - mark.len()).collect();
     Project::parse(&format!("{kept}{mark}")).unwrap_or_else(Project::general)
 }
 
-/// Where the parts of a Git repository are.
+/// The parts of a Git repository.
 struct Repository {
     /// The folder shared by all worktrees, with the configuration.
     common_dir: PathBuf,
@@ -119,7 +118,7 @@ impl Repository {
         let entry = folder.join(".git");
         let kind = fs::metadata(&entry).ok()?;
         if kind.is_dir() {
-            // An empty folder of that name is no repository.
+            // An empty folder of that name is not a repository.
             return entry
                 .join("HEAD")
                 .exists()
@@ -140,8 +139,8 @@ impl Repository {
         Some(Self { common_dir, main_folder })
     }
 
-    /// What this repository alone has, wherever it lies: its first commit, as its log of changes has it, and the
-    /// folder of its data, which keeps its number when it is moved on one disk. Git forgets old entries of the log.
+    /// What identifies this repository wherever it is: its first commit according to its reflog, and its data
+    /// folder, which keeps its inode when it is moved on one disk. Git forgets old entries of the reflog.
     fn marks(&self) -> Vec<String> {
         let first = read(&self.common_dir.join("logs/HEAD"));
         let commit = first.as_deref().and_then(|log| log.split_whitespace().nth(1));
@@ -156,7 +155,7 @@ impl Repository {
     }
 }
 
-/// The text of a regular file. To open a pipe would wait for somebody who writes to it.
+/// The text of a regular file. Opening a pipe would block until somebody writes to it.
 fn read(path: &Path) -> Option<String> {
     let file = platform::open_without_waiting(path).ok()?;
     if !file.metadata().ok()?.is_file() {
@@ -207,14 +206,14 @@ fn url_value(line: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The path of a repository on its server, without `.git`: `owner/repo`. All of its parts count,
-/// since groups of GitLab nest and two groups may hold repositories of the same name. `None` for
-/// a path on this machine, which names no owner.
+/// The path of a repository on its server, without `.git`: `owner/repo`. All parts count, because groups of GitLab
+/// nest and two groups may contain repositories of the same name. `None` for a path on this machine, which names no
+/// owner.
 fn remote_path(url: &str) -> Option<String> {
     let path = match url.split_once("://") {
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => return None,
         Some((_, rest)) => rest.split_once('/')?.1,
-        // Like scp: the colon comes before the first slash.
+        // As for scp: the colon comes before the first slash.
         None => url.split_once(':').filter(|(host, _)| !host.contains('/') && !host.is_empty())?.1,
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();

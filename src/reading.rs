@@ -1,8 +1,9 @@
-//! Reading documents in a process of its own: with bounds on its time and memory, without the network where the system
-//! allows that, and without what the environment holds. A file can harm neither the daemon nor the command that asks.
+//! Reads documents in a separate process: with bounds on time and memory, without network access where the system
+//! allows that, and without the contents of the environment. A file can harm neither the daemon nor the command
+//! that asks.
 //!
-//! One process reads file after file: [`serve`] is its half, [`Reader`] that of who asks. Each question is a line of JSON and
-//! the bytes of a file, each answer a line of JSON, and for an image its bytes.
+//! One process reads file after file: [`serve`] is its side, [`Reader`] the side of the caller. Each request is a
+//! line of JSON and the bytes of a file; each answer is a line of JSON and, for an image, its bytes.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::path::{Component, Path, PathBuf};
@@ -15,54 +16,54 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use cerebro_documents::{Format, Place, Reading, image, limits::FILE_BYTES_MAX, read};
 
-/// How long one file may take to be read.
+/// How long reading one file may take.
 pub const TIME_MAX: Duration = Duration::from_secs(30);
 /// How much memory a process may take, in bytes.
 pub const MEMORY_MAX: u64 = 512 << 20;
-/// How many files one process reads, so that what a library leaks has an end.
+/// How many files one process reads, which bounds what libraries leak.
 const FILES_MAX: usize = 200;
-/// How long a process may compute in all, for one that nobody waits for any more.
+/// How much processor time a process may use in total, in case nobody waits for it any more.
 const CPU_MAX: Duration = Duration::from_secs(600);
-/// Longest line that asks.
+/// Longest line of a request.
 const ASKED_BYTES_MAX: u64 = 8 << 10;
-/// Longest line that answers: texts are bounded, and escapes double them at most.
+/// Longest line of an answer: texts are bounded, and escapes at most double them.
 const TOLD_BYTES_MAX: u64 = 64 << 20;
 
-/// The hidden command that is [`serve`].
+/// The hidden command that runs [`serve`].
 pub const COMMAND: &str = "read-document";
 
-/// What a process says first.
+/// The first message of a process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Hello {
-    /// It has no network: the system allowed it to give that away.
+    /// Whether it has no network access: the system allowed it to give that up.
     isolated: bool,
 }
 
-/// What a process is asked; the bytes of the file follow.
+/// A request; the bytes of the file follow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Asked {
     format: Format,
     bytes: usize,
-    /// The place of an image in the file, where that is wanted.
+    /// The place of the wanted image in the file, if one is wanted.
     image: Option<String>,
 }
 
-/// What it answers.
+/// An answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Told {
-    /// What the file says.
+    /// The contents of the file.
     Reading(Box<Reading>),
-    /// So many bytes of an image follow.
+    /// The number of bytes of an image, which follow.
     Image(usize),
     /// Why it cannot be read.
     Fault(String),
 }
 
-/// Reads files from one stream and tells what they say on the other, until the first one ends.
+/// Reads requests from one stream and writes answers to the other, until the first one ends.
 ///
 /// # Errors
-/// A broken stream, or one that does not ask as it should.
+/// A broken stream, or an invalid request.
 pub fn serve(mut from: impl BufRead, mut to: impl Write) -> io::Result<()> {
     let isolated = without_network();
     bound();
@@ -106,7 +107,7 @@ fn answer(to: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// Bounds this process. Where the system has no such bounds, that on the time of who asks is left.
+/// Bounds this process. If the system has no such bounds, only the caller's timeout remains.
 fn bound() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let limit = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
@@ -119,8 +120,8 @@ fn bound() {
     }
 }
 
-/// Gives the network away: in a namespace of its own this process has no interface and reaches nobody. Says whether the
-/// system allowed it; some forbid it to programs of users.
+/// Gives up network access: in a namespace of its own, this process has no interface. Returns whether the system
+/// allowed it; some systems forbid it to ordinary users.
 #[cfg(target_os = "linux")]
 fn without_network() -> bool {
     use nix::sched::{CloneFlags, unshare};
@@ -132,7 +133,7 @@ fn without_network() -> bool {
     false
 }
 
-/// A process that reads, from which files are read one after the other.
+/// A running process that reads one file after the other.
 struct Running {
     child: Child,
     stdin: ChildStdin,
@@ -183,8 +184,8 @@ impl Running {
     }
 }
 
-/// Has files read by a process of its own, which is started with the first one, and anew after one that broke it. It ends
-/// when this is dropped.
+/// Reads files in a process of its own, which is started for the first file, and again after a file that broke it.
+/// The process ends when this is dropped.
 #[derive(Default)]
 pub struct Reader {
     running: Option<Running>,
@@ -197,12 +198,12 @@ impl Reader {
         self.isolated
     }
 
-    /// The process that reads at present, for tests that look at it.
+    /// The process that is reading at present, for tests.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().and_then(|running| running.child.id())
     }
 
-    /// What a file says.
+    /// The contents of a file.
     ///
     /// # Errors
     /// Why it cannot be read, in words for a person.
@@ -239,7 +240,7 @@ impl Reader {
                 let told = running.ask(&asked, bytes).await;
                 told.map(|told| (told, running)).map_err(|error| (Some(()), error))
             };
-            // What is not answered in time is killed as it is dropped.
+            // A process that does not answer in time is killed when it is dropped.
             match tokio::time::timeout(TIME_MAX, attempt).await {
                 Ok(Ok((told, running))) => {
                     self.isolated = Some(running.isolated);
@@ -248,7 +249,7 @@ impl Reader {
                 }
                 Err(_) => return Err(format!("reading it took more than {} seconds", TIME_MAX.as_secs())),
                 Ok(Err((None, error))) => return Err(format!("its reader could not be run: {error}")),
-                // What the files before this one left behind may have broken it.
+                // Earlier files may have left the process in a broken state.
                 Ok(Err(_)) if !is_fresh => {}
                 Ok(Err(_)) => {
                     let why = "its reader broke off: the file is broken, or takes too much memory";
@@ -259,7 +260,7 @@ impl Reader {
     }
 }
 
-/// The file that a document means by a path, without a look at the disk.
+/// The file to which a path in a document refers, without access to the disk.
 pub fn beside(document: &Path, path: &str) -> PathBuf {
     let mut place = document.parent().unwrap_or(document).to_path_buf();
     for part in Path::new(path).components() {
@@ -272,7 +273,7 @@ pub fn beside(document: &Path, path: &str) -> PathBuf {
     place
 }
 
-/// The images that lie beside a document: the place of each in the list, and its file.
+/// The image files beside a document: the index of each in the list, and its path.
 pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)> {
     let images = reading.images.iter().enumerate();
     images
@@ -283,7 +284,7 @@ pub fn images_beside(reading: &Reading, document: &Path) -> Vec<(usize, PathBuf)
         .collect()
 }
 
-/// Takes in the bytes of an image that lies beside a document.
+/// Adds the bytes of an image beside a document.
 pub fn saw_image(reading: &mut Reading, at: usize, bytes: &[u8]) {
     if let Some(image) = reading.images.get_mut(at)
         && let Some(seen) = image.clone().seen(bytes)

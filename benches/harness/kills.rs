@@ -58,7 +58,10 @@ fn furnished(data: &Path, sessions: usize) -> Result<Home> {
         path.extension().is_some_and(|ending| ending == "jsonl") && !path.ends_with("facts.jsonl")
     };
     for path in files.iter().filter(is_session).take(sessions) {
-        fs::copy(path, folder.join(path.file_name().context("a file has a name")?))?;
+        let copy = folder.join(path.file_name().context("a file has a name")?);
+        fs::copy(path, &copy)?;
+        // As old as the session: of a file that was written a moment ago the last turn is left for later.
+        fs::File::options().append(true).open(copy)?.set_modified(path.metadata()?.modified()?)?;
     }
     Ok(home)
 }

@@ -91,8 +91,12 @@ pub fn plant(file: &Path) -> Result<Vec<Planted>> {
     let (mut lines, mut planted) = (Vec::new(), Vec::new());
     for n in 0..SECRETS {
         let (kind, pattern) = KINDS[n % KINDS.len()];
-        let place = PLACES[(n / KINDS.len() + n) % PLACES.len()];
         let (text, secret) = written(&mut rng, pattern);
+        // A name in a path has no `/`, so a URL cannot be one.
+        let place = match PLACES[(n / KINDS.len() + n) % PLACES.len()] {
+            "a path" if text.contains("://") => "an argument",
+            place => place,
+        };
         planted.push(Planted { kind, place, secret });
         let (mut prompt, mut command, mut output, mut path) =
             (format!("Look at number {n}"), "make".to_owned(), "done".to_owned(), "/w/a.rs".to_owned());

@@ -1,4 +1,4 @@
-//! Calls of the daemon on a person's behalf.
+//! Calls the daemon on behalf of a person.
 
 use std::time::Duration;
 

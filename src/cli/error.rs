@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked: whose fault it is, what happened, what to do next.
+//! The failure of a command: whose fault it is, what happened, what to do next.
 
 use std::io;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! The front matter of a note: the part of YAML that editors write as properties.
 //!
-//! A property is a name, a colon, and a text (plain, in quotes, or as a block below) or a list (in brackets
-//! or as lines below). Only what is asked for is read, so properties of other kinds do no harm.
+//! A property is a name, a colon, and a text (plain, in quotes, or as a block below) or a list (in brackets or as
+//! lines below). Only the requested properties are read, so properties of other forms do no harm.
 //!
-//! A YAML library is not used on purpose. It refuses the whole block for one line that people write and that
-//! is clear enough (`title: Redis: why not`), where this reads what is asked for and leaves the rest; and it
-//! makes a number of `1.10`, where the text that was written is wanted.
+//! This does not use a YAML library on purpose. A library refuses the whole block because of one line that people
+//! write and that is clear enough (`title: Redis: why not`), where this reads what is requested and ignores the
+//! rest. And a library turns `1.10` into a number, where the written text is wanted.
 
 use std::collections::BTreeMap;
 

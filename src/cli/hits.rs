@@ -1,4 +1,4 @@
-//! Hits for people: a few lines each, with what was looked for standing out.
+//! Hits for people: a few lines each, with the words of the query highlighted.
 
 use std::fmt::Write as _;
 

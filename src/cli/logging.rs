@@ -1,4 +1,4 @@
-//! What the program says of its own work, on standard error: never what memories hold.
+//! The program's log on standard error. It never contains the text of memories.
 
 use std::io::{self, IsTerminal};
 

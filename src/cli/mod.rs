@@ -1,5 +1,5 @@
-//! The command line: what people type. Except for `mcp` and `daemon run`, which are servers, every
-//! command that touches data asks the daemon for it and opens no store itself.
+//! The command line. Except for `mcp` and `daemon run`, which are servers, every command that needs data asks the
+//! daemon for it and opens no store itself.
 
 mod command;
 mod daemon_client;

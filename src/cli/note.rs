@@ -1,7 +1,7 @@
 //! A memory as a Markdown note: front matter, the text, and links below a mark.
 //!
-//! The front matter is what editors such as Obsidian show as properties. What stands below the mark
-//! is written anew by each export and never read back.
+//! The front matter has what editors such as Obsidian show as properties. The part below the mark is rewritten by
+//! each export and never read back.
 
 use std::fmt::Write as _;
 

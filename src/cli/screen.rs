@@ -1,4 +1,4 @@
-//! What a terminal is like, for all that is drawn on one.
+//! The properties of a terminal, for everything that is drawn on one.
 
 use std::env;
 use std::io::{self, IsTerminal};

@@ -1,4 +1,4 @@
-//! Rows for people and for scripts: a drawn table on a terminal, values between tabs elsewhere.
+//! Rows for people and for scripts: a drawn table on a terminal, values separated by tabs elsewhere.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Changing single keys of `config.toml` and leaving the rest of it as the user wrote it.
+//! Changes single keys of `config.toml` and leaves the rest as the user wrote it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,9 +9,8 @@ use toml_edit::{DocumentMut, Item, Table, Value};
 use super::{Config, ConfigError};
 use cerebro_durable as durable;
 
-/// Sets keys of a table, or takes those away whose value is nothing. Comments, order and other keys
-/// stay. The file is replaced at once, and only by one that is a valid configuration; a link to it stays a
-/// link.
+/// Sets keys of a table, or removes those whose value is `None`. Comments, order and other keys stay. The file is
+/// replaced atomically, and only by a valid configuration; a link to it stays a link.
 ///
 /// # Errors
 /// [`ConfigError`]: the file cannot be read or written, or is not valid before or after.
@@ -40,7 +39,7 @@ pub fn set(path: &Path, table: &str, keys: &[(&str, Option<Value>)]) -> Result<(
     durable::write(path, durable::Kind::Persons, text.as_bytes()).map_err(unwritable)
 }
 
-/// Puts a value in place of another one and keeps the comment behind it.
+/// Replaces a value and keeps the comment behind it.
 fn put(table: &mut dyn toml_edit::TableLike, key: &str, mut value: Value) {
     if let Some(old) = table.get(key).and_then(Item::as_value) {
         *value.decor_mut() = old.decor().clone();

@@ -1,4 +1,4 @@
-//! What the settings name and is read anew each time: the provider of vectors, the chat model, the history.
+//! Opens what the settings name, and reads them each time: the provider of vectors, the chat model, the history.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ use cerebro_models::provider::ProviderError;
 use cerebro_service::{DistilOptions, Embedding, HistoryOptions, InferenceSettings, places};
 
 impl Config {
-    /// How texts become vectors in a home. The file is read each time a provider is opened, so a changed model needs
-    /// no restart of the daemon.
+    /// How texts become vectors in a home. The file is read each time a provider is opened, so a changed model does
+    /// not need a restart of the daemon.
     pub fn embedding(&self, home: &Home) -> Embedding {
         let file = home.config_file();
         let shelf = Shelf::new(home.models_dir(), home.runtime_dir());
@@ -39,8 +39,8 @@ impl Config {
         }
     }
 
-    /// What taking past sessions in needs to know. The file is read each time, as above; one that cannot be read turns
-    /// it off.
+    /// The options for importing past sessions. The file is read each time, as above; an unreadable one turns
+    /// importing off.
     pub fn history(home: &Home) -> HistoryOptions {
         let file = home.config_file();
         let settings = move || Config::read(&file).map(|config| config.history).unwrap_or_default();
@@ -84,8 +84,8 @@ impl Config {
     }
 }
 
-/// The settings with the model of a stored name, `provider/model`. Their other keys belong to the provider that they
-/// name, so they are kept for that one only. Where they turn vectors off, vectors stay off.
+/// The settings for the model with a stored name, `provider/model`. The other keys belong to the provider that the
+/// settings name, so they are kept only for that one. Where the settings turn vectors off, they stay off.
 fn naming(settings: &Settings, stored: &str) -> Settings {
     let (provider, model) = stored.split_once('/').unwrap_or(("", stored));
     let of_settings = match settings.provider {

@@ -1,4 +1,4 @@
-//! Where the database is: in the home, or on a server.
+//! The location of the database: in the home, or on a server.
 
 use std::{
     fs, io,
@@ -19,30 +19,30 @@ use cerebro_store::{Remote, Secret};
 /// Longest name of a namespace or database.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Who may name the server before the file does.
+/// The option that names the server and overrides the file.
 const OPTION: &str = "--db";
 const VARIABLE: &str = "CEREBRO_DB";
 
-/// `[remote]`: a database on a server in place of the one in the home.
+/// `[remote]`: a database on a server instead of the one in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RemoteConfig {
-    /// `url = "wss://db.example"`; empty is the home's own database. `--db` and CEREBRO_DB go before it.
+    /// `url = "wss://db.example"`; empty means the home's own database. `--db` and CEREBRO_DB override it.
     pub url: String,
-    /// `namespace = "cerebro"`; CEREBRO_DB_NAMESPACE goes before it.
+    /// `namespace = "cerebro"`; CEREBRO_DB_NAMESPACE overrides it.
     pub namespace: String,
-    /// `database = "main"`, one for each team; CEREBRO_DB_DATABASE goes before it.
+    /// `database = "main"`, one for each team; CEREBRO_DB_DATABASE overrides it.
     pub database: String,
-    /// `user = "root"`; CEREBRO_DB_USER goes before it.
+    /// `user = "root"`; CEREBRO_DB_USER overrides it.
     pub user: String,
     /// `password_env = "CEREBRO_DB_PASSWORD"`: the variable that holds the password.
     pub password_env: String,
-    /// `password_file`: a file that holds it, readable by its owner alone; the variable goes before it.
+    /// `password_file`: a file that holds it, readable only by its owner; the variable overrides it.
     pub password_file: Option<PathBuf>,
-    /// `plaintext = false`: whether password and memories may cross a network as they are, by `ws://` or `http://`;
-    /// CEREBRO_DB_PLAINTEXT=1 is yes.
+    /// `plaintext = false`: whether password and memories may cross a network unencrypted, by `ws://` or `http://`;
+    /// CEREBRO_DB_PLAINTEXT=1 means yes.
     pub plaintext: bool,
-    /// `create = false`: whether namespace and database are made when missing; CEREBRO_DB_CREATE=1 is yes.
+    /// `create = false`: whether to create a missing namespace and database; CEREBRO_DB_CREATE=1 means yes.
     pub create: bool,
 }
 
@@ -62,7 +62,7 @@ impl Default for RemoteConfig {
 }
 
 impl Config {
-    /// What the use cases need of it in a home; `--db` goes before the file.
+    /// The settings of the use cases for a home; `--db` overrides the file.
     ///
     /// # Errors
     /// [`ConfigError`] when a server is named that cannot be used like this.
@@ -70,23 +70,23 @@ impl Config {
         Ok(Settings { remote: self.remote.of(home, |name| std::env::var(name).ok())?, ..self.settings() })
     }
 
-    /// The address of the server that has a home's memory, as it was given; none where it is embedded.
+    /// The address of the server that has a home's memory, as it was given; `None` for an embedded database.
     pub fn server_of(&self, home: &Home) -> Option<String> {
         let (_, url) = self.remote.named(home, |name| set(name, |name| std::env::var(name).ok()));
         (!url.is_empty()).then_some(url)
     }
 }
 
-/// The address that was given with `--db`, as it is used.
+/// The normalised address that was given with `--db`.
 ///
 /// # Errors
-/// [`ConfigError::Asked`] when it is none.
+/// [`ConfigError::Asked`] when it is invalid.
 pub fn asked_database(home: &Home) -> Result<Option<String>, ConfigError> {
     let blame = |reason| ConfigError::Asked { given: OPTION, reason };
     home.database().map(address).transpose().map_err(blame)
 }
 
-/// The value of a variable that says something.
+/// The value of a variable that is set and not empty.
 fn set(name: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     variable(name).filter(|value| !value.trim().is_empty())
 }
@@ -101,7 +101,7 @@ fn is_exposed(url: &str) -> bool {
 }
 
 impl RemoteConfig {
-    /// The server that is named, and by what if not by the file.
+    /// The server, and the option or variable that named it if not the file.
     fn named(&self, home: &Home, set: impl Fn(&str) -> Option<String>) -> (Option<&'static str>, String) {
         match (home.database(), set(VARIABLE)) {
             (Some(url), _) => (Some(OPTION), url.to_owned()),
@@ -166,7 +166,7 @@ impl RemoteConfig {
     }
 }
 
-/// An address of a known kind and without credentials, which would be shown and logged with it.
+/// Accepts an address of a known kind without credentials, which would be shown and logged with it.
 fn address(url: &str) -> Result<String, String> {
     const BEGINNINGS: &str = "the database's address must begin with ws://, wss://, http:// or https://";
     let parsed = reqwest::Url::parse(url).map_err(|error| format!("{BEGINNINGS} ({error})"))?;
@@ -192,8 +192,8 @@ fn name(name: String) -> Result<String, String> {
     Err(format!("a namespace or database has a name of letters, digits and `_`, at most {NAME_CHARS_MAX}"))
 }
 
-/// The name under which a home writes, drawn when it is first wanted. Of two processes that draw one at the
-/// same time, both use the first.
+/// The writer name of a home, drawn when it is first needed. If two processes draw one at the same time, both use
+/// the first.
 fn writer(path: &Path) -> io::Result<String> {
     if let Some(name) = written_writer(path)? {
         return Ok(name);

@@ -1,4 +1,4 @@
-//! The other end of the socket: finding the daemon, starting it, calling its tools.
+//! The client side of the socket: finds or starts the daemon, and calls its tools.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,18 +22,17 @@ use cerebro_core::operation::Operation;
 
 /// How long a daemon may take from its start to its first answer.
 const READY_MAX: Duration = Duration::from_secs(10);
-/// How long an older daemon may take to leave and the next one to come.
+/// How long an older daemon may take to end and the next one to start.
 const HANDOVER_MAX: Duration =
     DRAIN_MAX.saturating_add(CLOSE_MAX).saturating_add(WIND_DOWN).saturating_add(READY_MAX);
-/// Most daemons started for one connection, each after the one before ended at once.
+/// Most daemons that are started for one connection, if each ends at once.
 const STARTS_MAX: u32 = 3;
 const PAUSE_FIRST: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 /// How long the MCP handshake of a [`Client`] may take.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
-/// Whether to start a daemon when none answers. A client that may start one also asks an older one
-/// to make way.
+/// Whether to start a daemon when none answers. A client that may start one also asks an older one to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Autostart {
     Yes,
@@ -46,13 +45,13 @@ const LAUNCH_MAX: Duration = Duration::from_secs(2);
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// No daemon answers, and none was to be started.
+    /// No daemon answers, and none should be started.
     #[error("no daemon is running; `cerebro daemon start` starts it")]
     NotRunning,
-    /// One process serves its own client and nobody else.
+    /// A stand-alone process serves its own client and nobody else.
     #[error("{0} has this home for itself; end it, or use the daemon instead")]
     Standalone(Owner),
-    /// The daemon speaks another protocol.
+    /// The daemon speaks another version of the protocol.
     #[error(
         "the daemon (process {pid}) is cerebro {version} and this is {}: start your agent again, \
          or `cerebro daemon stop`",
@@ -62,16 +61,16 @@ pub enum ConnectError {
     /// A daemon cannot be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// The settings cannot be used, so no daemon can be started until somebody mends them.
+    /// The settings are invalid, so no daemon can be started until somebody corrects them.
     #[error("no daemon can be started: {reason}")]
     Misconfigured { reason: String },
     /// The daemons that were started ended at once.
     #[error("the daemon ended at its start: {}see {log}", said(.last_line))]
     Ended { log: PathBuf, last_line: String },
-    /// Something holds the home's lock and serves nobody.
+    /// Something holds the home's lock and does not serve.
     #[error("{lock} is held by {holder}, which does not answer; end that process, or wait for it")]
     Held { lock: PathBuf, holder: String },
-    /// Whoever answers may be somebody else.
+    /// The listener may belong to somebody else.
     #[error("{0}")]
     Untrusted(DialError),
     /// Nobody answered in time.
@@ -80,7 +79,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Whether it stays as it is until somebody does something about it.
+    /// Whether the state lasts until somebody does something about it.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Misconfigured { .. } | Self::Untrusted(_))
     }
@@ -93,7 +92,7 @@ fn said(line: &str) -> String {
 /// A served connection: MCP messages may follow.
 #[derive(Debug)]
 pub struct Connection {
-    /// What the daemon said of itself.
+    /// The daemon's reply to the hello.
     pub daemon: Reply,
     /// From the daemon.
     pub reader: BufReader<OwnedReadHalf>,
@@ -101,8 +100,8 @@ pub struct Connection {
     pub writer: OwnedWriteHalf,
 }
 
-/// Connects to the home's daemon; with [`Autostart::Yes`] starts it when none answers, and
-/// replaces one of an older version. Of many that do this at once, all end at one daemon.
+/// Connects to the home's daemon. With [`Autostart::Yes`], starts one if none answers, and replaces one of an older
+/// version. If many processes do this at once, all get the same daemon.
 ///
 /// # Errors
 /// [`ConnectError`], after 10 s at most (55 s when an older daemon has to leave first).
@@ -147,9 +146,9 @@ pub async fn connect(home: &Home, hello: &Hello, autostart: Autostart) -> Result
 
 /// Why there was no greeting.
 enum Mute {
-    /// Nobody answers, for now.
+    /// Nobody answers for now.
     Silent(io::Error),
-    /// Not to be spoken to.
+    /// It must not be spoken to.
     Untrusted(DialError),
 }
 
@@ -168,7 +167,7 @@ impl From<io::Error> for Mute {
     }
 }
 
-/// One try to be greeted by a living daemon.
+/// One attempt to be greeted by a running daemon.
 async fn greet(
     home: &Home,
     hello: &Hello,
@@ -185,12 +184,12 @@ async fn greet(
 struct Start {
     child: Option<Child>,
     count: u32,
-    /// When the last one was on its way: it may not have the lock yet.
+    /// When the last one was started: it may not have the lock yet.
     launched: Option<Instant>,
 }
 
 impl Start {
-    /// Starts a daemon if nobody is starting or leaving.
+    /// Starts a daemon unless one is starting or ending.
     fn advance(&mut self, home: &Home) -> Result<(), ConnectError> {
         if let Some(child) = &mut self.child {
             let Ok(Some(status)) = child.try_wait() else { return Ok(()) };
@@ -205,7 +204,7 @@ impl Start {
             }
         }
         if lock::is_held(home) {
-            // A daemon between its lock and its socket, in either direction: it will be done soon.
+            // A daemon between lock and socket, while it starts or ends: that is soon over.
             return match lock::owner(home) {
                 Some(owner) if owner.used_as != Use::Daemon => Err(ConnectError::Standalone(owner)),
                 _ => Ok(()),
@@ -224,24 +223,24 @@ impl Start {
     }
 }
 
-/// Why the daemon did not do what was asked. What to do next is for who asked to say.
+/// Why the daemon did not do what it was asked to do. The caller decides what to suggest next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// What kind of failure it is; none of those that this version does not know.
+    /// The kind of failure; `None` for one that this version does not know.
     pub code: Option<Code>,
     /// What happened, in words.
     pub message: String,
-    /// The values that it is about, by the names that [`Code`] lists; null without any.
+    /// The values that it is about, by the names that [`Code`] lists; null if there are none.
     pub data: Value,
 }
 
 impl Refusal {
-    /// A failure of which only words are known.
+    /// A failure that is known only by its message.
     pub fn in_words(message: impl Into<String>) -> Self {
         Self { code: None, message: message.into(), data: Value::Null }
     }
 
-    /// Reads the result of a call that failed. An earlier daemon sends words alone.
+    /// Reads the result of a failed call. An earlier daemon sends only a message.
     fn read(result: CallToolResult) -> Self {
         let told = result.structured_content.unwrap_or(Value::Null);
         let texts = result.content.iter().filter_map(|block| block.as_text());
@@ -257,16 +256,16 @@ impl Refusal {
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The daemon did not do what was asked.
+    /// The daemon refused.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The tool, or the protocol, does not know what was asked.
+    /// The tool, or the protocol, does not know the request.
     #[error("the daemon refused the call: {message}")]
     Protocol { message: String },
-    /// No answer in time; the call may have been done.
+    /// No answer in time; the call may have been executed.
     #[error("the daemon did not answer within {} s; the same call may be repeated", .0.as_secs())]
     Timeout(Duration),
-    /// The daemon went away before it answered.
+    /// The daemon was gone before it answered.
     #[error("the daemon went away during the call; the same call may be repeated")]
     Gone,
 }
@@ -290,7 +289,7 @@ impl Client {
         Self::over(stream, daemon, timeout).await
     }
 
-    /// The same on any stream, at the other end of which is a daemon that would say `daemon` of itself.
+    /// The same on any stream to a daemon whose reply would be `daemon`.
     ///
     /// # Errors
     /// [`CallError`] when the handshake fails.
@@ -305,7 +304,7 @@ impl Client {
         Ok(Self { service, timeout, daemon })
     }
 
-    /// What the daemon said of itself.
+    /// The daemon's reply to the hello.
     pub fn daemon(&self) -> &Reply {
         &self.daemon
     }
@@ -313,8 +312,7 @@ impl Client {
     /// Calls an operation and returns its structured result; `arguments` is an object or null.
     ///
     /// # Errors
-    /// [`CallError::Refused`] when the daemon did not do it; the others when the call did
-    /// not get that far.
+    /// [`CallError::Refused`] when the daemon refused; the others when the call did not get that far.
     pub async fn call(&self, operation: Operation, arguments: Value) -> Result<Value, CallError> {
         let params = match arguments {
             Value::Null => CallToolRequestParams::new(operation.name()),

@@ -45,7 +45,7 @@ impl Connection {
                 tracing::warn!(protocol = hello.protocol, version = hello.version, "refused a client");
                 return;
             }
-            // Also a client that only checks whether a daemon listens.
+            // This is also a client that only checks whether a daemon listens.
             Err(error) => {
                 tracing::debug!(%error, "a client did not introduce itself");
                 return;
@@ -77,7 +77,7 @@ async fn greet(
     Ok((hello, reply.verdict))
 }
 
-/// Input that ends when the daemon stops, so that the session answers what it has read and no more.
+/// Input that ends when the daemon stops, so that the session answers only what it has read.
 struct Draining {
     reader: BufReader<OwnedReadHalf>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -96,13 +96,13 @@ impl AsyncRead for Draining {
     }
 }
 
-/// The output, which the session uses while it lasts and the farewell after it. The lock is never
-/// contended for longer than one non-blocking write.
+/// The output, used by the session and, after it, by the farewell. The lock is never contended for longer than one
+/// non-blocking write.
 #[derive(Clone)]
 struct SharedWriter(Arc<Mutex<Option<OwnedWriteHalf>>>);
 
 impl SharedWriter {
-    /// Takes the output from the session and says that this was all.
+    /// Takes the output from the session and sends the farewell.
     async fn say_farewell(&self) {
         let Some(mut writer) = lock(&self.0).take() else { return };
         let line = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{FAREWELL_METHOD}\"}}\n");

@@ -1,4 +1,4 @@
-//! What the served side may know of the daemon and ask of it.
+//! What the served side may know about the daemon and request from it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,8 +36,8 @@ impl Control {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Asks the daemon to finish the calls under way and leave. Returns at once, so that the call
-    /// that asks is answered too.
+    /// Asks the daemon to finish the calls under way and end. Returns at once, so that the calling request is
+    /// answered too.
     pub fn stop(&self) {
         self.shared.stop.cancel();
     }
@@ -52,15 +52,15 @@ impl Control {
         self.shared.stop.is_cancelled()
     }
 
-    /// Notes that the home's own store is open.
+    /// Records that the home's own store is open.
     pub fn store_is_open(&self) {
         self.shared.premises.store_is_open();
     }
 
-    /// Makes sure that the open home is still the one at its path. If not, the daemon leaves.
+    /// Checks that the open home is still the one at its path. If not, the daemon ends.
     ///
     /// # Errors
-    /// [`HomeGone`], in words for the caller.
+    /// [`HomeGone`], with a message for the caller.
     pub fn check_home(&self) -> Result<(), HomeGone> {
         self.shared.premises.check().inspect_err(|_| self.stop())
     }

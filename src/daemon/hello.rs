@@ -13,32 +13,33 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWr
 use crate::home::user_home;
 use crate::{platform, project_dir};
 
-/// The protocol's version, which both sides must share. It changes when an old peer would misread a new one.
+/// The version of the protocol, which both sides must share. It is raised when an old peer would misread a new one.
 pub const PROTOCOL: u32 = 1;
 /// Longest first line, in bytes.
 const HELLO_BYTES_MAX: u64 = 64 * 1024;
 /// How long either side waits for the other's first line.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// The notification that ends a connection in order, the farewell: every request that was read is answered, and the
+/// The farewell: the notification that ends a connection properly. Every request that was read is answered; the
 /// client may send the others to the next daemon.
 pub const FAREWELL_METHOD: &str = "notifications/cerebro/farewell";
-/// The receipt: the notification that a request was read, with its `id`. It is sent before the request is executed, to
-/// clients that want it. A request without a receipt was not executed when the daemon died, and may be sent to the next.
+/// The receipt: the notification that a request was read, with its `id`. It is sent before the request is executed,
+/// to clients that want it. If the daemon dies, a request without a receipt was not executed and may be sent to the
+/// next one.
 pub const READ_METHOD: &str = "notifications/cerebro/read";
 
-/// On whose behalf a client speaks.
+/// For whom a client acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// An agent: sees the public tools.
     #[default]
     Agent,
-    /// A person at the command line: may do more.
+    /// A person at the command line: has more permissions.
     Operator,
 }
 
-/// What a client says of itself. `protocol`, `version` and `takes_over` never change their names and meanings: they
-/// are read before anything else is known about the other side.
+/// The client's hello. `protocol`, `version` and `takes_over` never change their names and meanings: they are read
+/// before anything else is known about the other side.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each answers a question of its own, by its name on the wire"
@@ -49,7 +50,7 @@ pub struct Hello {
     pub protocol: u32,
     /// The client's version of Cerebro.
     pub version: String,
-    /// Whether a daemon older than the client shall make way for a new one.
+    /// Whether a daemon that is older than the client should make way for a new one.
     pub takes_over: bool,
     pub role: Role,
     pub pid: u32,
@@ -57,32 +58,32 @@ pub struct Hello {
     pub watches: bool,
     /// The folder the client was started in.
     pub cwd: Option<PathBuf>,
-    /// The project named by the user (`--project`), before any other.
+    /// The project that the user named (`--project`), which overrides all others.
     pub project: Option<String>,
-    /// The project's folder as the agent's environment names it.
+    /// The project's folder according to the agent's environment.
     pub project_dir: Option<PathBuf>,
     /// The project of [`Self::folder`], as found by the client.
     pub folder_project: Option<String>,
-    /// Other projects that the folder had before, as found by the client; the last one first.
+    /// Former projects of the folder, as found by the client, the latest first.
     pub former: Vec<String>,
-    /// The session's id as the agent's environment names it.
+    /// The session's id according to the agent's environment.
     pub client_session: Option<String>,
-    /// An id that the pump made up, the same for its whole life.
+    /// An id that the pump generated, constant for its whole life.
     pub minted_session: Option<String>,
     /// What the last `mem_session_start` of this client returned, on an earlier connection.
     pub bound_session: Option<String>,
-    /// The processes that started it, the nearest first: an agent's hooks and its server have the agent in common.
+    /// The ancestors of its process, the nearest first: an agent's hooks and its server share the agent.
     pub parents: Vec<u32>,
     /// Whether it wants a receipt for each request: see [`READ_METHOD`].
     pub wants_receipts: bool,
-    /// Whether it may be on another machine, so that its folders are not those of this one. Set by the server, never
-    /// by the client.
+    /// Whether it may be on another machine, so that its folders do not exist here. Set by the server, never by the
+    /// client.
     #[serde(skip)]
     pub is_remote: bool,
 }
 
 impl Hello {
-    /// What this process says of itself: its folder, and what its environment names.
+    /// The hello of this process: its folder, and what its environment names.
     pub fn of_this_process(role: Role) -> Self {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -92,7 +93,7 @@ impl Hello {
             role,
             pid: std::process::id(),
             watches: false,
-            // A name that is not Unicode cannot be sent as it is in JSON.
+            // A name that is not Unicode cannot be sent unchanged in JSON.
             cwd: std::env::current_dir().ok().map(|dir| dir.to_string_lossy().into_owned().into()),
             project: None,
             project_dir: variable("CLAUDE_PROJECT_DIR").map(PathBuf::from),
@@ -112,8 +113,8 @@ impl Hello {
         self.project_dir.as_ref().or(self.cwd.as_ref())
     }
 
-    /// The same, with the folder's project unless the user named one. The client looks at its own folder: in the
-    /// daemon, a folder that does not answer would block a thread that serves others.
+    /// Adds the folder's project, unless the user named one. The client examines its own folder: in the daemon, a
+    /// folder that does not answer would block a thread that serves others.
     pub async fn located(self) -> Self {
         let Some(folder) = self.folder().filter(|_| self.project.is_none()).cloned() else { return self };
         let project = project_dir::look_or_guess(folder, user_home(), project_dir::LOOK_MAX).await;
@@ -121,7 +122,7 @@ impl Hello {
     }
 }
 
-/// What the daemon answers.
+/// The daemon's reply to a hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     pub protocol: u32,
@@ -141,14 +142,14 @@ pub struct Reply {
 pub enum Verdict {
     /// MCP messages may follow.
     Served,
-    /// The daemon is the older one and leaves; the client starts another.
+    /// The daemon is older and ends; the client starts another.
     HandsOver,
     /// The two speak different protocols.
     Refused,
 }
 
 impl Reply {
-    /// The answer to `hello` by a daemon of version `ours`.
+    /// The reply to `hello` of a daemon of version `ours`.
     pub fn to(hello: &Hello, ours: &str) -> Self {
         let verdict = if hello.takes_over && is_newer(&hello.version, ours) {
             Verdict::HandsOver
@@ -167,8 +168,8 @@ impl Reply {
     }
 }
 
-/// Whether version `a` comes after `b` by its three numbers. A suffix (`-rc.1`, `+build`) is ignored, and a missing
-/// or malformed number counts as 0.
+/// Whether version `a` is later than `b` by its three numbers. A suffix (`-rc.1`, `+build`) is ignored, and a
+/// missing or malformed number counts as 0.
 pub fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
@@ -179,7 +180,7 @@ fn numbers(version: &str) -> [u64; 3] {
     std::array::from_fn(|_| parts.next().unwrap_or(0))
 }
 
-/// Reads one first line from the reader that the session goes on to use.
+/// Reads one first line from the reader that the session continues to use.
 ///
 /// # Errors
 /// When the line is late, too long, cut off or malformed.

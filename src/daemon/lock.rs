@@ -1,7 +1,7 @@
 //! The lock that makes one process the owner of a home.
 //!
-//! It is taken before the socket is touched and before the database is opened, and the system
-//! releases it when the process ends in any way. The file names the owner, for messages.
+//! It is taken before the socket is touched and the database is opened, and the system releases it when the process
+//! ends for any reason. The file names the owner, for messages.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -16,15 +16,15 @@ use crate::platform::{self, FileIdentity};
 /// Longest text read from a lock file.
 const OWNER_BYTES_MAX: u64 = 4 * 1024;
 
-/// What the owner of a home does with it.
+/// What the owner uses the home for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
     /// Serves everybody on the socket.
     Daemon,
-    /// Serves one client in its own process; no other can connect.
+    /// Serves one client in its own process; nobody else can connect.
     Standalone,
-    /// Makes its database from a backup.
+    /// Restores the database from a backup.
     Restore,
 }
 
@@ -35,7 +35,7 @@ pub struct Owner {
     pub version: String,
     #[serde(rename = "use")]
     pub used_as: Use,
-    /// Where it listens, once it does; a daemon of an earlier version does not say.
+    /// The socket, once it listens; a daemon of an earlier version does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
 }
@@ -54,15 +54,15 @@ impl fmt::Display for Owner {
 /// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another living process has it.
+    /// Another running process has it.
     #[error("{path} is locked by {}", .owner.as_ref().map_or("another process".to_owned(), Owner::to_string))]
     Held { path: PathBuf, owner: Option<Owner> },
-    /// The file cannot be made, locked or written.
+    /// The file cannot be created, locked or written.
     #[error("cannot lock {path}: {source}; the folder must be writable and able to lock files")]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Ownership of a home, as long as this lives.
+/// Ownership of a home, while this exists.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -108,14 +108,14 @@ impl Lock {
     }
 
     /// Keeps the lock until this process has ended, and removes its name from the file. The database may still be
-    /// closing on a detached thread; only the end of the process is certainly its end.
+    /// closing on a detached thread; only the end of the process is certain.
     pub fn keep_until_exit(self) {
         self.sign_off();
         std::mem::forget(self);
     }
 
     fn sign_off(&self) {
-        // The next owner needs a moment to write itself down, and must not be mistaken for this process meanwhile.
+        // The next owner needs a moment to record itself, and must not be mistaken for this process meanwhile.
         if let Err(error) = self.file.set_len(0) {
             tracing::debug!(%error, "our name stays in the lock file");
         }
@@ -135,15 +135,15 @@ fn write_owner(mut file: &File, owner: &Owner) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// The process named in the lock file, if it lives. The record of a killed process says nothing about the current
-/// owner, and an owner of a moment ago may not have written itself down yet.
+/// The process named in the lock file, if it is running. The record of a killed process says nothing about the
+/// present owner, and a new owner may not have recorded itself yet.
 pub fn owner(home: &Home) -> Option<Owner> {
     let mut text = Vec::new();
     File::open(home.lock_file()).ok()?.take(OWNER_BYTES_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok().filter(|owner: &Owner| platform::is_alive(owner.pid))
 }
 
-/// Where the home's daemon listens, by its own record: it may have chosen a folder that this process does not know.
+/// The socket of the home's daemon, by its own record: it may be in a folder that this process does not know.
 pub fn socket_path(home: &Home) -> PathBuf {
     match owner(home) {
         Some(Owner { socket: Some(path), .. }) => path,
@@ -152,8 +152,8 @@ pub fn socket_path(home: &Home) -> PathBuf {
     }
 }
 
-/// Whether a living process has the lock. Asking holds a shared lock for an instant, which a
-/// daemon that starts in that instant waits out.
+/// Whether a running process has the lock. The check holds a shared lock for an instant, for which a starting
+/// daemon waits.
 pub fn is_held(home: &Home) -> bool {
     let Ok(file) = File::open(home.lock_file()) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

@@ -1,11 +1,11 @@
 //! The daemon: one process owns the home and serves every agent of the user over a socket.
 //!
-//! Start, in this order: lock, socket, server. End: the socket is removed, calls under way are finished, the store is
-//! closed, and the lock is released with the process, because only its end is certainly the end of the store. A client
-//! that comes in between waits for the lock and starts the next daemon.
+//! The order at the start: lock, socket, server. At the end: the socket is removed, calls under way are finished,
+//! the store is closed, and the lock is released together with the process, because only the end of the process is
+//! certainly the end of the store. A client that arrives in between waits for the lock and starts the next daemon.
 //!
 //! A daemon whose home was removed or replaced acknowledges nothing any more and ends without closing the store:
-//! files that the engine writes by name would land in the next daemon's store.
+//! files that the engine writes by name would end up in the next daemon's store.
 
 pub mod client;
 mod connection;
@@ -39,30 +39,29 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How long the tasks of a server may take to end after its store is closed.
 pub const WIND_DOWN: Duration = Duration::from_secs(5);
-/// How long a starting daemon waits for a lock that is held without anybody answering: the daemon before may be
-/// winding down, and others may hold it for an instant to see whether it is held.
+/// How long a starting daemon waits for a lock whose holder does not answer: the previous daemon may be closing,
+/// and others may hold it for an instant to check it.
 const LOCK_WAIT: Duration = WIND_DOWN.saturating_add(Duration::from_secs(1));
 const LOCK_POLL: Duration = Duration::from_millis(20);
-/// How often the daemon looks whether it is idle and its socket in place.
+/// How often the daemon checks whether it is idle and whether its socket is in place.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
-/// How long calls under way may take when the daemon leaves.
+/// How long calls under way may take when the daemon ends.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-/// How long connections without a call stay open when the daemon leaves, for the last answers to
-/// be written.
+/// How long connections without a call stay open when the daemon ends, so that the last answers can be written.
 const DRAIN_QUIET: Duration = Duration::from_millis(200);
-/// How long closing the store may take; after it the process ends as if killed, which loses nothing.
+/// How long closing the store may take; after that the process ends as if killed, which loses nothing.
 const CLOSE_MAX: Duration = Duration::from_secs(30);
-/// Most connections at once; further ones are cut off at once.
+/// Most connections at once; further ones are closed at once.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// What the served side is doing.
+/// The present activity of the served side.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
-    /// When the last call came, or the served side was made.
+    /// The time of the last call, or of the creation of the served side.
     pub last_call: Instant,
     /// How many calls are under way, on all connections.
     pub calls_under_way: usize,
-    /// How many jobs the worker could do now.
+    /// How many jobs the worker could execute now.
     pub runnable_jobs: usize,
 }
 
@@ -74,13 +73,13 @@ impl Activity {
 
 /// Everything the daemon serves; cheap to clone.
 pub trait Serve: Clone + Send + Sync + 'static {
-    /// Serves one MCP connection until it closes. The end of the input means: finish the calls
-    /// under way, write their answers, return.
+    /// Serves one MCP connection until it closes. At the end of the input it finishes the calls under way, writes
+    /// their answers and returns.
     fn serve<S>(&self, hello: Hello, stream: S) -> impl Future<Output = ()> + Send
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// What is going on, for leaving when idle.
+    /// The present activity, to decide whether the daemon is idle.
     fn activity(&self) -> Activity;
 
     /// Waits until no call is under way and none has come for some time.
@@ -93,7 +92,7 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// How a daemon behaves.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How long without a call and without work before it leaves; zero means never.
+    /// How long without a call and without work before it ends; zero means never.
     pub idle_exit: Duration,
     /// Whether to leave the starter's terminal and process group.
     pub detached: bool,
@@ -102,7 +101,7 @@ pub struct Options {
 /// Why a daemon did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Another daemon serves this home; the one that lost says so and ends.
+    /// Another daemon serves this home; the later one reports that and ends.
     #[error("a daemon already serves this home{}", .0.as_ref().map_or(String::new(), |o| format!(": {o}")))]
     AlreadyServed(Option<lock::Owner>),
     /// The lock is held by something that does not answer, or cannot be taken.
@@ -120,7 +119,7 @@ impl RunError {
     /// The exit code of a daemon that found another one serving.
     pub const ALREADY_SERVED: u8 = 3;
 
-    /// The exit code, which says to the starter what happened.
+    /// The exit code, which tells the starter what happened.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AlreadyServed(_) => Self::ALREADY_SERVED,
@@ -129,8 +128,8 @@ impl RunError {
     }
 }
 
-/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the served side at
-/// once and opens the store behind it, so that clients are answered from the first moment.
+/// Runs a daemon until it is stopped, hands over or is idle. `make` returns the served side at once and opens the
+/// store in the background, so that clients are answered from the start.
 ///
 /// # Errors
 /// [`RunError`] when it cannot become the owner of the home or listen.
@@ -158,15 +157,15 @@ pub async fn run<S: Serve>(
     Ok(())
 }
 
-/// The handle to a server that owns the home by `lock`.
+/// The handle for a server that owns the home by `lock`.
 pub(crate) fn control_of(home: &Home, lock: &Lock) -> Result<Control, LockError> {
     let premises =
         Premises::new(home, lock).map_err(|source| LockError::Io { path: home.lock_file(), source })?;
     Ok(Control::new(premises))
 }
 
-/// Closes the served side, within a bound, and keeps the lock until the process ends. Does not return where the
-/// home is gone.
+/// Closes the served side, within a bound, and keeps the lock until the process ends. Does not return if the home
+/// is gone.
 pub(crate) async fn close(served: &impl Serve, control: &Control, lock: Lock) {
     if let Err(gone) = control.check_home() {
         end_at_once(&gone);
@@ -177,7 +176,7 @@ pub(crate) async fn close(served: &impl Serve, control: &Control, lock: Lock) {
     lock.keep_until_exit();
 }
 
-/// Ends the process without a word to the store, as if it were killed.
+/// Ends the process without notifying the store, as if it were killed.
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,
@@ -188,7 +187,7 @@ fn end_at_once(gone: &HomeGone) -> ! {
     std::process::exit(1)
 }
 
-/// Takes the lock; gives way at once to a daemon that serves.
+/// Takes the lock; gives up at once if another daemon serves.
 async fn take_lock(home: &Home) -> Result<Lock, RunError> {
     let deadline = Instant::now() + LOCK_WAIT;
     loop {
@@ -218,7 +217,7 @@ struct Connections<S> {
 }
 
 impl<S: Serve> Connections<S> {
-    /// Accepts clients until there is a reason to end, and returns it. The socket is gone then.
+    /// Accepts clients until there is a reason to end, and returns that. By then the socket is removed.
     async fn accept_until_end(
         &self,
         home: &Home,
@@ -262,7 +261,7 @@ impl<S: Serve> Connections<S> {
 
     fn start(&self, stream: tokio::net::UnixStream) {
         if self.control.check_home().is_err() {
-            // It finds the next daemon as soon as this one has left.
+            // It finds the next daemon as soon as this one has ended.
             return;
         }
         if self.tasks.len() >= CONNECTIONS_MAX {
@@ -274,8 +273,8 @@ impl<S: Serve> Connections<S> {
         self.tasks.spawn(async move { connection.serve(&served).await });
     }
 
-    /// Ends all connections: no more input, calls under way are finished within [`DRAIN_MAX`]. Where the home is
-    /// gone there is nothing to finish, only words to be written.
+    /// Ends all connections: reads no more input, and finishes calls under way within [`DRAIN_MAX`]. If the home is
+    /// gone there is nothing to finish, and only error messages are written.
     async fn drain(&self) {
         let drain_max = if self.control.check_home().is_ok() { DRAIN_MAX } else { DRAIN_QUIET };
         self.control.stop();

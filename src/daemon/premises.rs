@@ -1,7 +1,7 @@
 //! Whether the home is still the folder that this process opened.
 //!
-//! A folder may be removed, or another one put in its place, under a running daemon. Its open files live on without
-//! a name: every write would succeed, be acknowledged and be lost.
+//! A folder may be removed or replaced under a running daemon. Its open files live on without a name: every write
+//! would succeed, be acknowledged and be lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::lock::Lock;
 use crate::home::Home;
 use crate::platform::{self, FileIdentity};
 
-/// The home is gone, or is another one.
+/// The home is gone or was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} was removed or replaced while the daemon had it open. Nothing was kept of this call; the daemon leaves, and \
@@ -44,15 +44,15 @@ impl Premises {
     /// Records that the home's own store is open: from now on it is compared too.
     pub fn store_is_open(&self) {
         if let Some(identity) = platform::file_identity(&self.0.home.store_dir()) {
-            // Whoever noted it first saw the same folder.
+            // If it is set already, it was set for the same folder.
             let _ = self.0.store.set(identity);
         }
     }
 
-    /// Looks whether all is in its place: at most three looks at the file system, a few microseconds.
+    /// Checks that everything is in its place: at most three accesses to the file system, a few microseconds.
     ///
     /// # Errors
-    /// [`HomeGone`], which names what is not.
+    /// [`HomeGone`], which names what is missing or different.
     pub fn check(&self) -> Result<(), HomeGone> {
         let is_same = |path: &Path, identity| platform::file_identity(path) == Some(identity);
         let gone = |path: PathBuf| Err(HomeGone(path));
@@ -61,7 +61,7 @@ impl Premises {
             return gone(home.lock_file());
         }
         let Some(store) = store.get() else { return Ok(()) };
-        // Which of the database's files are in use is the engine's own affair, but for this one.
+        // Which other files of the database are in use is the engine's own concern.
         if !is_same(&home.store_dir(), *store) || !home.store_dir().join("CURRENT").exists() {
             return gone(home.store_dir());
         }

@@ -1,4 +1,4 @@
-//! The socket the daemon listens on, and how clients make sure whose it is.
+//! The daemon's socket, and how clients verify whose it is.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub enum SocketError {
     Listen { path: PathBuf, source: io::Error },
 }
 
-/// Why a client does not speak to a home's socket.
+/// Why a client does not connect to a home's socket.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// Nobody listens there.
@@ -35,9 +35,9 @@ pub enum DialError {
     Stranger { path: PathBuf, user: u32 },
 }
 
-/// Connects to the home's daemon. Before a word is sent, makes sure that it acts for this user: the socket lies in a
-/// folder that only this user can enter (the home, or its own folder elsewhere), and the kernel names this user as the
-/// listener.
+/// Connects to the home's daemon. Before anything is sent, verifies that it acts for this user: the socket is in a
+/// folder that only this user can enter (the home, or its own folder elsewhere), and the kernel names this user as
+/// the listener.
 ///
 /// # Errors
 /// [`DialError`]; all but `Silent` persist until the socket is removed.
@@ -51,7 +51,7 @@ pub async fn dial(home: &Home) -> Result<UnixStream, DialError> {
         Err(error @ HomeError::NotPrivate { .. }) => return Err(DialError::Folder(error)),
         Err(_) => return Err(silent(io::ErrorKind::NotFound.into())),
     }
-    // A daemon that is stopped (SIGSTOP) has a socket whose queue may be full.
+    // A stopped daemon (SIGSTOP) has a socket whose queue may be full.
     let connected = tokio::time::timeout(HELLO_TIMEOUT, UnixStream::connect(&path)).await;
     let stream = connected.map_err(|_| silent(io::ErrorKind::TimedOut.into()))?.map_err(silent)?;
     match platform::peer_user_id(&stream).map_err(silent)? {
@@ -69,7 +69,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Listens for the home's clients. Removes a socket left by a daemon that died; the owner of the lock may.
+    /// Listens for the home's clients. Removes the socket of a dead daemon, which the owner of the lock may do.
     ///
     /// # Errors
     /// [`SocketError`], which names the path.
@@ -88,7 +88,7 @@ impl Socket {
         Ok(Self { listener, path, identity })
     }
 
-    /// Waits for the next client of the same user; others are cut off.
+    /// Waits for the next client of the same user; connections of others are closed.
     ///
     /// # Errors
     /// What the system says, for instance when it has no more file descriptors.

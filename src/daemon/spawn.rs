@@ -1,4 +1,4 @@
-//! Starting a daemon that outlives its starter.
+//! Starts a daemon that outlives its starter.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,30 +13,29 @@ use crate::home::{Home, HomeError};
 use crate::platform;
 use cerebro_models::embed::NO_TELEMETRY;
 
-/// Size from which the log is set aside as `daemon.log.old`, in place of the one before.
+/// Size at which the log is renamed to `daemon.log.old`, replacing the one before.
 const LOG_BYTES_MAX: u64 = 5 * 1024 * 1024;
-/// How much of the log's end is looked at for its last line.
+/// How much of the log's end is searched for its last line.
 const LOG_TAIL_BYTES: u64 = 4 * 1024;
 
-/// Variables that a daemon keeps from the environment of its starter: where things lie on this machine, its language and
-/// clock, the way out of its network, and what this program and its libraries read. Keys are kept by the names that
-/// the settings have for them. Everything else is that shell's own affair: a daemon lives for days and serves other
-/// shells too.
+/// Variables that a daemon inherits from its starter: locations on this machine, language and time zone, proxies,
+/// and what this program and its libraries read. Variables with keys are added by the names in the settings.
+/// Everything else concerns only that shell: a daemon lives for days and serves other shells too.
 const KEPT: [&str; 22] = [
     "HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
     "NO_PROXY", "MALLOC_CONF", "RUST_BACKTRACE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
 ];
-/// What the names of further ones begin with.
+/// Prefixes of further variables.
 const KEPT_PREFIXES: [&str; 7] = ["CEREBRO_", "XDG_", "LC_", "SSL_", "ORT_", "SURREAL_", "DYLD_"];
 
-/// The exit code of a starter that cannot use the settings: the next one could not either.
+/// The exit code of a starter that cannot use the settings: another attempt could not either.
 pub const MISCONFIGURED: u8 = 4;
 
 /// Why no daemon was started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// The home is gone and cannot be made again.
+    /// The home is gone and cannot be created again.
     #[error(transparent)]
     Home(#[from] HomeError),
     /// The log cannot be written.
@@ -50,13 +49,13 @@ pub enum SpawnError {
     Anew { settings: String, source: io::Error },
 }
 
-/// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only
-/// starts the daemon and ends, see [`orphan`]; the runtime reaps it when it is dropped.
+/// Starts `cerebro daemon run --detached --home ROOT`, with its standard error in the log. The child only starts
+/// the daemon and ends, see [`orphan`]; the runtime reaps it when it is dropped.
 ///
 /// # Errors
 /// [`SpawnError`], which names the file at fault.
 pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
-    // It may have been removed since it was opened, by a person who wants to start over.
+    // A person who wants to start over may have removed it since it was opened.
     Home::open(Some(home.root()))?;
     let path = home.log_file();
     let log = open_log(&path).map_err(|source| SpawnError::Log { path, source })?;
@@ -76,9 +75,9 @@ pub fn spawn(home: &Home) -> Result<Child, SpawnError> {
         .map_err(|source| SpawnError::Program { program, source })
 }
 
-/// Starts the daemon proper, for a process that then ends: the daemon is nobody's child. Some agents
-/// end the whole family of a server they started, and the daemon serves others too. Of this process's environment
-/// it gets what [`KEPT`] names and the variables `named` by the settings.
+/// Starts the daemon proper, for a process that then ends, so that the daemon is nobody's child. Some agents kill
+/// all descendants of a server that they started, but the daemon serves others too. Of this process's environment
+/// it gets what [`KEPT`] lists and the variables `named` by the settings.
 ///
 /// # Errors
 /// [`SpawnError::Program`]
@@ -104,17 +103,17 @@ fn is_kept(name: &OsStr, named: &[&str]) -> bool {
         || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The option that names a database elsewhere, if one was asked for.
+/// The option that names a database on a server, if one was requested.
 fn on_database(home: &Home) -> impl Iterator<Item = &str> {
     home.database().into_iter().flat_map(|url| ["--db", url])
 }
 
-/// Gives this process the settings that are read from the environment only, [`SETTINGS`]: where one is missing, the
-/// program begins again in this process, with all of them. For whatever was not started by [`spawn`]: a daemon that
-/// a person, a container or a service manager started, and a command that runs a model itself.
+/// Makes sure that this process has the [`SETTINGS`] that are read from the environment only: if one is missing,
+/// the program executes itself again with all of them. This is for processes that [`spawn`] did not start: a daemon
+/// started by a person, a container or a service manager, and a command that runs a model itself.
 ///
 /// # Errors
-/// [`SpawnError::Anew`]. A process in which that failed is not what it was, and has to end.
+/// [`SpawnError::Anew`]. A process in which that failed is in an undefined state and must end.
 pub fn with_settings() -> Result<(), SpawnError> {
     let missing: Vec<_> = missing_settings().collect();
     if missing.is_empty() {
@@ -129,29 +128,29 @@ pub fn with_settings() -> Result<(), SpawnError> {
     Err(SpawnError::Anew { settings, source })
 }
 
-/// Whether a value that the user has set stays.
+/// Whether a value that the user has set is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Precedence {
-    /// It does: it is a matter of memory and speed.
+    /// Kept: it concerns memory and speed.
     Users,
-    /// It does not: the program promises it.
+    /// Overridden: it is a promise of this program.
     Ours,
 }
 
 /// What the engine, the heap and ONNX Runtime read from the environment only.
 const SETTINGS: [(&str, &str, Precedence); 5] = [
-    // These keep a daemon small that is mostly idle: fewer threads for blocking work; one arena, from which free
-    // pages go back to the system at once.
+    // These keep a mostly idle daemon small: fewer threads for blocking work, and one arena that returns free pages
+    // to the system at once.
     ("SURREAL_KVS_THREADPOOL_SIZE", "4", Precedence::Users),
     ("MALLOC_CONF", "narenas:1,dirty_decay_ms:200,muzzy_decay_ms:0,lg_tcache_max:13", Precedence::Users),
     // Short messages on the live endpoint, which are read before anybody has signed in.
     ("SURREAL_WEBSOCKET_MAX_MESSAGE_SIZE", "1048576", Precedence::Users),
     ("SURREAL_HTTP_MAX_RPC_BODY_SIZE", "1048576", Precedence::Users),
-    // Nothing leaves the machine unasked.
+    // Nothing leaves the machine unless it was configured.
     (NO_TELEMETRY.0, NO_TELEMETRY.1, Precedence::Ours),
 ];
 
-/// The settings that this process, and so the ones that it starts, lacks.
+/// The settings that this process, and therefore its children, lack.
 fn missing_settings() -> impl Iterator<Item = (&'static str, &'static str)> {
     lacking(|name| std::env::var_os(name))
 }

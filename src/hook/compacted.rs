@@ -1,5 +1,5 @@
-//! Whether Gemini CLI has shortened a conversation: no hook says so, since `PreCompress` comes with every request. Its
-//! record of the session does, by a summary in the place of what went before.
+//! Detects that Gemini CLI has compacted a conversation. No hook reports it, because `PreCompress` is sent with
+//! every request. The CLI's record of the session shows it: a summary replaces what came before.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 
 use crate::platform;
 
-/// How much of the end of a record is looked at. A record is written anew, in one line, when it is shortened.
+/// How much of a record's end is read. A compaction rewrites the record as one line.
 const TAIL_BYTES: u64 = 2 * 1024 * 1024;
 /// What is in every summary.
 const MARK: &str = "<state_snapshot>";
 
-/// What tells the last shortening of a record apart from all others; `None` where its end tells of none.
+/// Identifies the last compaction of a record; `None` if its end has none.
 pub fn last(record: &Path) -> Option<String> {
     let mut file = platform::open_without_waiting(record).ok()?;
     let facts = file.metadata().ok()?;
@@ -31,11 +31,11 @@ pub fn last(record: &Path) -> Option<String> {
 fn tail(file: &File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
-    // The first line may have lost its beginning; then it is no JSON, and is passed over.
+    // The first line may have lost its beginning; then it is not JSON and is skipped.
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The newest summary. It is a message of the user's that the program wrote; what a tool printed is no summary.
+/// The newest summary. It is a user message that the program wrote; the output of a tool is not a summary.
 fn summary(lines: &str) -> Option<String> {
     let line = lines.lines().rev().find(|line| line.starts_with(r#"{"$set""#) && line.contains(MARK))?;
     let line: Value = serde_json::from_str(line).ok()?;

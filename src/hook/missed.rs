@@ -1,7 +1,7 @@
-//! What hooks could not tell because no daemon answered: how often and when, never what.
+//! Events that hooks could not report because no daemon answered: how many and when, never what.
 //!
-//! The next hook of the session that reaches a daemon hands it over as a gap. Of each session there is one file in the
-//! home, a line an event, which hooks that run at once can add to without waiting for each other.
+//! The next hook of the session that reaches a daemon reports them as a gap. Each session has one file in the home
+//! with one line per event, to which concurrent hooks can append without waiting for each other.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,13 +15,13 @@ use sha2::{Digest, Sha256};
 
 /// The folder of the files, in the home.
 const FOLDER: &str = "missed";
-/// Most sessions of which this is kept, and how long one that never came back is.
+/// Most sessions with such a file, and how long a file of a session that never returned is kept.
 const FILES_MAX: usize = 64;
 const AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Largest file: about 4,600 events. What is beyond is not counted.
+/// Largest file: about 4,600 events. Further ones are not counted.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Notes that an event of a session could not be told.
+/// Records that an event of a session could not be reported.
 ///
 /// # Errors
 /// When it cannot be written down.
@@ -32,7 +32,7 @@ pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     if !path.exists() && !has_room(&folder)? {
         return Ok(());
     }
-    // Added to and not synced: it is a count, and lines of hooks that run at once must not get lost.
+    // Appended and not synced: it is only a count, but lines of concurrent hooks must not be lost.
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     if file.metadata()?.len() < FILE_BYTES_MAX {
         file.write_all(format!("{}\n", now.as_millisecond()).as_bytes())?;
@@ -40,7 +40,7 @@ pub fn note(home: &Path, session: &str, now: Timestamp) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether another session has room; those that never came back make some.
+/// Whether there is room for another session; files of sessions that never returned are removed.
 fn has_room(folder: &Path) -> io::Result<bool> {
     let files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     if files.len() < FILES_MAX {
@@ -53,11 +53,11 @@ fn has_room(folder: &Path) -> io::Result<bool> {
     Ok(files.len() - old.len() < FILES_MAX)
 }
 
-/// What was missed of a session, taken out of its file. It is to be [`Taken::done`] or [`Taken::give_back`].
+/// Takes a session's missed events out of its file. The caller must call [`Taken::done`] or [`Taken::give_back`].
 pub fn take(home: &Path, session: &str) -> Option<Taken> {
     let path = place(home, session);
     let aside = path.with_extension(std::process::id().to_string());
-    // Of two hooks at once, one gets it.
+    // Of two concurrent hooks, one gets it.
     fs::rename(&path, &aside).ok()?;
     let text = fs::read_to_string(&aside).unwrap_or_default();
     Some(Taken { path, aside, text })
@@ -67,7 +67,7 @@ fn place(home: &Path, session: &str) -> PathBuf {
     home.join(FOLDER).join(hex(&Sha256::digest(session)[..16]))
 }
 
-/// What one hook took to hand it over.
+/// Missed events that one hook took to report them.
 #[derive(Debug)]
 pub struct Taken {
     path: PathBuf,
@@ -76,7 +76,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// What it comes to; `None` where the file holds nothing that was noted here.
+    /// The gap as a step; `None` if the file has no valid lines.
     pub fn step(&self) -> Option<Step> {
         let moments: Vec<i64> = self.text.lines().filter_map(|line| line.parse().ok()).collect();
         let at = |moment: Option<&i64>| Timestamp::from_millisecond(*moment?).ok();
@@ -89,13 +89,13 @@ impl Taken {
         })
     }
 
-    /// It was handed over.
+    /// They were reported.
     pub fn done(self) {
-        // One that stays is removed with its age.
+        // A file that stays is removed when it is old.
         let _ = fs::remove_file(&self.aside);
     }
 
-    /// It could not be handed over: it waits for the next hook, beside what was missed since.
+    /// They could not be reported: they wait for the next hook, together with what was missed since.
     pub fn give_back(self) {
         let put = OpenOptions::new().append(true).create(true).open(&self.path);
         if put.and_then(|mut file| file.write_all(self.text.as_bytes())).is_ok() {

@@ -1,13 +1,12 @@
-//! The hooks of agents: what an agent reports at the moments of a session, and the answers that it reads.
+//! The hooks of agents: what an agent reports during a session, and the answers that it reads.
 //!
-//! An agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] turns that into
-//! what to do, and [`said`] writes the answer in the agent's own form. Both are pure; the command does the I/O.
+//! An agent runs `cerebro hook AGENT EVENT` with a JSON object on standard input. [`read`] turns that into an
+//! event, and [`said`] writes the answer in the agent's own format. Both are pure; the command does the I/O.
 //!
-//! What hooks store and what the agent itself stores must belong to one session. Claude Code passes the
-//! session's id in the environment of its servers and Codex in each call's `_meta`; it is the id that their
-//! hooks have too. Gemini CLI and OpenCode tell their servers nothing, so a hook (for OpenCode, the plugin)
-//! adds the id to the calls of tools that belong to a session. With Cursor, hooks and calls belong to two
-//! sessions.
+//! What hooks store and what the agent itself stores must belong to one session. Claude Code passes the session's
+//! id in the environment of its servers and Codex in each call's `_meta`; their hooks have the same id. Gemini CLI
+//! and OpenCode tell their servers nothing, so a hook (for OpenCode, the plugin) adds the id to tool calls that
+//! belong to a session. With Cursor, hooks and calls belong to two different sessions.
 
 pub mod compacted;
 pub mod missed;
@@ -23,15 +22,15 @@ use serde_json::{Value, json};
 pub use step::Moment;
 pub use strip::{framed, strip};
 
-/// The event in which Gemini CLI lets a hook complete the arguments of a tool's call.
+/// The event in which Gemini CLI lets a hook complete the arguments of a tool call.
 pub const BEFORE_TOOL: &str = "BeforeTool";
-/// The event in which Gemini CLI tells what came of a tool's call.
+/// The event in which Gemini CLI reports the result of a tool call.
 pub const AFTER_TOOL: &str = "AfterTool";
 
-/// What our plugin calls the end of a piece of OpenCode's answer; its turn may go on.
+/// Our plugin's name for the end of a part of OpenCode's answer; the turn may go on.
 pub const TEXT_COMPLETE: &str = "TextComplete";
 
-/// An agent that runs hooks. `setup` has the agents without hooks beside these.
+/// An agent that runs hooks. `setup` also knows agents without hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agent {
     ClaudeCode,
@@ -60,7 +59,7 @@ impl Agent {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 
-    /// The events that its configuration names a hook for. `OpenCode` has a plugin, which chooses itself.
+    /// The events for which its configuration has a hook. `OpenCode` has a plugin, which chooses itself.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode => &["SessionStart", "UserPromptSubmit", "PostCompact", "Stop", "SessionEnd"],
@@ -71,8 +70,8 @@ impl Agent {
         }
     }
 
-    /// The events that the journal of work has hooks for beside those, and the tools that each is limited to; none is
-    /// all. `OpenCode` has a plugin for them, too.
+    /// The further events that the journal of work has hooks for, and the tools to which each is limited; `None`
+    /// means all. `OpenCode` has a plugin for them, too.
     pub fn journal_events(self) -> &'static [(&'static str, Option<&'static str>)] {
         match self {
             Self::ClaudeCode => &[
@@ -94,12 +93,12 @@ impl Agent {
         }
     }
 
-    /// Whether the journal reads its transcripts too, by themselves: what its hooks missed is made up for.
+    /// Whether the journal also reads its transcripts, which fill the gaps that hooks leave.
     pub fn has_second_source(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex)
     }
 
-    /// What its MCP client calls itself. Hooks store under the same name.
+    /// The name of its MCP client. Hooks store under the same name.
     pub fn client(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -111,49 +110,49 @@ impl Agent {
     }
 }
 
-/// What a hook is to do.
+/// What a hook does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// Answer with the context of the project.
     Context,
-    /// Keep what the user asked for.
+    /// Save what the user asked.
     Prompt(String),
-    /// Keep the last message while there is no better summary.
+    /// Save the last message, for lack of a better summary.
     Message(String),
-    /// Keep the summary that a compaction made of the session.
+    /// Save the summary that a compaction made of the session.
     Compaction(String),
     /// The session has ended.
     End,
-    /// Answer with these arguments of a tool's call, to which the session was added.
+    /// Answer with the arguments of a tool call, to which the session was added.
     Bind(Value),
 }
 
-/// What an agent reports.
+/// A report of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What is to be done for the session; nothing where only the journal is told.
+    /// What to do for the session; `None` if only the journal is told.
     pub deed: Option<Deed>,
-    /// What it says of the work.
+    /// Its steps for the journal.
     pub moment: Option<Moment>,
     /// The agent's own id of the session.
     pub session: String,
     /// The folder that the agent works in.
     pub cwd: Option<PathBuf>,
-    /// The file that the agent writes the session down in, where it names one.
+    /// The transcript file of the session, if the agent names one.
     pub transcript: Option<PathBuf>,
-    /// Whether what the agent writes down, be it a file or a database, is to be looked at.
+    /// Whether the agent's transcript, a file or a database, should be read now.
     pub has_news: bool,
     /// Why a session begins, in the agent's word: `startup`, `resume`, `clear`, `compact`. Empty at other events.
     pub source: String,
 }
 
-/// Reads what an agent reports. `None` when there is nothing to do.
+/// Reads an agent's report. `None` when there is nothing to do.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Event> {
     let (deed, moment) = (deed(agent, event, input), step::read(agent, event, input));
     let text = |name: &str| text(input, name);
     let transcript = text("transcript_path").map(PathBuf::from);
-    // A call or a piece of an answer is written down with the end of its turn. A prompt tells which file is to be read
-    // when the agent dies before that.
+    // The transcript gets a call or a part of an answer only at the end of the turn. A prompt is included because
+    // it says which file to read if the agent dies before that.
     let has_news = match deed {
         Some(Deed::Prompt(_)) => transcript.is_some(),
         Some(Deed::Bind(_)) => false,
@@ -188,10 +187,10 @@ fn deed(agent: Agent, event: &str, input: &Value) -> Option<Deed> {
     })
 }
 
-/// Adds the session to a tool's call that belongs to one and does not name it.
+/// Adds the session to a tool call that belongs to one and does not name it.
 fn bind(input: &Value) -> Option<Deed> {
     let tool = input["tool_name"].as_str()?;
-    // Before the name stands what the agent calls the server.
+    // The agent's name for the server comes before the tool's name.
     let argument = Operation::tools().find(|known| tool.ends_with(known.name()))?.session_argument()?;
     let mut arguments = input["tool_input"].as_object()?.clone();
     if arguments.get(argument).and_then(Value::as_str).is_some_and(|id| !id.trim().is_empty()) {
@@ -201,7 +200,7 @@ fn bind(input: &Value) -> Option<Deed> {
     Some(Deed::Bind(Value::Object(arguments)))
 }
 
-/// The context in its frame, in the form that the agent reads.
+/// The framed context in the agent's own format.
 pub fn said(agent: Agent, event: &str, context: &str) -> String {
     let text = framed(context);
     match agent {
@@ -214,7 +213,7 @@ pub fn said(agent: Agent, event: &str, context: &str) -> String {
     }
 }
 
-/// The completed arguments in the form that Gemini CLI reads: all of them, since they replace the model's.
+/// The completed arguments in the format of Gemini CLI: all of them, because they replace the model's.
 pub fn bound(event: &str, arguments: &Value) -> String {
     json!({ "hookSpecificOutput": { "hookEventName": event, "tool_input": arguments } }).to_string()
 }

@@ -1,8 +1,8 @@
-//! What a hook's payload says of the work: steps that no agent owns, whichever agent told them.
+//! Translates a hook's payload into steps, whichever agent sent it.
 //!
-//! Pure and total: unknown fields are ignored, what is missing makes a poorer step or none, and nothing is an
-//! error. Every text is bounded here without halving a word, so that redaction, which the daemon does, still knows
-//! a secret that stands at the border.
+//! Pure and total: unknown fields are ignored, missing ones make a poorer step or none, and nothing is an error.
+//! Every text is bounded here without splitting a word, so that redaction, which the daemon does, still recognises
+//! a secret at the border.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::hex;
@@ -15,21 +15,20 @@ use sha2::{Digest, Sha256};
 
 use super::{Agent, strip};
 
-/// Longest last words of a turn, and longest word for why one broke off.
+/// Longest last words of a turn, and longest reason why one broke off.
 const SAID_BYTES_MAX: usize = 600;
 const FAULT_BYTES_MAX: usize = 200;
 
-/// What one payload says.
+/// The contents of one payload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
-    /// What happened; a call that changed several files is several steps.
+    /// The steps; a call that changed several files gives several.
     pub steps: Vec<Step>,
-    /// What tells it apart from all others of the session, where the agent names its calls or turns: told twice, it
-    /// is one moment.
+    /// Identifies it within the session, if the agent names its calls or turns: a repeated report counts once.
     pub once: Option<String>,
 }
 
-/// Reads the steps out of a payload. `None` when it says nothing of the work.
+/// Reads the steps from a payload. `None` when it says nothing about the work.
 pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
     let call = call_id(input);
     let mut steps = match event {
@@ -41,7 +40,7 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         }
         "Stop" | "AfterAgent" | "afterAgentResponse" => vec![Step::TurnEnded { said: said(input) }],
         "StopFailure" => vec![Step::TurnFailed { error: fault(input) }],
-        // Gemini CLI's `PreCompress` comes with every turn and says nothing.
+        // Gemini CLI sends `PreCompress` with every turn, so it says nothing.
         "PreCompact" => vec![Step::Compacted { trigger: name(text(input, "trigger")), summary: None }],
         "SessionEnd" | "sessionEnd" => vec![Step::Ended { reason: name(text(input, "reason")) }],
         _ => return None,
@@ -51,12 +50,12 @@ pub fn read(agent: Agent, event: &str, input: &Value) -> Option<Moment> {
         Step::Prompt { .. } => told::once(first, &turn_id(input)),
         _ => told::once(first, &call),
     });
-    // Behind the others, whose numbers tell that they were told before.
+    // After the others, whose numbers identify a repeated report.
     steps.extend(missed(input));
     (!steps.is_empty()).then_some(Moment { steps, once })
 }
 
-/// What our plugin could not tell, because too much happened at once.
+/// What our plugin could not report, because too much happened at once.
 fn missed(input: &Value) -> Option<Step> {
     let missed = &input["missed"];
     let at = |key: &str| Timestamp::from_millisecond(missed[key].as_i64()?).ok();
@@ -73,7 +72,7 @@ fn first_name(input: &Value, keys: [&str; 2]) -> String {
     name(keys.into_iter().map(|key| text(input, key)).find(|id| !id.is_empty()).unwrap_or_default())
 }
 
-/// The agent's own id of a call; empty where it has none, as with Gemini CLI.
+/// The agent's own id of a call; empty without one, as for Gemini CLI.
 fn call_id(input: &Value) -> String {
     first_name(input, ["tool_use_id", "call_id"])
 }
@@ -116,8 +115,8 @@ fn called(agent: Agent, input: &Value, failed: bool) -> Option<Call> {
     }))
 }
 
-/// What joins the beginning of a call with its end where the agent gives calls no name, as with Gemini CLI: what was
-/// called. It does not tell one call from a later one, so nothing is dropped for it.
+/// Joins the beginning of a call with its end if the agent gives calls no id, as Gemini CLI: by what was called. It
+/// does not distinguish a call from a later one, so nothing is dropped because of it.
 fn joint(agent: Agent, input: &Value) -> String {
     if agent != Agent::GeminiCli {
         return String::new();
@@ -126,7 +125,7 @@ fn joint(agent: Agent, input: &Value) -> String {
     format!("gemini-{}", hex(&Sha256::digest(called)[..8]))
 }
 
-/// What a call printed, or why it failed, whichever form the agent gives it.
+/// The output of a call, or why it failed, in whichever format the agent sends it.
 fn printed(agent: Agent, input: &Value) -> String {
     let response = &input["tool_response"];
     if let Some(report) = report_of_gemini(agent, input) {
@@ -153,17 +152,17 @@ fn printed(agent: Agent, input: &Value) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What a report of Gemini CLI's shell begins with, before the output.
+/// The beginning of a report by Gemini CLI's shell, before the output.
 const REPORT: &str = "Output: ";
 
-/// What Gemini CLI reports of a call, without the frame that it puts around.
+/// Gemini CLI's report of a call, without its frame.
 fn report_of_gemini(agent: Agent, input: &Value) -> Option<&str> {
     let text = input["tool_response"]["llmContent"].as_str().filter(|_| agent == Agent::GeminiCli)?;
     let inner = text.strip_prefix("<untrusted_context>\n");
     Some(inner.and_then(|inner| inner.strip_suffix("\n</untrusted_context>")).unwrap_or(text))
 }
 
-/// The exit status in such a report. It stands behind the output, and is left out where it is 0.
+/// The exit status in such a report. It comes after the output, and is left out if it is 0.
 fn reported(report: &str) -> Option<i32> {
     const LINES_MAX: usize = 4;
     let end = report.strip_prefix(REPORT)?.lines().rev().take(LINES_MAX);
@@ -173,7 +172,7 @@ fn reported(report: &str) -> Option<i32> {
             return status.parse().ok();
         }
         if !["Process Group PGID: ", "Background PIDs: "].iter().any(|mark| line.starts_with(mark)) {
-            // A command that a signal ended, or that could not be run, has no status.
+            // A command that was ended by a signal, or could not be run, has no status.
             is_over &= !["Signal: ", "Error: "].iter().any(|mark| line.starts_with(mark));
             break;
         }
@@ -182,7 +181,7 @@ fn reported(report: &str) -> Option<i32> {
     is_over.then_some(0)
 }
 
-/// Whether a response calls itself failed.
+/// Whether a response reports a failure.
 fn is_failure(agent: Agent, response: &Value) -> bool {
     match agent {
         Agent::GeminiCli => !response["error"].is_null(),
@@ -190,8 +189,8 @@ fn is_failure(agent: Agent, response: &Value) -> bool {
     }
 }
 
-/// The exit status, where a field tells it. Claude Code reports a command that failed by another event, so the
-/// others ended with 0.
+/// The exit status, if a field has it. Claude Code reports a failed command by another event, so all others ended
+/// with 0.
 fn exit(agent: Agent, input: &Value) -> Option<i32> {
     let response = &input["tool_response"];
     let told = [
@@ -209,8 +208,8 @@ fn exit(agent: Agent, input: &Value) -> Option<i32> {
     told.or(is_plain.then_some(0))
 }
 
-/// What a call that begins is: only commands may be left with an outcome that nobody knows. One without an id could
-/// not be joined with its end.
+/// The step for a call that begins: only for commands, which may be left with an unknown outcome. Without an id it
+/// could not be joined with its end.
 fn before(call: &Call) -> Option<Step> {
     match &call.action {
         Action::Command { line } if !line.is_empty() && !call.id.is_empty() => Some(Step::Started {
@@ -222,7 +221,7 @@ fn before(call: &Call) -> Option<Step> {
     }
 }
 
-/// What a call that ended is.
+/// The steps for a call that ended.
 fn after(call: &Call, agent: Agent, input: &Value) -> Vec<Step> {
     match &call.action {
         Action::Command { line } if !line.is_empty() => vec![ran(call, line, agent, input)],
@@ -239,7 +238,7 @@ fn ran(call: &Call, line: &str, agent: Agent, input: &Value) -> Step {
     let output = printed(agent, input);
     let response = &input["tool_response"];
     let failed = call.outcome == Outcome::Failed;
-    // Codex answers for a command that goes on; how it ends is not known yet.
+    // Codex reports a command that is still running; how it ends is not known yet.
     let goes_on = agent == Agent::Codex && output.contains("Process running with session ID");
     let ending = if input["is_interrupt"] == true || response["interrupted"] == true {
         Ending::Interrupted
@@ -267,7 +266,7 @@ fn edited(call: &Call, paths: &[String], input: &Value) -> Vec<Step> {
     })
 }
 
-/// Lines put in and taken out, of an input that has the old text and the new one, or the whole new file.
+/// Lines added and removed, by an input that has the old text and the new one, or the whole new file.
 fn counted(input: &Value) -> Option<(u32, u32)> {
     let of = |input: &Value| {
         let old = ["old_string", "oldString"].into_iter().find_map(|key| input[key].as_str());
@@ -296,7 +295,7 @@ fn changed_lines(old: &str, new: &str) -> (u32, u32) {
     (count(&new), count(&old))
 }
 
-/// The files of a patch in the form of `apply_patch`, with their lines put in and taken out.
+/// The files of a patch in the format of `apply_patch`, with their lines added and removed.
 fn patched(input: &Value) -> Vec<(String, u32, u32)> {
     const HEADINGS: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
     let given = ["command", "input", "patch", "patchText"].into_iter().find_map(|key| input[key].as_str());

@@ -1,18 +1,18 @@
-//! The frame around what an agent is shown, and taking such frames out again: what was shown, by us or by
-//! the agent's program, must not come back as memory.
+//! Frames the context for agents, and removes such frames from texts: what was shown, by us or by the agent's
+//! program, must not come back as memory.
 
 use cerebro_core::text;
 use cerebro_transcript::HOST_ELEMENTS;
 
-/// The name of the frame around our own context. A later text is known by it to hold that context.
+/// The name of the frame around our own context, by which later texts are recognised to contain it.
 const FRAME: &str = "cerebro-context";
-/// The context in its frame, as an agent is given it. Nothing inside can end the frame or open another.
+/// The framed context, as an agent gets it. Nothing inside can close the frame or open another.
 pub fn framed(context: &str) -> String {
     format!("<{FRAME}>\n{}\n</{FRAME}>", text::inert(context).trim())
 }
 
-/// The text without injected elements. One of our own that was cut off reaches to the end of the text.
-/// Another program's that is not closed stays: the user may be talking about it.
+/// The text without injected elements. One of ours that was cut off reaches to the end of the text. One of another
+/// program that is not closed stays, because the user may be writing about it.
 pub fn strip(text: &str) -> String {
     let mut rest = without(text.to_owned(), FRAME, true);
     for name in HOST_ELEMENTS {
@@ -21,7 +21,7 @@ pub fn strip(text: &str) -> String {
     rest.trim().to_owned()
 }
 
-/// The summary itself, out of what a compaction wrote: its thinking aloud is left out.
+/// The summary itself, from the output of a compaction, without the model's thinking aloud.
 pub fn summary(text: &str) -> String {
     let text = without(text.to_owned(), "analysis", false);
     let inner = element(&text, "summary", 0).map(|(_, start, end, _)| text[start..end].trim().to_owned());
@@ -44,8 +44,8 @@ fn without(text: String, name: &str, to_the_end: bool) -> String {
     kept
 }
 
-/// The next element of that name: where it begins, its inside, and what follows it. Elements of one name
-/// are not nested, save by ill will; then the outermost is taken.
+/// The next element with that name: where it begins, its inside, and what follows it. Elements of one name are
+/// nested only with ill intent; then the outermost counts.
 fn element(text: &str, name: &str, from: usize) -> Option<(usize, usize, usize, usize)> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let begin = from + text[from..].find(&open)?;

@@ -1,6 +1,6 @@
-//! A look at the folder that an agent works in: which commit it is at, and what its files hold.
+//! Examines the folder in which an agent works: its commit, and the contents of its files.
 //!
-//! No `git` is run, and nothing here waits for a pipe. The caller bounds the time, since a file system may not
+//! This runs no `git`, and nothing here blocks on a pipe. The caller bounds the time, because a file system may not
 //! answer.
 
 use std::fs;
@@ -12,19 +12,19 @@ use sha2::{Digest, Sha256};
 
 use crate::platform;
 
-/// Largest file whose content is looked at.
+/// Largest file whose content is read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// How many bytes of a digest are kept.
 const DIGEST_BYTES: usize = 8;
 
-/// The commit that the repository around a folder is at, in hex.
+/// The present commit of the repository around a folder, in hex.
 pub fn commit(folder: &Path) -> Option<String> {
     let git_dir = folder.ancestors().find_map(git_dir)?;
     let head = text(&git_dir.join("HEAD"))?;
     let Some(name) = head.trim().strip_prefix("ref: ") else { return is_commit(head.trim()) };
     let common =
         text(&git_dir.join("commondir")).map_or_else(|| git_dir.clone(), |path| git_dir.join(path.trim()));
-    // A name that leads out of the repository is none.
+    // A name that leads out of the repository is invalid.
     if name.split('/').any(|part| part.is_empty() || part == "..") {
         return None;
     }
@@ -37,7 +37,7 @@ pub fn commit(folder: &Path) -> Option<String> {
     line.and_then(is_commit)
 }
 
-/// The folder with the worktree's own files of Git.
+/// The folder with the worktree's own Git files.
 fn git_dir(folder: &Path) -> Option<PathBuf> {
     let entry = folder.join(".git");
     if fs::metadata(&entry).ok()?.is_dir() {
@@ -51,7 +51,7 @@ fn is_commit(text: &str) -> Option<String> {
     (is_hex && matches!(text.len(), 40 | 64)).then(|| text.to_ascii_lowercase())
 }
 
-/// The beginning of a file's SHA-256 in hex; `None` where it is gone, no file, or too large to look at.
+/// The beginning of a file's SHA-256 in hex; `None` if it is missing, not a file, or too large.
 pub fn digest(path: &Path) -> Option<String> {
     let bytes = bytes(path)?;
     Some(hex(&Sha256::digest(bytes)[..DIGEST_BYTES]))

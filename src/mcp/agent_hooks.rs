@@ -1,7 +1,7 @@
 //! The operations that `cerebro hook` calls for an agent.
 //!
-//! The connection's hello names the session and the folder. The agent is an argument: the name of the agent's
-//! own MCP client, so that both write under one name.
+//! The connection's hello names the session and the folder. The agent is an argument: the name of its own MCP
+//! client, so that both write under one name.
 
 use std::path::PathBuf;
 
@@ -27,17 +27,17 @@ const CONTEXT_BYTES_MIN: usize = 256;
 /// Most recent memories in the context.
 const CONTEXT_MEMORIES: usize = 20;
 
-/// The agent that the hook speaks for.
+/// The agent for which the hook acts.
 fn caller(call: &mut Call) -> Result<Caller, ArgumentError> {
     let agent = call.arguments.needed("agent")?;
     Ok(Caller { agent: agent_name(&agent), person: false, ..call.caller.clone() })
 }
 
-/// Keeps the last message of a session while there is no better summary.
+/// Saves the last message of a session, for lack of a better summary.
 pub(super) async fn message(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let message = call.arguments.needed("content")?;
-    // What was shown is known by the session of the agent's server, which may have another name.
+    // What was shown is recorded under the session of the agent's server, which may have another name.
     if !call.service.note_answer(&call.session, &message)
         && let Some(session) = call.connection.session_beside()
     {
@@ -46,7 +46,7 @@ pub(super) async fn message(call: &mut Call) -> Answer {
     Ok(noted(call.service.note_last_message(&caller, &call.session, &message).await?))
 }
 
-/// Keeps the summary that a compaction made of a session.
+/// Saves the summary that a compaction made of a session.
 pub(super) async fn compaction(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let summary = call.arguments.needed("content")?;
@@ -57,7 +57,7 @@ fn noted(kept: bool) -> Reply {
     Reply::saying(if kept { "kept" } else { "there is a better one" }).fact("kept", kept)
 }
 
-/// The context that a session begins with; `null` when nothing is stored yet.
+/// The context for the beginning of a session; `null` when nothing is stored yet.
 pub(super) async fn context(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let request = ContextRequest {
@@ -77,7 +77,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         None => None,
     };
     let in_hand = in_hand.map(|text| taint::screened(&text).into_owned());
-    // What was in hand comes first and takes its part of the room.
+    // Unfinished work comes first and takes its part of the room.
     let taken = in_hand.as_ref().map_or(0, |text| text.len() + 2);
     let max_bytes = request.max_bytes.saturating_sub(taken).max(CONTEXT_BYTES_MIN);
     let request = ContextRequest { max_bytes, ..request };
@@ -88,7 +88,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
     Ok(Reply::saying("context").fact("text", (!parts.is_empty()).then(|| parts.join("\n\n"))))
 }
 
-/// Notes that the agent wrote to the file of its session, or to its database where it names no file.
+/// Records that the agent wrote to the session's transcript file, or to its database if it names no file.
 pub(super) async fn transcript(call: &mut Call) -> Answer {
     caller(call)?;
     let path = call.arguments.text("transcript")?.map(PathBuf::from);
@@ -96,7 +96,7 @@ pub(super) async fn transcript(call: &mut Call) -> Answer {
     Ok(Reply::saying("noted"))
 }
 
-/// A prompt shows that its session is live, so the session is started, or goes on, with it.
+/// A prompt shows that its session is live, so it also starts or resumes the session.
 pub(super) async fn prompt(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let content = call.arguments.needed("content")?;
@@ -113,9 +113,9 @@ pub(super) async fn prompt(call: &mut Call) -> Answer {
     Ok(Reply::saying("prompt kept").fact("id", saved.prompt.id.as_str()))
 }
 
-/// Ends the session; one that never wrote anything was never begun, and that is no fault.
+/// Ends the session. One that never wrote anything does not exist, which is not an error.
 pub(super) async fn end(call: &mut Call) -> Answer {
-    // Named like all that a hook calls, though the session knows its agent.
+    // Requires the argument as all of a hook's calls do, although the session knows its agent.
     caller(call)?;
     match call.service.end_session(None, &call.session, EndReason::Ended).await {
         Ok(_) => Ok(Reply::saying("session ended")),
@@ -127,7 +127,7 @@ pub(super) async fn end(call: &mut Call) -> Answer {
 /// Most steps of one call of a hook.
 const STEPS_MAX: usize = 64;
 
-/// Puts into the journal what happened. Nothing is refused for its form: an agent's hook has nobody to tell.
+/// Adds steps to the journal. Malformed ones are not refused: an agent's hook has nobody to tell.
 pub(super) async fn step(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let directory = call.arguments.text("directory")?;
@@ -153,8 +153,8 @@ pub(super) async fn step(call: &mut Call) -> Answer {
     Ok(Reply::saying("noted").fact("recorded", appended.recorded))
 }
 
-/// Closes the work of a session that ended in order and left nothing open, so that it does not stay in the lists of what
-/// is open for good. A later request opens it again.
+/// Closes the work of a session that ended properly and left nothing open, so that it does not stay listed as open.
+/// A later request reopens it.
 async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), ServiceError> {
     let Some((own, state)) = call.service.work_of_session(actor).await? else { return Ok(()) };
     let is_open = state.next_step().is_some() || state.open_intents().next().is_some() || state.is_waiting();
@@ -165,7 +165,8 @@ async fn close(call: &Call, caller: &Caller, actor: &Actor) -> Result<(), Servic
     Ok(())
 }
 
-/// The beginning of a session's piece of work, if what happened is worth one. Told twice, by hooks that met, it is one.
+/// The first step of a session's piece of work, if what happened deserves one. Reported twice by concurrent hooks,
+/// it counts once.
 fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Option<Happening> {
     let does_something = |step: &Step| {
         matches!(
@@ -195,7 +196,7 @@ fn begun(actor: &Actor, commit: Option<String>, happened: &[Happening]) -> Optio
     Some(Happening { step, once: Some("begun".to_owned()) })
 }
 
-/// Whether a hook can know of it. What the journal itself concludes is not taken from outside.
+/// Whether a hook may report this step. Steps that the journal derives itself are not accepted from outside.
 fn is_of_hooks(step: &Step) -> bool {
     matches!(
         step,
@@ -213,8 +214,8 @@ fn is_of_hooks(step: &Step) -> bool {
     )
 }
 
-/// What is unfinished: of this session after a compaction, else of another one that was left. It names the files to
-/// look at; called again with what they hold, it tells what has changed since.
+/// The unfinished work: of this session after a compaction, otherwise of another session that was abandoned. Names
+/// the files to examine; called again with their contents, it says what has changed since.
 pub(super) async fn hint(call: &mut Call) -> Answer {
     let caller = caller(call)?;
     let source = call.arguments.text("source")?.unwrap_or_default();
@@ -243,7 +244,7 @@ pub(super) async fn hint(call: &mut Call) -> Answer {
     Ok(Reply::saying("nothing is unfinished"))
 }
 
-/// Most files of the work that a hook looks at.
+/// Most files of the work that a hook examines.
 const FILES_LOOKED_AT_MAX: usize = 32;
 
 /// A file as the hook found it.
@@ -252,9 +253,9 @@ fn seen_file(file: Value) -> Option<SeenFile> {
     Some(SeenFile { path, digest: file["digest"].as_str().map(str::to_owned) })
 }
 
-/// Which pieces of work a session that begins may hear of, the one that matters most first.
+/// The pieces of work that a starting session may be told about, the most important first.
 async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<WorkId>, ServiceError> {
-    // Its own conversation has it all, but for what a compaction took away, or a crash.
+    // A session's own conversation contains it all, except after a compaction or a crash.
     if let Some((own, _)) = call.service.work_of_session(actor).await? {
         let is_told = matches!(source, "compact" | "resume");
         return Ok(is_told.then_some(own.id).into_iter().collect());
@@ -276,11 +277,11 @@ async fn unfinished(call: &Call, actor: &Actor, source: &str) -> Result<Vec<Work
     Ok(listed.iter().filter(|listed| is_left(&listed.work)).map(|listed| listed.work.id).collect())
 }
 
-/// Most pieces of work that are looked at to find one that was left half-way.
+/// Most pieces of work that are examined to find an abandoned one.
 const CANDIDATES_MAX: usize = 20;
 
-/// Whether anything was left half-way. A session that stopped between two turns, or that its user ended, left nothing
-/// but effects of which nobody knows whether they took place.
+/// Whether work was left half-way. A session that stopped between two turns, or that its user ended, left at most
+/// effects of unknown outcome.
 fn is_worth_telling(state: &State) -> bool {
     let is_broken_off = state.turn_open
         || state.turn_failed.is_some()

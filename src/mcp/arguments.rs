@@ -1,6 +1,6 @@
-//! Reads a call's arguments kindly: aliases, numbers and lists sent as strings, several forms of dates.
+//! Parses a call's arguments leniently: aliases, numbers and lists sent as strings, several formats of dates.
 //!
-//! Pure: what "now" is comes with the call. What nobody asked for is named in the reply.
+//! Pure: the caller passes in the time. Unknown arguments are named in the reply.
 
 use std::collections::BTreeSet;
 
@@ -74,12 +74,12 @@ pub struct Arguments {
     redacted: usize,
 }
 
-/// Where the names of projects, types and sessions come from.
+/// Who chose the names of projects, types and sessions in the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// An agent, whose names may hold secrets.
     OfAgent,
-    /// A person, who names what is stored.
+    /// A person, who refers to stored names.
     OfPerson,
 }
 
@@ -89,14 +89,14 @@ impl Arguments {
         Self { map, read: BTreeSet::new(), names, redacted: 0 }
     }
 
-    /// Takes secrets out of a name among a person's arguments, where it need not be stored yet.
+    /// Redacts a name among a person's arguments, where it may not be stored yet.
     pub fn redact_name(&mut self, name: &str) {
         if let Some(Value::String(text)) = self.map.get_mut(name) {
             *text = redact::redact_name(text);
         }
     }
 
-    /// A name that is parsed here, without secrets; none where it is blank.
+    /// A name that is parsed here, redacted; `None` if it is blank.
     fn name(&mut self, name: &'static str) -> Result<Option<String>> {
         let given = self.text(name)?.filter(|given| !given.trim().is_empty());
         if self.names == Names::OfPerson {
@@ -107,7 +107,7 @@ impl Arguments {
         Ok(Some(cleaned.kept.into()))
     }
 
-    /// The project that is named, for who only looks on.
+    /// The named project, for read-only use.
     pub fn named_project(&self) -> Option<Project> {
         let name = self.map.get("project")?.as_str()?;
         match self.names {
@@ -116,28 +116,28 @@ impl Arguments {
         }
     }
 
-    /// All of them, read or not.
+    /// All arguments, read or not.
     pub fn all(&self) -> &Map<String, Value> {
         &self.map
     }
 
-    /// How many secrets were taken out of names so far.
+    /// How many secrets were redacted in names so far.
     pub fn redacted(&self) -> usize {
         self.redacted
     }
 
-    /// The names that nobody read.
+    /// The names of arguments that were not read.
     pub fn ignored(&self) -> Vec<String> {
         self.strangers(|_| false)
     }
 
-    /// The names that no tool of these arguments has, read or not: a call that failed may not have come to them.
+    /// The names that no tool with these arguments has, read or not: a failed call may not have read all of them.
     pub fn strangers(&self, is_known: impl Fn(&str) -> bool) -> Vec<String> {
         let known = |name: &String| self.read.contains(name) || is_known(name);
         self.map.keys().filter(|name| !known(name)).map(|name| echo(name)).collect()
     }
 
-    /// The first of the names that is given and not null.
+    /// The first of these names that is given and not null.
     fn any(&mut self, names: &[&'static str]) -> Option<(&'static str, &Value)> {
         self.read.extend(names.iter().map(|name| (*name).to_owned()));
         names.iter().find_map(|name| Some((*name, self.map.get(*name).filter(|value| !value.is_null())?)))
@@ -154,12 +154,12 @@ impl Arguments {
         }
     }
 
-    /// A text; numbers and booleans are read as one.
+    /// A text; numbers and booleans are converted.
     pub fn text(&mut self, name: &'static str) -> Result<Option<String>> {
         self.text_of(&[name])
     }
 
-    /// An object; none is empty.
+    /// An object; a missing one is empty.
     pub fn object(&mut self, name: &'static str) -> Result<Map<String, Value>> {
         match self.any(&[name]) {
             None => Ok(Map::new()),
@@ -170,7 +170,7 @@ impl Arguments {
         }
     }
 
-    /// A list of objects; none is empty.
+    /// A list of objects; a missing one is empty.
     pub fn objects(&mut self, name: &'static str) -> Result<Vec<Value>> {
         match self.any(&[name]) {
             None => Ok(Vec::new()),
@@ -188,12 +188,12 @@ impl Arguments {
         parsed.map(Some).map_err(|error| ArgumentError::new(name, Some(&id), error.to_string()))
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub fn needed(&mut self, name: &'static str) -> Result<String> {
         self.text(name)?.ok_or_else(|| ArgumentError::new(name, None, "it is missing; give it as a text"))
     }
 
-    /// A whole number from 0, also as a string or with a fraction of zero. A negative one is 0.
+    /// A whole number from 0, also as a string or with a zero fraction. A negative one counts as 0.
     pub fn count(&mut self, name: &'static str) -> Result<Option<usize>> {
         let Some((_, value)) = self.any(&[name]) else { return Ok(None) };
         let number = match value {
@@ -216,7 +216,7 @@ impl Arguments {
     /// The number of a revision, from 1.
     pub fn revision(&mut self, name: &'static str) -> Result<Option<u32>> {
         let Some(count) = self.count(name)? else { return Ok(None) };
-        // What a count is clamped to is no number that was given.
+        // A count that was clamped is not the number that was given.
         if let (1..COUNT_MAX, Ok(revision)) = (count, u32::try_from(count)) {
             return Ok(Some(revision));
         }
@@ -296,7 +296,7 @@ impl Arguments {
             .collect()
     }
 
-    /// The id of an exchange, where one stands in the place of a memory's. Else the argument is left for
+    /// The id of an exchange, if one is given instead of a memory's id. Otherwise the argument is left for
     /// [`Self::memory_id`].
     pub fn exchange_id(&mut self) -> Option<ExchangeId> {
         self.text_of(&["id", "observation_id", "memory_id"]).ok()?.and_then(|id| ExchangeId::parse(&id).ok())
@@ -362,7 +362,7 @@ impl Arguments {
         })
     }
 
-    /// A moment that is told as a date or in RFC 3339, not as an age.
+    /// A moment given as a date or in RFC 3339, not as an age.
     pub fn date(&mut self, name: &'static str, end: bool) -> Result<Option<Timestamp>> {
         let Some(given) = self.text(name)?.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
         let given = given.trim();
@@ -373,7 +373,7 @@ impl Arguments {
         })
     }
 
-    /// What becomes of such a moment: an empty text takes it away.
+    /// The change of such a moment: an empty text removes it.
     pub fn reset(&mut self, name: &'static str, end: bool) -> Result<Change<Timestamp>> {
         match self.text(name)? {
             None => Ok(Change::Keep),
@@ -381,7 +381,7 @@ impl Arguments {
         }
     }
 
-    /// What becomes of such a text: an empty one takes it away.
+    /// The change of such a text: an empty one removes it.
     pub fn change(&mut self, name: &'static str) -> Result<Change<String>> {
         let given = self.text(name)?;
         Ok(given.map_or(Change::Keep, |text| Change::To(Some(text).filter(|text| !text.is_empty()))))
@@ -402,7 +402,7 @@ impl Arguments {
         Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
     }
 
-    /// The content, which must be there.
+    /// The required content.
     pub fn needed_content(&mut self) -> Result<String> {
         let missing = || ArgumentError::new("content", None, "it is missing; give the text to remember");
         self.content()?.ok_or_else(missing)

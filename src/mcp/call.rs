@@ -1,4 +1,4 @@
-//! One call under way: what a handler is given, and what it gives back.
+//! One call under way: the input and output of a handler.
 
 use super::{arguments::Arguments, connection::Connection, context::Context, fault::Fault, reply::Reply};
 use cerebro_core::domain::{Project, SessionId, Timestamp};
@@ -13,11 +13,11 @@ pub(super) struct Call {
     pub arguments: Arguments,
     pub connection: Connection,
     pub context: Context,
-    /// How many secrets the use case took out of the call's texts.
+    /// How many secrets the use case redacted in the call's texts.
     pub redacted: usize,
 }
 
-/// What a handler gives back.
+/// The result of a handler.
 pub(super) type Answer = Result<Reply, Fault>;
 
 impl Call {
@@ -26,8 +26,8 @@ impl Call {
         self.context.now()
     }
 
-    /// Where the caller's project has no memories: those of the projects that its folder had before which have some,
-    /// with their number.
+    /// If the caller's project has no memories: the former projects of its folder that have some, with their
+    /// number.
     pub(super) async fn former(&self) -> Result<Vec<(Project, i64)>, Fault> {
         let former = self.connection.former();
         if former.is_empty() {
@@ -42,7 +42,7 @@ impl Call {
         Ok(counted.filter(|(count, _)| *count > 0).map(|(count, project)| (project, count)).collect())
     }
 
-    /// The session that the call names, or else belongs to.
+    /// The session that the call names, otherwise the one it belongs to.
     pub(super) fn session_argument(&mut self) -> Result<SessionId, Fault> {
         let session = self.arguments.session_id("session_id")?.unwrap_or_else(|| self.session.clone());
         self.connection.uses(&self.service, &session);

@@ -1,4 +1,4 @@
-//! One client's connection: who it is, which session its calls belong to, and what ends with it.
+//! One client's connection: its identity, the session of its calls, and what ends with it.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ use cerebro_core::text;
 use cerebro_service::work::{Actor, LOCAL_OWNER};
 use cerebro_service::{Lease, Service, ServiceError};
 
-/// One client's connection. A clone is another handle to the same.
+/// One client's connection. Clones are handles to the same connection.
 #[derive(Clone)]
 pub(super) struct Connection(Arc<State>);
 
@@ -33,19 +33,19 @@ struct State {
     context: Context,
     hello: Hello,
     project: Project,
-    /// The folder that it works in, where that is one of this machine.
+    /// The folder in which it works, if it is on this machine.
     checkout: Option<Arc<Checkout>>,
-    /// Its number among the clients of the context; none of a client that only looks on.
+    /// Its number among the clients of the context; `None` for a client that only watches.
     client: Option<u64>,
     /// The last session that was started on this connection.
     bound: Mutex<Option<SessionId>>,
-    /// The session of calls that nothing names one for.
+    /// The session of calls without any other session.
     minted: Mutex<Option<SessionId>>,
-    /// The sessions that calls of this connection belonged to.
+    /// The sessions of this connection's calls.
     used: Mutex<BTreeSet<SessionId>>,
     /// The live endpoint that was opened on this connection.
     lease: Mutex<Option<Lease>>,
-    /// What ends the HTTP listener that was opened on this connection.
+    /// The token that ends the HTTP listener opened on this connection.
     listening: Mutex<Option<CancellationToken>>,
     /// Cancelled when the connection is over.
     gone: CancellationToken,
@@ -73,7 +73,7 @@ impl Connection {
         }))
     }
 
-    /// What it shares with all others.
+    /// The state shared by all connections.
     pub(super) fn context(&self) -> &Context {
         &self.0.context
     }
@@ -83,12 +83,12 @@ impl Connection {
         &self.0.project
     }
 
-    /// The folder that it works in on the project of [`Self::project`].
+    /// The folder in which it works on the project of [`Self::project`].
     pub(super) fn checkout(&self) -> Option<&Arc<Checkout>> {
         self.0.checkout.as_ref()
     }
 
-    /// What a program would say of itself that a person has look on from the same folder.
+    /// The hello of a program with which a person watches from the same folder.
     pub(super) fn looking_on(&self) -> Hello {
         let Hello { cwd, project, project_dir, folder_project, is_remote, .. } = self.0.hello.clone();
         Hello {
@@ -106,19 +106,20 @@ impl Connection {
         }
     }
 
-    /// Other projects that the client's folder had before, the last one first.
+    /// Former projects of the client's folder, the latest first.
     pub(super) fn former(&self) -> Vec<Project> {
         let names = self.0.hello.former.iter().map(|name| redact::redact_secrets(name));
         names.filter_map(|name| Project::parse(&name)).filter(|project| project != self.project()).collect()
     }
 
-    /// Its number among the clients; none of a client that only looks on.
+    /// Its number among the clients; `None` for a client that only watches.
     pub(super) fn client(&self) -> Option<u64> {
         self.0.client
     }
 
-    /// Which session a call without a `session_id` belongs to: the client's word with the call, the last
-    /// one started here, the client's environment, the pump's own; for a person, that of the day in the project.
+    /// The session of a call without a `session_id`: the one named in the call's metadata, the last one started
+    /// here, the one in the client's environment, the pump's own; for a person, the session of the day in the
+    /// project.
     pub(super) fn session(&self, meta: &Map<String, Value>, project: Option<&Project>) -> SessionId {
         let told = ["sessionId", "session_id", "threadId"]
             .iter()
@@ -130,7 +131,7 @@ impl Connection {
             .unwrap_or_else(|| self.minted(project.unwrap_or(self.project())))
     }
 
-    /// The session of calls that nothing names one for.
+    /// The session of calls without any other session.
     fn minted(&self, project: &Project) -> SessionId {
         let mut minted = lock(&self.0.minted);
         if self.is_person() {
@@ -140,12 +141,12 @@ impl Connection {
         minted.get_or_insert_with(SessionId::random).clone()
     }
 
-    /// Makes a session the one that later calls of this connection belong to.
+    /// Makes later calls of this connection belong to a session.
     pub(super) fn bind(&self, session: &SessionId) {
         *lock(&self.0.bound) = Some(session.clone());
     }
 
-    /// Notes that this connection works in a session.
+    /// Records that this connection works in a session.
     pub(super) fn uses(&self, service: &Service, session: &SessionId) {
         if lock(&self.0.used).insert(session.clone()) {
             service.connected(session);
@@ -159,84 +160,85 @@ impl Connection {
         }
     }
 
-    /// The session that the agent's environment names: the agent is in it whether it calls a tool or not.
+    /// The session in the agent's environment: the agent is in it whether it calls a tool or not.
     pub(super) fn own_session(&self) -> Option<SessionId> {
         let hello = &self.0.hello;
         hello.client_session.as_deref().and_then(clean_session).filter(|_| hello.role == Role::Agent)
     }
 
-    /// Notes that this connection's hook speaks for a session, so that the agent's server, which the same process
+    /// Records that this connection's hook acts for a session, so that the agent's server, which the same process
     /// started, is known to belong to it.
     pub(super) fn beside(&self, session: &SessionId) {
         self.0.context.met(session, &self.0.hello.parents);
     }
 
-    /// The session of the agent's server that the same process started as this hook, if there is one alone: hooks name
-    /// sessions in the agent's words, and a server may not know them.
+    /// The session of the agent's server that the same process started as this hook, if it is unique: hooks use the
+    /// agent's names of sessions, which a server may not know.
     pub(super) fn session_beside(&self) -> Option<SessionId> {
         self.0.context.session_served(&self.0.hello.parents)
     }
 
-    /// Makes an opening of the live endpoint end with this connection.
+    /// Ties an opening of the live endpoint to this connection.
     pub(super) fn holds(&self, lease: Lease) {
         *lock(&self.0.lease) = Some(lease);
     }
 
-    /// The opening that ends with this connection.
+    /// The opening that is tied to this connection.
     pub(super) fn held(&self) -> Option<Lease> {
         *lock(&self.0.lease)
     }
 
-    /// Makes the HTTP listener that this token stops end with this connection.
+    /// Ties the HTTP listener that this token stops to this connection.
     pub(super) fn listens(&self, stop: CancellationToken) {
         *lock(&self.0.listening) = Some(stop);
     }
 
-    /// What stops the HTTP listener that ends with this connection.
+    /// The token of the HTTP listener that is tied to this connection.
     pub(super) fn listening(&self) -> Option<CancellationToken> {
         lock(&self.0.listening).clone()
     }
 
-    /// Whether a person's command or screen is at the other end, or a hook.
+    /// Whether the client is a person's command or screen, or a hook.
     pub(super) fn is_person(&self) -> bool {
         self.0.hello.role == Role::Operator
     }
 
-    /// Whether the client may be on another machine, where a folder is another one.
+    /// Whether the client may be on another machine, so that its folders are not those of this one.
     pub(super) fn is_remote(&self) -> bool {
         self.0.hello.is_remote
     }
 
-    /// Whether news reach the client: over HTTP only where its request is a stream of its own, and so not in a session.
+    /// Whether notifications reach the client: over HTTP only if its request is a stream of its own, which it is
+    /// not in a session.
     pub(super) fn hears_news(&self) -> bool {
         !self.is_remote() || self.0.hello.minted_session.is_some()
     }
 
-    /// What is cancelled when the connection is over.
+    /// The token that is cancelled when the connection is over.
     pub(super) fn gone(&self) -> CancellationToken {
         self.0.gone.clone()
     }
 
-    /// Gives back all that the connection held; a second time does no harm.
+    /// Releases everything that the connection held; repeating it is harmless.
     pub(super) fn leave(&self) {
         self.0.leave();
     }
 }
 
-/// Whether a person asks about a project by its name, from whatever folder.
+/// Whether a person asks about a project by name, from another folder.
 fn is_elsewhere(hello: &Hello) -> bool {
     hello.role == Role::Operator && hello.project.is_some()
 }
 
-/// The session of all that a person does by hand on one day in one project. It is another one for each home, since
-/// several may share a database.
+/// The session of everything that a person does by hand on one day in one project. It includes the home, because
+/// several homes may share a database.
 fn day_of_person(home: &Path, project: &Project, day: Date) -> SessionId {
     let place = Sha256::new().chain_update(home.as_os_str().as_encoded_bytes()).chain_update([0]);
     let mark = text::hex(&place.chain_update(project.as_str()).finalize()[..4]);
     SessionId::parse(&format!("{PERSON}-{day}-{mark}")).unwrap_or_else(|_| SessionId::random())
 }
 
-/// Ends a session; one of commands that only looked was never begun.
+/// Ends a session. A session of commands that only read does not exist.
 async fn end(service: Service, session: SessionId) {
     match service.end_session(None, &session, EndReason::Ended).await {
         Ok(_) | Err(ServiceError::NoSession(_)) => {}
@@ -244,7 +246,7 @@ async fn end(service: Service, session: SessionId) {
     }
 }
 
-/// Puts into the journal that a session's agent went away, if it has one.
+/// Records in the journal that a session's agent was lost, if the session has a piece of work.
 async fn lost(service: Service, session: SessionId, project: Project) {
     let actor = Actor {
         owner: LOCAL_OWNER.to_owned(),
@@ -258,14 +260,14 @@ async fn lost(service: Service, session: SessionId, project: Project) {
     }
 }
 
-/// A session's id that the client or its environment tells: like an argument, without secrets.
+/// A session's id from the client or its environment, redacted like an argument.
 fn clean_session(id: &str) -> Option<SessionId> {
     SessionId::parse(&redact::redact_secrets(id)).ok()
 }
 
 impl State {
-    /// Whether an agent is gone with this connection. Was that in order, its hook has told so, or will; a daemon that
-    /// is about to leave closes connections of agents that go on.
+    /// Whether the agent is gone with this connection. If it ended properly, its hook reports that. A daemon that
+    /// is about to end closes connections of agents that go on.
     fn takes_agent_along(&self) -> bool {
         self.hello.role == Role::Agent && !self.context.control().is_stopping()
     }
@@ -276,12 +278,12 @@ impl State {
         self.hello.parents.first().copied().filter(|_| is_nameless)
     }
 
-    /// The sessions that only hooks told of, and whose agent started this connection's server.
+    /// The sessions known only from hooks whose agent started this connection's server.
     fn sessions_beside(&self) -> Vec<SessionId> {
         self.agent().map(|agent| self.context.take_beside(agent)).unwrap_or_default()
     }
 
-    /// Tells the journal that the agent of a session is gone.
+    /// Records in the journal that the agent of a session is gone.
     fn mourn(&self, service: &Service, session: &SessionId) {
         self.context.forget_beside(session);
         tokio::spawn(lost(service.clone(), session.clone(), self.project.clone()));
@@ -305,7 +307,7 @@ impl State {
             tokio::spawn(async move { context.close_studio(&service, Some(lease)).await });
         }
         let now = self.context.now();
-        // Nobody comes back to the session that a person's command was.
+        // Nobody returns to the session of a person's command.
         let over = lock(&self.minted).clone().filter(|_| self.hello.role == Role::Operator);
         for session in std::mem::take(&mut *lock(&self.used)) {
             service.disconnected(&session);
@@ -323,7 +325,7 @@ impl State {
 }
 
 impl Drop for State {
-    /// Also after a client that left while one of its calls was under way.
+    /// Also runs for a client that left while one of its calls was under way.
     fn drop(&mut self) {
         self.leave();
     }

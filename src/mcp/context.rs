@@ -1,5 +1,5 @@
-//! What the connections of one process share: the store's stage, the clients, the listeners. Every handler may ask
-//! it, and it knows none of them.
+//! What the connections of one process share: the state of the store, the clients, the listeners. Every handler may
+//! use it, and it knows none of them.
 
 use std::{
     collections::HashMap,
@@ -27,16 +27,16 @@ use cerebro_service::{Clock, Lease, Service};
 /// How long a call waits for the store to open.
 const OPEN_WAIT: Duration = Duration::from_secs(60);
 
-/// Most sessions whose hooks' processes are remembered.
+/// Most sessions for which the processes of hooks are recorded.
 const BESIDE_MAX: usize = 1_024;
-/// How often a client hears at most that the list of memories is another one.
+/// How often at most a client is notified that the list of memories has changed.
 const NEWS_EVERY: Duration = Duration::from_secs(2);
 
-/// Serves a connection over a pipe in memory, as any other.
+/// Serves a connection over an in-memory pipe like any other.
 pub(super) type ServePipe =
     fn(Context, Hello, DuplexStream) -> Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
-/// Where the store stands.
+/// The state of the store.
 #[derive(Clone)]
 enum Stage {
     Opening,
@@ -45,7 +45,7 @@ enum Stage {
     Closed,
 }
 
-/// A listener of HTTP while it is open: that of agents, or that of the page.
+/// An open HTTP listener: for agents, or for the page.
 pub(super) struct Listening {
     pub(super) address: SocketAddr,
     pub(super) stop: CancellationToken,
@@ -53,7 +53,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Closes it and says whether it was open.
+    /// Closes it. Returns whether it was open.
     pub(super) async fn close(self) -> bool {
         let was_open = !self.stop.is_cancelled();
         self.stop.cancel();
@@ -64,35 +64,35 @@ impl Listening {
     }
 }
 
-/// What all connections share. A clone is another handle to the same.
+/// What all connections share. Clones are handles to the same context.
 #[derive(Clone)]
 pub struct Context(Arc<Shared>);
 
 struct Shared {
     home: Home,
-    /// The server that has the database, without credentials; none where it is in the home.
+    /// The server with the database, without credentials; `None` if it is in the home.
     database: Option<String>,
-    /// The groups of tools that are published beside the 13.
+    /// The groups of tools that are published besides the 13.
     groups: Vec<Group>,
     control: Control,
     clock: Clock,
     serve: ServePipe,
     stage: watch::Sender<Stage>,
-    /// How often memories were changed, for those who list them.
+    /// The number of changes of memories, for clients that list them.
     changes: watch::Sender<u64>,
-    /// How many calls are under way, on all connections.
+    /// The number of calls under way, on all connections.
     calls: watch::Sender<usize>,
     last_call: Mutex<Instant>,
     /// When sessions lost their last connection.
     gone: Mutex<HashMap<SessionId, Timestamp>>,
-    /// How many servers of agents work in a session now. Hooks and commands come and go, and are not counted.
+    /// How many servers of agents work in each session now. Hooks and commands come and go, and are not counted.
     agents: Mutex<HashMap<SessionId, usize>>,
-    /// The processes that the hooks of a session were started by: an agent's server has one of them in common.
+    /// The ancestors of the hooks of each session; an agent's server shares one of them.
     beside: Mutex<HashMap<SessionId, Vec<u32>>>,
-    /// The sessions of servers whose agents did not name them, with the process of the agent.
+    /// The sessions of servers whose agents did not name them, each with the agent's process.
     served: Mutex<HashMap<SessionId, u32>>,
     live: Live,
-    /// Orders the openings and closings of the live endpoint.
+    /// Serialises opening and closing the live endpoint.
     studio: tokio::sync::Mutex<()>,
     http: tokio::sync::Mutex<Option<Listening>>,
     web: tokio::sync::Mutex<Option<Listening>>,
@@ -137,12 +137,12 @@ impl Context {
         &self.0.home
     }
 
-    /// Where the database is, if it is on a server.
+    /// The location of the database, if it is on a server.
     pub(super) fn database(&self) -> Option<&str> {
         self.0.database.as_deref()
     }
 
-    /// The groups of tools that are published beside the 13.
+    /// The groups of tools that are published besides the 13.
     pub(super) fn groups(&self) -> &[Group] {
         &self.0.groups
     }
@@ -178,7 +178,7 @@ impl Context {
         &self.0.web
     }
 
-    /// Serves a connection over a pipe in memory, as any other.
+    /// Serves a connection over an in-memory pipe like any other.
     pub(super) fn serve(&self, hello: Hello, pipe: DuplexStream) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         (self.0.serve)(self.clone(), hello, pipe)
     }
@@ -186,7 +186,7 @@ impl Context {
 
 /// The store.
 impl Context {
-    /// Gives the store to those who wait for it, or the reason why there is none.
+    /// Gives the store to waiting calls, or the reason why there is none.
     pub fn set_store(&self, opened: Result<Service, String>) {
         self.0.stage.send_replace(match opened {
             Ok(service) => Stage::Ready(service),
@@ -195,7 +195,7 @@ impl Context {
         self.memories_changed();
     }
 
-    /// Waits until the store is not being opened any more, and takes it away from all calls to come.
+    /// Waits until the store is no longer being opened, and withdraws it from all later calls.
     pub async fn take_store(&self) -> Option<Service> {
         let mut stage = self.0.stage.subscribe();
         let _ = stage.wait_for(|stage| !matches!(stage, Stage::Opening)).await;
@@ -205,7 +205,7 @@ impl Context {
         }
     }
 
-    /// The use cases, if the store is open now.
+    /// The use cases, if the store is open.
     pub fn opened(&self) -> Option<Service> {
         match &*self.0.stage.borrow() {
             Stage::Ready(service) => Some(service.clone()),
@@ -233,7 +233,7 @@ impl Context {
         }
     }
 
-    /// Where the store stands, in words.
+    /// The state of the store, in words.
     pub(super) fn stage_name(&self) -> String {
         match &*self.0.stage.borrow() {
             Stage::Opening => "opening".to_owned(),
@@ -244,27 +244,27 @@ impl Context {
     }
 }
 
-/// News of what is stored.
+/// Notifications about changes.
 impl Context {
-    /// Tells those who list memories that the list may be another one.
+    /// Notifies clients that list memories that the list may have changed.
     pub(super) fn memories_changed(&self) {
         self.0.changes.send_modify(|count| *count += 1);
     }
 
-    /// What tells of changes from now on.
+    /// Notifications from now on.
     pub(super) fn news(&self) -> News {
         News { changes: self.0.changes.subscribe(), told: None }
     }
 }
 
-/// Tells that memories were changed, at most once in [`NEWS_EVERY`]: a client reads the whole list each time.
+/// Notifies that memories were changed, at most once per [`NEWS_EVERY`]: a client reads the whole list each time.
 pub(super) struct News {
     changes: watch::Receiver<u64>,
     told: Option<Instant>,
 }
 
 impl News {
-    /// Waits for a change that was not told yet. To drop the future loses none.
+    /// Waits for the next change. The future can be dropped without losing one.
     pub(super) async fn next(&mut self) {
         if let Some(told) = self.told {
             tokio::time::sleep_until((told + NEWS_EVERY).into()).await;
@@ -284,7 +284,7 @@ impl Context {
         *self.0.calls.borrow()
     }
 
-    /// Waits until no call is under way and none has come for some time.
+    /// Waits until no call has been under way for this time.
     pub async fn quiet(&self, time: Duration) {
         let mut calls = self.0.calls.subscribe();
         // It cannot fail: the sender is held by what is borrowed.
@@ -300,7 +300,7 @@ impl Context {
         *lock(&self.0.last_call)
     }
 
-    /// Since when sessions have no connection any more.
+    /// When each session without a connection lost its last one.
     pub fn gone_sessions(&self) -> HashMap<SessionId, Timestamp> {
         lock(&self.0.gone).clone()
     }
@@ -310,17 +310,17 @@ impl Context {
         lock(&self.0.gone).retain(|_, at| *at >= moment);
     }
 
-    /// Notes that a session lost its last connection.
+    /// Records that a session lost its last connection.
     pub(super) fn session_gone(&self, session: SessionId, at: Timestamp) {
         lock(&self.0.gone).insert(session, at);
     }
 
-    /// Notes that an agent's server works in a session.
+    /// Records that an agent's server works in a session.
     pub(super) fn agent_came(&self, session: &SessionId) {
         *lock(&self.0.agents).entry(session.clone()).or_default() += 1;
     }
 
-    /// Notes that one left it; says whether it was the last.
+    /// Records that one left it. Returns whether it was the last.
     pub(super) fn agent_left(&self, session: &SessionId) -> bool {
         let mut agents = lock(&self.0.agents);
         match agents.get_mut(session) {
@@ -333,7 +333,7 @@ impl Context {
         }
     }
 
-    /// Notes which processes a session's hooks were started by.
+    /// Records the ancestors of a session's hooks.
     pub(super) fn met(&self, session: &SessionId, parents: &[u32]) {
         let mut beside = lock(&self.0.beside);
         if beside.len() >= BESIDE_MAX && !beside.contains_key(session) {
@@ -348,30 +348,30 @@ impl Context {
         beside.extract_if(|_, parents| parents.contains(&parent)).map(|(session, _)| session).collect()
     }
 
-    /// Forgets which processes a session's hooks were started by: it ended in order.
+    /// Forgets the ancestors of a session's hooks, because it ended properly.
     pub(super) fn forget_beside(&self, session: &SessionId) {
         lock(&self.0.beside).remove(session);
     }
 
-    /// Notes that an agent's server works in a session that the agent did not name.
+    /// Records that an agent's server works in a session that the agent did not name.
     pub(super) fn serves(&self, session: &SessionId, agent: u32) {
         lock(&self.0.served).insert(session.clone(), agent);
     }
 
-    /// Notes that it does so no more.
+    /// Records that it no longer does.
     pub(super) fn serves_no_more(&self, session: &SessionId) {
         lock(&self.0.served).remove(session);
     }
 
-    /// The session that the server of one of these processes works in; none where it could be several.
+    /// The session in which the server of one of these processes works; `None` if there could be several.
     pub(super) fn session_served(&self, agents: &[u32]) -> Option<SessionId> {
         let served = lock(&self.0.served);
         let mut found = served.iter().filter(|(_, agent)| agents.contains(agent)).map(|(session, _)| session);
         found.next().filter(|_| found.next().is_none()).cloned()
     }
 
-    /// Whether a session that did something at a moment may still be at work: it has a connection, or its hooks told
-    /// something lately, in the life of this process.
+    /// Whether a session that was active at a moment may still be at work: it has a connection, or its hooks
+    /// reported something recently, during this process.
     pub(super) fn is_at_work(&self, session: &SessionId, active_at: Timestamp) -> bool {
         let now = self.now();
         let lately =
@@ -380,7 +380,7 @@ impl Context {
             || (active_at >= lately && lock(&self.0.beside).contains_key(session))
     }
 
-    /// Notes that a session has a connection again.
+    /// Records that a session has a connection again.
     pub(super) fn session_back(&self, session: &SessionId) {
         lock(&self.0.gone).remove(session);
     }
@@ -388,12 +388,12 @@ impl Context {
 
 /// The live endpoint.
 impl Context {
-    /// Orders the openings and closings of the live endpoint.
+    /// Serialises opening and closing the live endpoint.
     pub(super) fn studio(&self) -> &tokio::sync::Mutex<()> {
         &self.0.studio
     }
 
-    /// Closes the live endpoint, or only the given opening of it, and takes its file away.
+    /// Closes the live endpoint, or only the given opening of it, and removes its file.
     pub(super) async fn close_studio(&self, service: &Service, lease: Option<Lease>) -> bool {
         let _order = self.0.studio.lock().await;
         let closed = service.close_studio(lease).await;
@@ -403,7 +403,7 @@ impl Context {
         closed
     }
 
-    /// Takes away the file that tells how to connect to the live endpoint.
+    /// Removes the file that says how to connect to the live endpoint.
     pub fn forget_studio(&self) {
         let file = self.0.home.studio_file();
         if let Err(error) = platform::remove_file_if_there(&file) {
@@ -412,7 +412,7 @@ impl Context {
     }
 }
 
-/// Counts a call as under way while it lives.
+/// Counts a call as under way while it exists.
 pub(super) struct Counted(Context);
 
 impl Counted {

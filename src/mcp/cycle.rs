@@ -1,4 +1,4 @@
-//! What a person asks about tidying: putting memories aside, and consolidation with its plans.
+//! A person's operations for tidying: archiving, and consolidation with its plans.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn put_aside(call: &mut Call, archived: bool) -> Answer {
     Ok(changed(&updated, if archived { "archived" } else { "unarchived" }))
 }
 
-/// Plans what consolidation would change; changes no memory.
+/// Plans a consolidation; changes no memory.
 pub(super) async fn plan(call: &mut Call) -> Answer {
     Ok(told(&call.service.plan_consolidation(false).await?))
 }
@@ -43,7 +43,7 @@ pub(super) async fn apply(call: &mut Call) -> Answer {
     Ok(told(&call.service.apply_consolidation(id).await?))
 }
 
-/// Takes back what a consolidation did.
+/// Undoes a consolidation.
 pub(super) async fn undo(call: &mut Call) -> Answer {
     let id = cycle_id(call)?;
     Ok(told(&call.service.undo_consolidation(id).await?))

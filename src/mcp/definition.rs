@@ -1,6 +1,6 @@
 //! The 13 tools as agents see them: names, titles, descriptions, schemas and hints.
 //!
-//! The published schemas are strict and plain; the kindness of [`super::arguments`] appears in none.
+//! The published schemas are strict and plain; the leniency of [`super::arguments`] does not appear in them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use cerebro_core::domain::Nature;
 use cerebro_core::operation::{Effect, Group, Operation};
 
-/// What the server says of itself to an agent; the first sentence is the one that must be read.
+/// The server's instructions for agents; the first sentence is the essential one.
 pub const INSTRUCTIONS: &str = "\
 Cerebro is your lasting memory across sessions: call mem_context when a session begins, mem_search before \
 you answer from scratch, and mem_save as soon as you learn, decide or fix something worth knowing later.
@@ -50,7 +50,7 @@ const fn takes(name: &'static str, form: Form, description: &'static str) -> Arg
 struct Definition {
     operation: Operation,
     title: &'static str,
-    /// Loaded with its schema from the start, where the client defers tools.
+    /// Loaded with its schema from the start, if the client defers tools.
     hot: bool,
     description: &'static str,
     arguments: &'static [Argument],
@@ -249,7 +249,7 @@ const DEFINITIONS: [Definition; Operation::TOOL_COUNT] = [
     },
 ];
 
-/// Of the journal of work.
+/// The tools of the journal of work.
 const WORK_DEFINITIONS: [Definition; 4] = [
     Definition {
         operation: Operation::WorkBegin,
@@ -318,7 +318,7 @@ const WORK_DEFINITIONS: [Definition; 4] = [
     },
 ];
 
-/// Of documents.
+/// The tools of documents.
 const DOCUMENT_DEFINITIONS: [Definition; 3] = [
     Definition {
         operation: Operation::DocIngest,
@@ -349,7 +349,7 @@ const DOCUMENT_DEFINITIONS: [Definition; 3] = [
     },
 ];
 
-/// Of feedback.
+/// The tools of feedback.
 const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
     operation: Operation::Feedback,
     title: "Say whether it helped",
@@ -361,7 +361,7 @@ const FEEDBACK_DEFINITIONS: [Definition; 1] = [Definition {
     ],
 }];
 
-/// What can be noted.
+/// The events that can be noted.
 const WORK_EVENTS: [&str; 18] = [
     "step_added", "step_active", "step_done", "step_dropped", "decision", "finding", "note", "blocked",
     "gate_pending", "gate_passed", "gate_failed", "intent", "confirmed", "failed", "call_started",
@@ -417,14 +417,15 @@ impl Definition {
     }
 }
 
-/// Other names of an argument, which no schema shows.
+/// Aliases of arguments, which no schema shows.
 const ALIASES: [(&str, &[&str]); 3] = [
     ("id", &["observation_id", "memory_id"]),
     ("hard", &["hard_delete"]),
     ("content", &["what", "why", "where", "learned"]),
 ];
 
-/// Whether a tool has an argument of this name. The arguments of what is not published are not listed: any may be.
+/// Whether a tool has an argument of this name. The arguments of unpublished operations are not listed, so any name
+/// counts.
 pub fn is_known(operation: Operation, argument: &str) -> bool {
     let groups = Group::ALL.into_iter().flat_map(definitions_of);
     let mut all = DEFINITIONS.iter().chain(groups);

@@ -1,4 +1,4 @@
-//! Which function answers which operation: one line each, and what that function needs.
+//! Which function answers which operation, one line each, and what that function needs.
 
 use std::pin::Pin;
 
@@ -13,9 +13,9 @@ use super::{
 use cerebro_core::operation::Operation;
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
-/// Answers from what the daemon knows without its store.
+/// A handler that needs no store.
 type OfDaemon = for<'a> fn(&'a Context, &'a mut Arguments) -> Answering<'a>;
-/// Answers with the use cases.
+/// A handler that needs the use cases.
 type OfStore = for<'a> fn(&'a mut Call) -> Answering<'a>;
 
 /// How an operation is answered.
@@ -158,7 +158,7 @@ pub(super) fn handler(operation: Operation) -> Handler {
         O::HttpStatus => store!(http::status_for),
         O::WebOpen => store!(web::open),
         O::WebClose => store!(web::close_for),
-        // What a command holds open is known by its connection, whichever listener it is.
+        // A command holds these open through its connection, whichever listener it is.
         O::WebStatus => store!(http::status_for),
         O::HookContext => store!(agent_hooks::context),
         O::HookPrompt => store!(agent_hooks::prompt),

@@ -1,4 +1,4 @@
-//! What a person asks of distilling: how it stands, what it would cost, and what is to become of its candidates.
+//! A person's operations for distilling: its state, its cost, and decisions about candidates.
 
 use std::num::NonZeroU64;
 
@@ -18,7 +18,7 @@ use cerebro_core::domain::{
 use cerebro_core::text;
 use cerebro_service::{Decided, DistilReport, PlannedSession, Review, Service, ServiceError};
 
-/// How many sessions are planned unless somebody says more.
+/// How many sessions are planned by default.
 const SESSIONS_DEFAULT: usize = 20;
 
 fn waiting(report: &DistilReport) -> u64 {
@@ -30,7 +30,7 @@ fn waiting(report: &DistilReport) -> u64 {
         + of(&counts.arrangements, ArrangementState::Waiting.as_str())
 }
 
-/// What a person may decide on, by its id.
+/// Something that a person may decide on, by its id.
 enum Proposal {
     Candidate(CandidateId),
     Arrangement(ArrangementId),
@@ -43,7 +43,7 @@ fn proposal(call: &mut Call) -> Result<Proposal, ArgumentError> {
     named.map_err(|error| ArgumentError::new("id", Some(&given), error.to_string()))
 }
 
-/// What `mem_stats` says of distilling; nothing where it is off and nothing waits.
+/// The part of `mem_stats` about distilling; `None` where it is off and nothing waits.
 pub(super) async fn meter(service: &Service) -> Result<Option<Value>, ServiceError> {
     let report = service.distil_report().await?;
     let waiting = waiting(&report);
@@ -117,7 +117,7 @@ pub(super) async fn run(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} queued", sessions(queued))).fact("queued", queued))
 }
 
-/// The candidates and arrangements of a state: those that wait unless another is named.
+/// The candidates and arrangements in a state; by default, those that wait.
 pub(super) async fn review(call: &mut Call) -> Answer {
     let given = call.arguments.text("state")?;
     let name = given.as_deref().unwrap_or(ArrangementState::Waiting.as_str());
@@ -134,7 +134,7 @@ pub(super) async fn review(call: &mut Call) -> Answer {
     let rows: Vec<Value> =
         found.iter().map(|(candidate, session)| candidate_row(candidate, session)).collect();
     let mut arrangements = call.service.arrangements(wanted, limit).await?;
-    // One without a change says only that somebody asked.
+    // An arrangement without changes only records that somebody asked.
     let is_wanted =
         |one: &Arrangement| !one.operations.is_empty() && (project.is_none() || one.project == project);
     arrangements.retain(is_wanted);

@@ -1,4 +1,4 @@
-//! What a person does with documents: to have them read, listed, shown, and gone.
+//! A person's operations on documents: ingest, list, show, forget.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use cerebro_core::text;
 use cerebro_documents::{Format, Reading};
 use cerebro_service::{DocumentRead, Ingested};
 
-/// Chunks that are shown at once.
+/// Chunks per page.
 const PAGE: usize = 100;
 
-/// Takes in what a file says.
+/// Ingests the contents of a file.
 pub(super) async fn ingest(call: &mut Call) -> Answer {
     let project = call.arguments.project()?.unwrap_or_else(|| call.caller.project.clone());
     let arguments = &mut call.arguments;
@@ -38,7 +38,7 @@ pub(super) async fn ingest(call: &mut Call) -> Answer {
     Ok(outcome(&done))
 }
 
-/// What taking a document in did.
+/// The result of ingesting a document.
 pub(super) fn outcome(done: &Ingested) -> Reply {
     let outcome = match () {
         () if !done.changed => "unchanged",
@@ -114,7 +114,7 @@ pub(super) async fn remove(call: &mut Call) -> Answer {
         .fact("path", removed.path.as_str()))
 }
 
-/// A document goes for good.
+/// Purges a document.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let id = document(call).await?;
     let gone = call.service.forget_document(id).await?;
@@ -124,7 +124,7 @@ pub(super) async fn forget(call: &mut Call) -> Answer {
         .fact("passages", gone.chunks.len()))
 }
 
-/// The document that is meant: by its id, or that of one of its passages.
+/// The document, by its id or by that of one of its passages.
 pub(super) async fn document(call: &mut Call) -> Result<DocumentId, super::fault::Fault> {
     let given = call.arguments.needed("id")?;
     if let Ok(chunk) = ChunkId::parse(&given)

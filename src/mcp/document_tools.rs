@@ -1,5 +1,5 @@
-//! The tools of documents, published where `[documents] tools = true`. An agent has files read below its own working folder
-//! and nowhere else.
+//! The tools of documents, published if `[documents] tools = true`. An agent can ingest files below its own working
+//! folder and nowhere else.
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,9 @@ use cerebro_service::DocumentRead;
 
 /// How long a folder may take to give a file.
 const OPEN_MAX: Duration = Duration::from_secs(10);
-/// How many files are read at once for all agents; further calls wait, and each file has a bound on its time.
+/// How many files are read at once for all agents; further calls wait, and the time for each file is bounded.
 const READERS_MAX: usize = 2;
-/// Most documents of a page, and how many there are where nothing is said.
+/// Most documents of a page, and the default.
 const LISTED_MAX: usize = 100;
 const LISTED: usize = 20;
 

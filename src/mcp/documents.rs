@@ -1,4 +1,4 @@
-//! Documents by way of the tools: one passage, with the way to those around it. Everything shown is a quotation.
+//! Documents in the tools: one passage, with references to those around it. Everything shown is a quotation.
 
 use super::{
     call::{Answer, Call},
@@ -10,7 +10,7 @@ use cerebro_core::domain::{
 };
 use cerebro_service::{ChunkPart, Evidence};
 
-/// The chunk that the call's `id` names; none when it names something else.
+/// The chunk that the call's `id` names; `None` if it names something else.
 pub(super) fn named(call: &mut Call) -> Option<ChunkId> {
     call.arguments.chunk_id()
 }

@@ -1,5 +1,5 @@
-//! Evidence beside the memories by way of the search: exchanges of past sessions and passages of documents, in a list of
-//! their own, or as one word in that of memories. Everything shown is a quotation.
+//! Evidence in searches: exchanges of past sessions and passages of documents, in a list of their own, or as a hint
+//! in the list of memories. Everything shown is a quotation.
 
 use serde_json::json;
 
@@ -16,29 +16,29 @@ use cerebro_service::{
     Evidence, EvidenceFound, EvidenceHint, EvidenceRequest, SearchRequest, agent_slug, agents,
 };
 
-/// Most bytes of the word that evidence answers a question.
+/// Most bytes of the hint that evidence answers a question.
 const HINT_BYTES_MAX: usize = 120;
 
-/// Whether a search of memories leaves room for a word about evidence: it named no other type of memory, and it is the
+/// Whether a search of memories has room for a hint about evidence: it names no other type of memory, and it is the
 /// first page.
 pub(super) fn is_wide(request: &SearchRequest) -> bool {
     request.kind.is_none() && request.tags.is_empty() && request.scope.is_none() && request.offset == 0
 }
 
-/// The evidence that a search asks for by its type, where there is any.
+/// The kind of evidence that a search asks for by its type, if any.
 pub(super) fn asked(request: &SearchRequest) -> Option<Evidence> {
     let kind = request.kind.as_ref()?;
     Evidence::ALL.into_iter().find(|of| of.type_name() == kind.as_str())
 }
 
-/// What a search of evidence finds, where there is any.
+/// The result of a search of evidence, if there is any evidence.
 pub(super) async fn search(
     call: &mut Call,
     of: Evidence,
     request: &SearchRequest,
 ) -> Result<Option<(EvidenceFound, Option<Project>)>, Fault> {
     let place = place(call, request);
-    // What no person took part in is for a person to ask for: agents would take it for what was wanted of them.
+    // Only a person may ask for sessions without a person: agents would take them for the user's wishes.
     let hidden = call.caller.person && call.arguments.flag(&["hidden"])?;
     let asked = EvidenceRequest {
         query: request.query.clone(),
@@ -55,20 +55,20 @@ pub(super) async fn search(
     Ok(found.map(|found| (found, place)))
 }
 
-/// The agent that asks, by the name under which its memory files are known; none for a person.
+/// The agent that asks, by the name under which its memory files are recorded; `None` for a person.
 pub(super) fn reader(call: &Call) -> Option<String> {
     let name = call.caller.agent.to_ascii_lowercase();
     let slug = || agents().map(agent_slug).find(|slug| name.contains(slug)).map(str::to_owned);
     (!call.caller.person).then(slug).flatten()
 }
 
-/// The project that a search is about; none for all.
+/// The project of a search; `None` for all.
 pub(super) fn place(call: &Call, request: &SearchRequest) -> Option<Project> {
     let project = || request.project.clone().unwrap_or_else(|| call.caller.project.clone());
     (!request.all_projects).then(project)
 }
 
-/// The list of hits; the cursor of the next page is the caller's to add.
+/// The list of hits. The caller adds the cursor of the next page.
 pub(super) fn found_reply(
     of: Evidence,
     found: &EvidenceFound,
@@ -115,7 +115,7 @@ pub(super) fn found_reply(
     reply
 }
 
-/// Adds the word that evidence answers what no memory does.
+/// Adds the hint that evidence answers what no memory does.
 pub(super) fn with_hint(reply: Reply, of: Evidence, hint: &EvidenceHint, is_framed: bool) -> Reply {
     let id = &hint.id;
     let key = match of {

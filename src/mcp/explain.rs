@@ -1,4 +1,4 @@
-//! What a person may ask of a search beyond an agent's arguments: other weights, and what each score is made of.
+//! A person's additional arguments of a search: other weights, and the parts of each score.
 
 use cerebro_core::recall::{Signal, Weights};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::arguments::{ArgumentError, Arguments};
 use super::reply::rounded;
 
-/// What each signal weighs: as `weights` says, and nothing for the one that `without` names.
+/// The weights: those in `weights`, and 0 for the signal that `without` names.
 pub(super) fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentError> {
     let given = Value::Object(arguments.object("weights")?);
     let weights: Weights = serde_json::from_value(given.clone())
@@ -19,7 +19,7 @@ pub(super) fn weights(arguments: &mut Arguments) -> Result<Weights, ArgumentErro
     Ok(weights.without(signal))
 }
 
-/// What a hit's score is made of.
+/// The parts of a hit's score.
 pub(super) fn explained(hit: &cerebro_search::lexical::Hit) -> Value {
     let parts = [
         ("words", hit.parts.words),

@@ -1,4 +1,4 @@
-//! Why a call failed, as it goes over the wire: a code and data for programs, words for readers.
+//! A failed call on the wire: a code and data for programs, a message for readers.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use super::{arguments::ArgumentError, reply};
 use cerebro_core::{code::Code, operation::Operation, text};
 use cerebro_service::ServiceError;
 
-/// A failure that the caller can mend, or at least understand.
+/// A failure that the caller can correct, or at least understand.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fault {
     code: Code,
-    /// What happened, without what to do next.
+    /// What happened, without advice.
     message: String,
     data: Map<String, Value>,
 }
@@ -24,14 +24,14 @@ impl Fault {
         Self { code, message: message.into(), data: Map::new() }
     }
 
-    /// The result for a person's program, which knows itself what to do next.
+    /// The result for a person's program, which adds advice itself.
     pub(super) fn for_person(self, ignored: &[String]) -> CallToolResult {
         let words = reply::with_ignored(self.message.clone(), ignored);
         self.result(&words)
     }
 
-    /// The result for an agent: with what to do next, and without anything that could end or begin a tag of the
-    /// agent's program, since a failure may quote a stored title.
+    /// The result for an agent: with advice, and without anything that could close or open a tag of the agent's
+    /// program, because a failure may quote a stored title.
     pub(super) fn for_agent(mut self, ignored: &[String]) -> CallToolResult {
         let words = match hint(self.code, &self.data) {
             Some(hint) => format!("{}; {hint}", self.message),

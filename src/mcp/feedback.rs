@@ -1,4 +1,4 @@
-//! What an agent says of a memory that a search showed it, where `[feedback] tools = true`.
+//! An agent's verdict on a memory that a search showed, if `[feedback] tools = true`.
 
 use super::{
     arguments::ArgumentError,
@@ -7,7 +7,7 @@ use super::{
 };
 use cerebro_core::feedback::Source;
 
-/// Notes an agent's own word, once for a memory and session.
+/// Records an agent's verdict, once per memory and session.
 pub(super) async fn say(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let verdict = call.arguments.needed("verdict")?;

@@ -1,4 +1,4 @@
-//! What memories say about code, held against the checkout of the client that asks.
+//! Checks what memories say about code against the checkout of the client.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,28 +13,28 @@ use cerebro_core::domain::{Memory, MemoryId};
 use cerebro_core::text;
 use cerebro_service::{Gathered, Mark, Marks, Service, ServiceError, Told, Updated};
 
-/// How long a look at a client's folder may take where nobody waits for it, or asked for it.
+/// How long examining a client's folder may take when nobody waits for it.
 const LOOK_MAX: Duration = Duration::from_secs(2);
-/// How long a context waits to know where the client is at work.
+/// How long a context waits to learn where the client works.
 const PLACE_WAIT: Duration = Duration::from_millis(100);
 /// Longest mark of this kind, in characters.
 const MARK_CHARS_MAX: usize = 100;
 /// Most memories that wait to be tied to code.
 const WAITING_MAX: usize = 64;
 
-/// How long all of a project's memories are held against a checkout, where somebody asks for just that.
+/// How long all memories of a project are checked, when somebody asks for that.
 pub(super) const TALLY_MAX: Duration = Duration::from_secs(3);
 /// Most stale memories that are named.
 const NAMED_MAX: usize = 20;
 
 static WAITING: Semaphore = Semaphore::const_new(WAITING_MAX);
 
-/// The client's checkout, if the memory belongs to what it works on.
+/// The client's checkout, if the memory belongs to its project.
 fn checkout_of(call: &Call, memory: &Memory) -> Option<Arc<Checkout>> {
     call.connection.checkout().filter(|_| memory.project == *call.connection.project()).cloned()
 }
 
-/// Ties a memory that was written to the code it speaks of, after the answer: the memory is saved without it.
+/// Ties a new memory to the code to which it refers, after the answer: saving does not wait for it.
 pub(super) fn tie_later(call: &Call, memory: &Memory) {
     let Some(checkout) = checkout_of(call, memory) else { return };
     let Ok(place) = WAITING.try_acquire() else {
@@ -50,11 +50,11 @@ pub(super) fn tie_later(call: &Call, memory: &Memory) {
     });
 }
 
-/// Ties a memory to the code it speaks of, as that is now; says to how much of it.
+/// Ties a memory to the code to which it refers, as it is now. Returns the number of anchors.
 async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Result<usize, ServiceError> {
     let Some(anchors) = checkout.anchors(memory, LOOK_MAX).await else { return Ok(0) };
     let before = service.footings(&[memory.id]).await?;
-    // A memory that speaks of no code costs no write.
+    // A memory that refers to no code needs no write.
     if anchors.is_empty() && before.values().all(|footing| footing.anchors.is_empty()) {
         return Ok(0);
     }
@@ -62,8 +62,8 @@ async fn tie(service: &Service, checkout: &Arc<Checkout>, memory: &Memory) -> Re
     Ok(anchors.len())
 }
 
-/// Ties a memory that was updated anew: at once where somebody found it to be true, and says to how much code; later
-/// where only its text is another one.
+/// Ties an updated memory again: at once if somebody found it to be true, returning the number of anchors; later if
+/// only its text changed.
 pub(super) async fn of_update(
     call: &Call,
     updated: &Updated,
@@ -83,7 +83,7 @@ pub(super) async fn of_update(
     Ok(reply.fact("verified", anchors).line(format!("verified against {anchors} places in the code")))
 }
 
-/// Adds to the marks of some memories which of them speak of code that is no longer so. Waits [`VERDICTS_WAIT`] at most.
+/// Adds marks to the memories whose code has changed. Waits at most [`VERDICTS_WAIT`].
 pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Result<(), Fault> {
     for (id, mark) in stale_marks(call, ids).await? {
         marks.entry(id).or_default().push(mark);
@@ -91,7 +91,7 @@ pub(super) async fn mark(call: &Call, ids: &[MemoryId], marks: &mut Marks) -> Re
     Ok(())
 }
 
-/// A context with the same marks, and with what is to be done where the client is at work.
+/// A context with the same marks, and with the prospective memories that are due where the client works.
 pub(super) async fn marked(call: &Call, mut gathered: Gathered) -> Result<Gathered, Fault> {
     if gathered.depends_on_place()
         && let Some(checkout) = call.connection.checkout()
@@ -111,7 +111,7 @@ async fn stale_marks(call: &Call, ids: &[MemoryId]) -> Result<Vec<(MemoryId, Mar
     Ok(verdicts.into_iter().filter_map(|(id, found)| Some((id, mark(stale(&found)?)))).collect())
 }
 
-/// What became of the code that a memory speaks of, in an answer about it.
+/// Adds the verdicts on a memory's anchors to an answer about it.
 pub(super) async fn tell(call: &Call, id: MemoryId, mut reply: Reply) -> Result<Reply, Fault> {
     let found = verdicts(call, &[id], LOOK_MAX).await?;
     let Some((_, found)) = found.into_iter().next() else { return Ok(reply) };
@@ -123,18 +123,18 @@ pub(super) async fn tell(call: &Call, id: MemoryId, mut reply: Reply) -> Result<
     Ok(reply.line("").line("code it speaks of, here and now:").lines(lines).list("anchors", facts))
 }
 
-/// How many of the memories that speak of the caller's code say what is no longer so.
+/// How many of the memories about the caller's code are stale.
 pub(super) struct Tally {
-    /// Of how many it is known.
+    /// How many were checked.
     pub known: usize,
     /// How many are stale.
     pub stale: usize,
-    /// The first of those.
+    /// The ids of the first stale ones.
     pub ids: Vec<String>,
 }
 
-/// Holds the memories of the caller's project against its checkout; none without one, or where nothing speaks of code.
-/// It goes on for `bound`.
+/// Checks the memories of the caller's project against its checkout; `None` without a checkout or without anchors.
+/// Takes at most `bound`.
 pub(super) async fn tally(call: &Call, bound: Duration) -> Result<Option<Tally>, Fault> {
     let Some(checkout) = call.connection.checkout() else { return Ok(None) };
     let anchored = call.service.anchored(call.connection.project()).await?;
@@ -185,7 +185,7 @@ async fn verdicts(
     Ok(checkout.verdicts(wanted, bound).await.into_iter().collect())
 }
 
-/// What is told of the worst of the anchors that no longer hold: `changed src/a.rs:f`.
+/// The description of the worst verdict: `changed src/a.rs:f`.
 fn stale(found: &[(Anchor, Verdict)]) -> Option<String> {
     let stale = || found.iter().filter(|(_, verdict)| verdict.is_stale());
     let (anchor, verdict) = stale().min_by_key(|(_, verdict)| *verdict)?;

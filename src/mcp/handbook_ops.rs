@@ -1,5 +1,5 @@
-//! What a person asks of handbooks: how one would be arranged, what it says, what became of an arrangement, and which
-//! procedures in it are drafts of skills.
+//! A person's operations on handbooks: planning an arrangement, showing one, deciding about an arrangement, and
+//! drafts of skills.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use cerebro_core::domain::{Arrangement, ArrangementId, ItemOperation, Memory, Me
 use cerebro_core::text;
 use cerebro_service::ServiceError;
 
-/// Whose handbook is asked for: that of a project, or of all.
+/// The owner of the handbook: a project, or all.
 fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     let project = call.arguments.project()?;
     if project.is_none() && !call.arguments.flag(&["all_projects"])? {
@@ -23,7 +23,7 @@ fn whose(call: &mut Call) -> Result<Option<Project>, ArgumentError> {
     Ok(project)
 }
 
-/// What would be asked about a handbook, with an estimate; nothing is sent.
+/// What would be asked about a handbook, with an estimate of the cost; nothing is sent.
 pub(super) async fn plan(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let plan = call.service.arrange_plan(project.as_ref()).await?;
@@ -59,7 +59,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         .list("rendered", texts))
 }
 
-/// Has the memories of a handbook say what it says now.
+/// Updates the memories of a handbook to its present state.
 pub(super) async fn render(call: &mut Call) -> Answer {
     let project = whose(call)?;
     let memories = call.service.render_handbook(project.as_ref()).await?;
@@ -89,7 +89,7 @@ pub(super) async fn skills(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(rows.len(), "draft")).list("skills", rows).exact())
 }
 
-/// An accepted arrangement is taken back.
+/// Undoes an accepted arrangement.
 pub(super) async fn undo(call: &mut Call) -> Answer {
     let given = call.arguments.needed("id")?;
     let id = ArrangementId::parse(&given)

@@ -1,4 +1,4 @@
-//! How the memory is: the block of `mem_stats`, and all figures of `cerebro health`.
+//! The health of the memory: the part of `mem_stats`, and all figures of `cerebro health`.
 
 use std::time::Duration;
 
@@ -15,8 +15,7 @@ use cerebro_core::domain::Project;
 use cerebro_core::text;
 use cerebro_service::Health;
 
-/// How long `mem_stats` holds memories against the code of the caller's folder; of what it has not looked at by then, it
-/// says nothing.
+/// How long `mem_stats` checks memories against the code of the caller's folder; it reports nothing about the rest.
 const STATS_LOOK_MAX: Duration = Duration::from_millis(200);
 
 /// The figures of a project, or of all, as `mem_stats` tells them, and in one line.
@@ -27,7 +26,7 @@ pub(super) async fn block(call: &Call, project: Option<&Project>) -> Result<(Val
     Ok((told, line(&health)))
 }
 
-/// What became of the code that memories speak of. The caller's folder has that of its own project alone.
+/// Adds the verdicts on code. The caller's folder has only the code of its own project.
 async fn add_stale(
     told: &mut Value,
     call: &Call,
@@ -42,7 +41,7 @@ async fn add_stale(
     Ok(())
 }
 
-/// All figures, gathered anew, with what became of the code and how the worker is.
+/// All figures, computed now, with the verdicts on code and the state of the worker.
 pub(super) async fn health(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let health = call.service.examine_health(project.as_ref()).await?;
@@ -95,7 +94,7 @@ fn facts(health: &Health) -> Value {
     facts
 }
 
-/// What a reader should know first.
+/// The most important figures in one line.
 fn line(health: &Health) -> String {
     let vitals = &health.vitals;
     let mut parts = Vec::new();

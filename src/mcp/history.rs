@@ -1,4 +1,4 @@
-//! Past sessions by way of the tools: one exchange in parts, and those around it. Everything shown is a quotation.
+//! Past sessions in the tools: one exchange in parts, and those around it. Everything shown is a quotation.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use cerebro_service::{Evidence, ExchangePart, ExchangeRequest};
 /// The type of exchanges.
 const KIND: &str = Evidence::History.type_name();
 
-/// The exchange that the call's `id` names; none when it names a memory.
+/// The exchange that the call's `id` names; `None` if it names a memory.
 pub(super) fn named(call: &mut Call) -> Option<ExchangeId> {
     call.arguments.exchange_id()
 }

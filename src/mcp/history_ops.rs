@@ -1,4 +1,4 @@
-//! What a person asks of past sessions: to take them in, how that stands, what is in them.
+//! A person's operations on past sessions: importing them, the state of that, and their contents.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use cerebro_core::domain::{
 use cerebro_core::text;
 use cerebro_service::{Fact, FactsAbout, Forget, ImportRequest, Links, Progress, agent_named};
 
-/// Takes past sessions in; returns at once.
+/// Starts to import past sessions; returns at once.
 pub(super) async fn import(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
     call.service.import_history(request)?;
     Ok(Reply::saying("it has begun").fact("outcome", "begun"))
 }
 
-/// What there is to take in, without reading it.
+/// What could be imported, without reading it.
 pub(super) async fn preview(call: &mut Call) -> Answer {
     let request = request(&mut call.arguments)?;
     let (agents, faults) = call.service.preview_history(&request).await?;
@@ -58,7 +58,7 @@ fn duration(given: &str) -> Result<Duration, ArgumentError> {
     text::duration(given).ok_or_else(|| ArgumentError::new("since", Some(given), problem))
 }
 
-/// How far taking in is, and what there is by now.
+/// The progress of the import, and what there is by now.
 pub(super) async fn status(call: &mut Call) -> Answer {
     let progress = call.service.history_progress();
     let counts = call.service.history_counts().await?;
@@ -163,7 +163,7 @@ fn exchange_row(told: &ToldExchange, full: bool) -> Value {
     row
 }
 
-/// What past sessions tell about a file, a command or an error.
+/// The proven facts of past sessions about a file, a command or an error.
 pub(super) async fn facts(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let all = arguments.flag(&["all_projects"])?;
@@ -219,7 +219,7 @@ fn fact_row(fact: &Fact) -> Value {
     row
 }
 
-/// Destroys parts of the history for good.
+/// Purges parts of the history.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let now = call.now();
     let arguments = &mut call.arguments;

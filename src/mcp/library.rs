@@ -1,5 +1,5 @@
-//! Prompts, which hosts show as commands, and resources, which they let a user attach: what there is, what each asks
-//! the daemon, and how the answer is shown. Pure: `server` runs what is asked, as it runs tools.
+//! Prompts, which hosts show as commands, and resources, which users can attach: what exists, which operation each
+//! one needs, and how the answer is shown. Pure: `server` runs the operations like tools.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use cerebro_core::operation::Operation;
 const LISTED: usize = 30;
 /// Most entries of a session that are shown.
 const ENTRIES_MAX: usize = 200;
-/// Bytes of notes that a review looks at.
+/// Bytes of notes that a review gets.
 const REVIEW_BYTES: usize = 16_384;
 /// Hits that a prompt quotes.
 const HITS: usize = 8;
@@ -25,7 +25,7 @@ const MEMORY_URI: &str = "cerebro://memory/";
 const SESSION_URI: &str = "cerebro://session/";
 const MARKDOWN: &str = "text/markdown";
 
-/// A call that the daemon is to answer.
+/// A call that the daemon must answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Question {
     pub operation: Operation,
@@ -38,7 +38,7 @@ impl Question {
     }
 }
 
-/// What a resource's address names.
+/// The target of a resource's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     /// What an agent reads first.
@@ -50,7 +50,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// Reads an address; `None` for one of nothing that is here.
+    /// Parses an address; `None` if nothing here has it.
     pub(super) fn parse(uri: &str) -> Option<Self> {
         let id = |rest: &str| decoded(rest).filter(|id| !id.trim().is_empty());
         if uri == CONTEXT_URI {
@@ -62,7 +62,7 @@ impl Address {
         }
     }
 
-    /// What answers it.
+    /// The call that answers it.
     pub(super) fn question(&self) -> Question {
         match self {
             Self::Context => Question::new(Operation::Context, &json!({})),
@@ -73,7 +73,7 @@ impl Address {
         }
     }
 
-    /// The text of the answer; `None` where there is nothing of that id.
+    /// The text of the answer; `None` if the id does not exist.
     pub(super) fn shown(&self, text: &str, facts: &Value) -> Option<String> {
         match self {
             Self::Context | Self::Memory(_) => Some(text.to_owned()),
@@ -82,7 +82,7 @@ impl Address {
     }
 }
 
-/// A session as Markdown: what it was, its summary, and what happened in it.
+/// A session as Markdown: its facts, its summary, and what happened in it.
 fn session_text(facts: &Value) -> Option<String> {
     let session = facts["session"].as_object()?;
     let fact = |name: &str| session.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -116,7 +116,7 @@ fn session_text(facts: &Value) -> Option<String> {
     Some(text)
 }
 
-/// An address's part with its `%XX` read; `None` where that gives no text.
+/// Decodes `%XX` in a part of an address; `None` if the result is not text.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -133,7 +133,7 @@ fn decoded(part: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What asks for the memories that are listed.
+/// The call that lists memories.
 pub(super) fn listing() -> Question {
     Question::new(Operation::List, &json!({ "all_projects": true, "limit": LISTED }))
 }
@@ -171,7 +171,7 @@ pub(super) static TEMPLATES: LazyLock<Vec<ResourceTemplate>> = LazyLock::new(|| 
     .collect()
 });
 
-/// A prompt by what it is for.
+/// A prompt, by its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Recall,
@@ -207,7 +207,7 @@ impl Task {
         }
     }
 
-    /// Its one argument, which may be left out.
+    /// Its only argument, which is optional.
     fn argument(self) -> (&'static str, &'static str) {
         match self {
             Self::Recall => ("about", "The subject [default: this project]"),
@@ -223,7 +223,7 @@ impl Task {
         (!given.is_empty()).then_some(given)
     }
 
-    /// What it quotes, if anything.
+    /// The call whose answer it quotes, if any.
     pub(super) fn question(self, given: Option<&str>) -> Option<Question> {
         let search =
             |query: &str| Question::new(Operation::Search, &json!({ "query": query, "limit": HITS }));
@@ -241,7 +241,7 @@ impl Task {
         }
     }
 
-    /// The words for the agent. `notes` is the answer to [`Self::question`], made inert.
+    /// The text for the agent. `notes` is the answer to [`Self::question`], made inert.
     pub(super) fn text(self, given: Option<&str>, notes: Option<&str>) -> String {
         let notes = notes.map(|notes| format!("\n\n{notes}")).unwrap_or_default();
         match self {
@@ -293,7 +293,7 @@ pub(super) static PROMPTS: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
     Task::ALL.into_iter().map(prompt).collect()
 });
 
-/// What completes an argument: a question, and where its answer has the values.
+/// The completion of an argument: a call, and where its answer has the values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Completion {
     pub question: Question,
@@ -304,7 +304,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    /// What completes the argument of a prompt or of a template; `None` where nothing can.
+    /// The completion for an argument of a prompt or template; `None` if there is none.
     pub(super) fn of(reference: &Reference, argument: &str, value: &str) -> Option<Self> {
         let value = value.trim();
         let recent = || Question::new(Operation::List, &json!({ "limit": OFFERED_MAX }));
@@ -338,7 +338,7 @@ impl Completion {
         Some(Self { question, list, field, prefix: prefix.to_lowercase() })
     }
 
-    /// The values that the question's answer offers, each once.
+    /// The values in the call's answer, without repetitions.
     pub(super) fn values(&self, facts: &Value) -> Vec<String> {
         let rows = facts[self.list].as_array().into_iter().flatten();
         let mut values: Vec<String> = Vec::new();

@@ -1,7 +1,6 @@
-//! What agents are doing now: who is connected, and the last calls that were answered.
+//! The present activity of agents: connected clients, and the last answered calls.
 //!
-//! Kept in memory only, and bounded. A call shows the beginnings of its arguments, taken after secrets
-//! and private text were taken out of them.
+//! It is kept in memory only, and bounded. A call shows the beginnings of its arguments after redaction.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,10 +23,10 @@ const CALLS_MAX: usize = 1_000;
 const VALUE_CHARS_MAX: usize = 80;
 /// Most characters of all arguments together.
 const PREVIEW_CHARS_MAX: usize = 240;
-/// Bytes of the longest argument whose beginning is shown. It is looked through for secrets whole, for its beginning
-/// alone may end in a part of one; of a longer one only the size is shown, as it costs too much for a preview.
+/// The longest argument whose beginning is shown, in bytes. It is redacted as a whole, because a cut could split a
+/// secret. For longer ones only the size is shown, because redacting them costs too much for a preview.
 const LOOKED_AT_BYTES: usize = 1_024;
-/// Most characters of the words of an outcome.
+/// Most characters of an outcome.
 const OUTCOME_CHARS_MAX: usize = 120;
 
 /// One answered call.
@@ -66,7 +65,7 @@ impl Live {
         Self { calls: Mutex::default(), last: watch::channel(0).0, clients: Mutex::default() }
     }
 
-    /// Notes a new client; the number is for [`Self::left`].
+    /// Records a new client; the number is for [`Self::left`].
     pub(super) fn joined(&self, project: &str, pid: u32, since: Timestamp) -> u64 {
         let mut clients = lock(&self.clients);
         let number = clients.last_key_value().map_or(1, |(last, _)| last + 1);
@@ -81,7 +80,7 @@ impl Live {
         lock(&self.clients).remove(&number);
     }
 
-    /// Notes a call of a client that is answered now.
+    /// Records a call of a client that was answered.
     pub(super) fn note(
         &self,
         client: u64,
@@ -136,8 +135,8 @@ impl Live {
     }
 }
 
-/// The beginnings of a call's arguments, on one line and without secrets. Of a person's operations, whose texts may
-/// be anything, only numbers and flags are shown.
+/// The beginnings of a call's arguments, on one line and redacted. For a person's operations, whose texts may be
+/// anything, only numbers and flags are shown.
 pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> String {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
     named.sort_unstable_by_key(|(name, _)| *name);
@@ -146,7 +145,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> Strin
             Value::Null => return None,
             Value::String(text) if with_texts => shown(text),
             Value::Array(items) if with_texts => {
-                // On lines of their own, so that a secret that reaches over several is known as one.
+                // Joined by line ends, so that a secret that spans several is recognised.
                 let texts = items.iter().filter_map(Value::as_str);
                 shown(&texts.collect::<Vec<_>>().join(",\n"))
             }
@@ -159,7 +158,7 @@ pub(super) fn preview(arguments: &Map<String, Value>, with_texts: bool) -> Strin
     text::cut_chars(&line, PREVIEW_CHARS_MAX).into_owned()
 }
 
-/// A text on one line, without secrets; its size where it is long.
+/// A text on one line, redacted; its size if it is long.
 fn shown(text: &str) -> String {
     if text.len() > LOOKED_AT_BYTES {
         return format!("… ({} bytes)", text.len());
@@ -167,7 +166,7 @@ fn shown(text: &str) -> String {
     text::one_line(&redact::redact_secrets(text))
 }
 
-/// What came of a call, in a few words.
+/// The result of a call, in a few words.
 fn outcome(result: &CallToolResult) -> String {
     let facts = result.structured_content.as_ref();
     let fact = |name: &str| facts.and_then(|facts| facts.get(name));

@@ -1,4 +1,4 @@
-//! What a person asks to keep and move their memory: backups, the doctor's checks, notes.
+//! A person's operations to maintain and move their memory: backups, the doctor's checks, notes.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use cerebro_service::{
 /// Most backups that a rotation may be told to keep.
 const KEEP_MAX: usize = 10_000;
 
-/// Most ids that are asked about at once.
+/// Most ids in one question.
 const IDS_MAX: usize = 500;
 
-/// Rewrites the database's files without what is no longer in it.
+/// Rewrites the database's files without deleted and replaced data.
 pub(super) async fn compact(call: &mut Call) -> Answer {
     call.service.compact().await?;
     Ok(Reply::saying("the database's files were rewritten").fact("outcome", "compacted"))
@@ -35,7 +35,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
     let mut path = |name: &'static str| -> Result<Option<PathBuf>, ArgumentError> {
         let Some(given) = call.arguments.text(name)? else { return Ok(None) };
         let path = PathBuf::from(&given);
-        // The daemon's working folder is nobody's.
+        // A relative path would refer to the daemon's working folder.
         if path.is_absolute() {
             return Ok(Some(path));
         }
@@ -64,7 +64,7 @@ pub(super) async fn backup(call: &mut Call) -> Answer {
         .list("removed", removed))
 }
 
-/// How far the backup under way is.
+/// The progress of the present backup.
 pub(super) async fn backup_progress(call: &mut Call) -> Answer {
     let progress = call.service.backup_progress();
     Ok(Reply::saying("progress")
@@ -72,7 +72,7 @@ pub(super) async fn backup_progress(call: &mut Call) -> Answer {
         .fact("total", progress.map(|(_, total)| total)))
 }
 
-/// What the daemon's status says of backups: the last one and a failure, since it started.
+/// The part of the daemon's status about backups: the last one and a failure, since it started.
 pub(super) fn backup_facts(context: &Context) -> Option<Value> {
     let outcome = context.opened()?.backup_outcome();
     if outcome.made.is_none() && outcome.failure.is_none() {
@@ -86,7 +86,7 @@ pub(super) fn backup_facts(context: &Context) -> Option<Value> {
     }))
 }
 
-/// Makes the checks on the store and the index, and mends what can be mended if asked to.
+/// Checks the store and the index, and repairs what can be repaired if asked to.
 pub(super) async fn examine(call: &mut Call) -> Answer {
     let fix = call.arguments.flag(&["fix"])?;
     let checks = call.service.examine(fix).await;
@@ -99,7 +99,7 @@ pub(super) async fn examine(call: &mut Call) -> Answer {
         .fact("schema_version", call.service.schema_version()))
 }
 
-/// Which of some memories are here.
+/// Which of these memories exist.
 pub(super) async fn known(call: &mut Call) -> Answer {
     let given = call.arguments.texts("ids")?.unwrap_or_default();
     let ids: Vec<MemoryId> = given.iter().take(IDS_MAX).filter_map(|id| MemoryId::parse(id).ok()).collect();
@@ -108,10 +108,10 @@ pub(super) async fn known(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("{} are here", known.len())).list("ids", rows))
 }
 
-/// Takes in a note that was written or changed by hand.
+/// Imports a note that was written or changed by hand.
 pub(super) async fn note(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
-    // The texts of a note are redacted by the use case; its names are parsed here.
+    // The use case redacts the texts of a note; its names are parsed here.
     for name in ["project", "type"] {
         arguments.redact_name(name);
     }

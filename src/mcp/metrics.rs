@@ -1,5 +1,5 @@
-//! What calls came, what became of them and how long they took, for Prometheus: numbers by tool, never a
-//! word of what was asked or answered, and no names of projects, agents or sessions.
+//! The number, results and durations of calls, for Prometheus: figures by tool, never any text of a question or
+//! answer, and no names of projects, agents or sessions.
 //!
 //! The output is Prometheus' text format 0.0.4.
 
@@ -12,7 +12,7 @@ use cerebro_core::sync::lock;
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Upper bounds of the histogram's buckets, in seconds.
 const BOUNDS: [f64; 9] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
-/// The label of all that is no tool of the contract, so that labels stay few.
+/// The label of everything that is not a published tool, which bounds the number of labels.
 const OPERATION: &str = "operation";
 
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ struct Tally {
     ok: u64,
     failed: u64,
     seconds: f64,
-    /// Calls by the first bound that they kept; those slower than all are in none.
+    /// Calls by the smallest bound that they met; slower ones are in none.
     buckets: [u64; BOUNDS.len()],
 }
 
@@ -29,7 +29,7 @@ struct Tally {
 pub(super) struct Metrics(Mutex<BTreeMap<&'static str, Tally>>);
 
 impl Metrics {
-    /// Notes an answered call.
+    /// Records an answered call.
     pub(super) fn note(&self, operation: Operation, took: Duration, failed: bool) {
         let label = if operation.is_tool() { operation.name() } else { OPERATION };
         let mut tallies = lock(&self.0);

@@ -1,4 +1,4 @@
-//! Drilling in: one memory whole, with its neighbours and its earlier revisions.
+//! One memory in full, with its neighbours and its earlier revisions.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(super) async fn get(call: &mut Call) -> Answer {
     Ok(reply.exact())
 }
 
-/// Tells which exchanges of past sessions a memory rests on, where it was distilled from them.
+/// Adds the exchanges of past sessions on which a memory rests, if it was distilled.
 async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
     let ids: Vec<String> = call.service.evidence_of(&id).await?.iter().map(ExchangeId::to_string).collect();
     if ids.is_empty() {
@@ -58,7 +58,7 @@ async fn with_evidence(call: &Call, id: MemoryId, reply: Reply) -> Answer {
     Ok(reply.line("").line(line).fact("evidence", ids))
 }
 
-/// In which pieces of work it was found out, where it was in any.
+/// Adds the pieces of work in which a memory was found out, if any.
 async fn with_works(call: &Call, id: &MemoryId, reply: Reply) -> Result<Reply, ServiceError> {
     let works = call.service.works_of_memory(&work::actor(call, &call.caller, None).owner, id).await?;
     if works.is_empty() {
@@ -113,7 +113,7 @@ fn reply_of(found: &Observation) -> Reply {
     }
 }
 
-/// What a program reads of a memory.
+/// Adds the facts of a memory for programs.
 fn with_facts(reply: Reply, found: &Observation) -> Reply {
     let memory = &found.memory;
     let related: Vec<Value> = found
@@ -153,7 +153,7 @@ fn with_facts(reply: Reply, found: &Observation) -> Reply {
         .fact("valid", valid)
 }
 
-/// What a reader is told of a memory above its text.
+/// The lines about a memory above its text.
 fn lines_of(found: &Observation) -> impl Iterator<Item = String> {
     let memory = &found.memory;
     let names = |ids: &[MemoryId]| {
@@ -192,12 +192,12 @@ fn ids(ids: &[MemoryId]) -> Value {
     json!(ids.iter().map(MemoryId::as_str).collect::<Vec<_>>())
 }
 
-/// What is missing of a text, and how to get it.
+/// How much of a text is missing, and how to get it.
 fn cut_text(shown: usize, whole: usize) -> String {
     format!("(the first {shown} of {whole} bytes; ask with max_bytes {GET_BYTES_MAX} for all of it)")
 }
 
-/// What a revision says of itself beside its text; its place only where the memory has another one now.
+/// The facts of a revision besides its text; its place only if the memory has another one now.
 fn revision_facts(revision: &Revision, now: &Memory) -> Vec<(&'static str, Value)> {
     let mut facts = vec![("type", json!(revision.kind.as_str()))];
     if let Some(key) = &revision.topic_key {

@@ -1,7 +1,7 @@
-//! What a person at the command line may ask beyond the 13 tools.
+//! Operations for a person at the command line, beyond the 13 tools.
 //!
-//! The commands are clients of the daemon like any agent, over the same protocol; these names are only
-//! answered on a connection that says it is a person's. The socket's permissions are the guard.
+//! The commands are clients of the daemon like any agent, over the same protocol. These operations are answered
+//! only on a connection whose hello says that it is a person's. The socket's permissions are the guard.
 
 use serde_json::{Value, json};
 
@@ -23,12 +23,12 @@ use cerebro_core::text;
 use cerebro_service::{GRAPH_DEPTH_MAX, GRAPH_NODES_MAX, Selection, Updated};
 use cerebro_store::StoredRelation;
 
-/// Most lines of an import that are taken in at once.
+/// Most lines of an import in one call.
 const IMPORT_LINES_MAX: usize = 500;
-/// Most matches of a part of an id that are named.
+/// Most matches of a partial id that are named.
 const RESOLVED_MAX: usize = 10;
 
-/// How the daemon is. It answers also while the store opens, or cannot.
+/// The state of the daemon. It is answered even while the store is opening, or if it cannot be opened.
 pub(super) fn status(context: &Context) -> Reply {
     let control = context.control();
     Reply::saying("serving")
@@ -45,7 +45,7 @@ pub(super) fn status(context: &Context) -> Reply {
         .fact("journal", work::journal_facts(context))
 }
 
-/// Lets the daemon leave.
+/// Makes the daemon end.
 pub(super) fn stop(context: &Context) -> Reply {
     let control = context.control();
     control.stop();
@@ -157,7 +157,7 @@ pub(super) async fn types(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(types.len(), "type")).list("types", rows))
 }
 
-/// What the words of a question may have been meant to be.
+/// Suggestions for the words of a question.
 pub(super) async fn spelling(call: &mut Call) -> Answer {
     let query = call.arguments.needed("query")?;
     let all = call.arguments.flag(&["all_projects"])?;
@@ -227,7 +227,7 @@ pub(super) async fn events(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(events.len(), "event")).list("events", rows))
 }
 
-/// What is around a memory, or where a project is named, its memories that were written last.
+/// The graph around a memory or, if a project is named, its latest memories.
 pub(super) async fn graph(call: &mut Call) -> Answer {
     let project = call.arguments.project()?;
     let depth = call.arguments.clamped("depth", 2, 1..=GRAPH_DEPTH_MAX)?;

@@ -1,4 +1,4 @@
-//! What several answers show in the same way: a memory, a session, an entry of a timeline, how to go on.
+//! What several answers show in the same way: a memory, a session, an entry of a timeline, the next steps.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) fn shown_project(project: &Project) -> &str {
     if project.is_none() { "personal" } else { project.as_str() }
 }
 
-/// How the reader of a context goes on: a person with commands, an agent with tools.
+/// The next steps for the reader of a context: commands for a person, tools for an agent.
 pub(super) fn ways(is_person: bool) -> Ways {
     let way = |operation: Operation| match operation.command() {
         Some(command) if is_person => format!("`cerebro {command}`"),

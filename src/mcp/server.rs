@@ -1,4 +1,4 @@
-//! The protocol: what each message of a connection is answered with.
+//! The protocol: answers each message of a connection.
 
 use std::{pin::Pin, time::Instant};
 
@@ -43,12 +43,12 @@ use cerebro_core::redact::{self, RedactedText};
 use cerebro_core::text;
 use cerebro_service::{Caller, Clock, agent_name};
 
-/// How long a client may hold on to a list that never changes while the program runs.
+/// How long a client may cache a list that never changes while the program runs.
 const LISTS_TTL_MS: u64 = 3_600_000;
 
 impl Context {
-    /// What the connections of one process share, while its store is being opened. `database` is the server that has
-    /// the database, in words and without credentials; `groups` are the groups of tools that are published beside the 13.
+    /// The context of a process whose store is being opened. `database` is the server with the database, in words
+    /// and without credentials; `groups` are the groups of tools that are published besides the 13.
     pub fn opening(
         home: Home,
         database: Option<String>,
@@ -81,8 +81,8 @@ where
     connection.leave();
 }
 
-/// Notes that an agent is in its session, as soon as the store is open. An agent that calls no tool is seen, too,
-/// and so is its end.
+/// Records that an agent is in its session, as soon as the store is open. This also covers an agent that calls no
+/// tool, and its end.
 async fn attend(connection: Connection) {
     let Some(session) = connection.own_session() else { return };
     if let Ok(service) = connection.context().service().await {
@@ -106,7 +106,7 @@ async fn project_of(hello: &Hello) -> Project {
     {
         return project;
     }
-    // A client of an earlier version leaves the look to the daemon.
+    // A client of an earlier version leaves the look-up to the daemon.
     match hello.folder() {
         Some(dir) => project_dir::look_or_guess(dir.clone(), user_home(), project_dir::LOOK_MAX).await,
         None => Project::general(),
@@ -133,7 +133,7 @@ impl Server {
         }
     }
 
-    /// What the stream of calls shows of a call; nothing of a client that only looks on.
+    /// The entry of a call for those who watch; `None` for a client that only watches.
     fn seen(
         &self,
         operation: Operation,
@@ -179,13 +179,13 @@ impl Server {
             Err(fault) => return self.failed(fault, &[]),
         };
         self.0.uses(&service, &session);
-        // The worker gives way to who works, not to who looks on.
+        // The worker gives way to clients that work, not to those that watch.
         let _busy = (operation.attention() == Attention::Full).then(|| service.busy());
         let caller = Caller { project: self.0.project().clone(), agent, person: self.0.is_person() };
         let mut call =
             Call { service, caller, session, arguments, connection: self.0.clone(), context, redacted: 0 };
         let answer = answer(&mut call).await;
-        // What was written to a home that is gone is not acknowledged.
+        // A write to a home that is gone must not be acknowledged.
         if let Err(gone) = call.context.control().check_home() {
             return self.failed(Fault::new(Code::HomeGone, gone.to_string()), &[]);
         }
@@ -197,7 +197,7 @@ impl Server {
                 if self.0.is_person() { reply.finish() } else { reply.framed().finish() }
             }
             Err(fault) => {
-                // One of them may be what was meant.
+                // One of them may be a misspelling.
                 let strangers =
                     call.arguments.strangers(|argument| definition::is_known(operation, argument));
                 self.failed(fault, &strangers)
@@ -210,16 +210,16 @@ impl Server {
     }
 }
 
-/// What an operation told, for a prompt or a resource.
+/// The answer of an operation, for a prompt or a resource.
 struct Told {
     text: String,
     facts: Value,
 }
 
-/// Why an operation told nothing.
+/// Why an operation gave no answer.
 struct Untold {
     words: String,
-    /// Nothing of the id that was given is there.
+    /// The given id does not exist.
     is_of_the_id: bool,
 }
 
@@ -230,7 +230,7 @@ impl Untold {
 }
 
 impl Server {
-    /// Runs what a prompt or a resource asks, as a tool is run: with the same redaction, and made inert for agents.
+    /// Runs the call of a prompt or resource like a tool: with the same redaction, and made inert for agents.
     async fn ask(&self, question: Question, context: &RequestContext<RoleServer>) -> Result<Told, Untold> {
         let result = self.execute(question.operation, question.arguments, context).await;
         let text = result.content.first().and_then(|block| block.as_text()).map(|text| text.text.clone());
@@ -252,12 +252,12 @@ impl Server {
     }
 }
 
-/// What a client named, to say it back: without secrets, and short.
+/// A name from the client, to be repeated: redacted and short.
 fn echo(name: &str) -> String {
     text::cut_chars(&redact::redact(name).text, ECHO_CHARS_MAX).into_owned()
 }
 
-/// The result of an answer to a person that quotes nothing.
+/// The result for a person that quotes nothing.
 fn plain(answer: Answer) -> CallToolResult {
     answer.map_or_else(|fault| fault.for_person(&[]), Reply::finish)
 }
@@ -319,7 +319,8 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        // A list is answered at once: while the store opens it has no memories yet, and its change is told.
+        // A list is answered at once: while the store is opening it has no memories yet, and the client is notified
+        // of the change.
         let facts = match self.0.context().opened() {
             Some(_) => self.ask(library::listing(), &context).await.map_or(Value::Null, |told| told.facts),
             None => Value::Null,
@@ -375,7 +376,7 @@ impl ServerHandler for Server {
         Ok(values.map(CompleteResult::new).unwrap_or_default())
     }
 
-    /// Of all news, only changes of the list of resources are told.
+    /// The only supported notifications are changes of the list of resources.
     fn accepted_subscription_filter(&self, _requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.0.hears_news().then(|| SubscriptionFilter::builder().resources_list_changed().build())
     }
@@ -398,7 +399,7 @@ impl ServerHandler for Server {
         }
     }
 
-    /// A client of the older era is told without asking, once it has heard that it may be.
+    /// A client of the older protocol is notified without a subscription, once it has heard that it may be.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.0.is_remote() || self.0.is_person() {
             return;
@@ -437,7 +438,7 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    /// Runs an operation for a request, in a task of its own, and makes it known to those who watch.
+    /// Runs an operation for a request in a task of its own, and shows it to those who watch.
     async fn execute(
         &self,
         operation: Operation,
@@ -456,13 +457,13 @@ impl Server {
         };
         let arguments = Arguments::new(given, names);
         let session = self.0.session(&context.meta, arguments.named_project().as_ref());
-        // To look on must not keep the daemon from leaving.
+        // Watching must not keep the daemon from ending.
         let is_work = operation.attention() != Attention::Watching;
         let counted = is_work.then(|| Counted::new(self.0.context()));
         let begun = Instant::now();
         let seen = self.seen(operation, &agent, &session, &arguments);
-        // In a task of its own, so that a client that goes away cannot stop a write half-way, and a panic
-        // is an answer instead of the end of the connection.
+        // In a task of its own, so that a vanished client cannot stop a write half-way, and a panic becomes an
+        // answer instead of the end of the connection.
         let answer =
             tokio::spawn(self.clone().answer(operation, arguments, session, agent).instrument(tool)).await;
         let result = answer.unwrap_or_else(|error| {

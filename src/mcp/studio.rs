@@ -1,8 +1,8 @@
-//! Looking into the store with its own language: the operations behind `cerebro sql` and `cerebro studio`.
+//! Access to the store in its own language: the operations behind `cerebro sql` and `cerebro studio`.
 //!
-//! The live endpoint belongs to the connection that opened it and closes with it, so it never outlives the
-//! command that asked for it, however that ended. What connects to it is told in the answer and in a file
-//! of the home that only its owner reads, and that is there exactly while the endpoint is.
+//! The live endpoint belongs to the connection that opened it and closes with it, so it never outlives the command
+//! that asked for it, however that ended. The answer says how to connect, as does a file of the home that only its
+//! owner can read and that exists exactly while the endpoint is open.
 
 use std::time::Duration;
 
@@ -23,16 +23,16 @@ use cerebro_store::Query;
 
 /// Longest text of a query.
 const QUERY_BYTES_MAX: usize = 256 * 1024;
-/// Rows of one statement that are answered by default.
+/// Default for the rows of one statement's answer.
 const ROWS_DEFAULT: usize = 1_000;
 /// Bytes of all answers of one query together.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Seconds that a query may take by default.
+/// Default for the seconds that a query may take.
 const SECONDS_DEFAULT: usize = 10;
-/// Most origins that can be added.
+/// Most additional origins.
 const ORIGINS_MAX: usize = 16;
 
-/// The query that a call asks for, within the bounds of its answer.
+/// The query of a call, within the bounds of its answer.
 fn query(call: &mut Call, rows: usize) -> Result<Query, ArgumentError> {
     let arguments = &mut call.arguments;
     let text = arguments.needed("query")?;
@@ -54,10 +54,10 @@ pub(super) async fn sql(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(shown.len(), "statement")).list("results", shown))
 }
 
-/// Rows of a trial that are told by default.
+/// Default for the rows of a trial that are reported.
 const CHANGES_DEFAULT: usize = 100;
 
-/// Runs statements in a transaction that is cancelled, and tells what they would have changed.
+/// Runs statements in a transaction that is cancelled, and reports what they would have changed.
 pub(super) async fn what_if(call: &mut Call) -> Answer {
     let query = query(call, CHANGES_DEFAULT)?;
     let trial = call.service.try_out(query).await?;

@@ -9,7 +9,7 @@ use super::{
 use cerebro_core::text;
 use cerebro_service::{FallenText, TOMBSTONES_LISTED_MAX};
 
-/// How many are listed where nobody says.
+/// How many are listed by default.
 const LISTED: usize = 50;
 
 /// The texts that no longer hold, the latest first.
@@ -26,7 +26,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(texts.len(), "text")).list("tombstones", rows).fact("notes", notes))
 }
 
-/// Forgets what is noted of the texts of a memory.
+/// Forgets the tombstones of a memory's texts.
 pub(super) async fn forget(call: &mut Call) -> Answer {
     let id = call.arguments.memory_id()?;
     let forgotten = call.service.forget_tombstones(&id).await?;

@@ -1,4 +1,4 @@
-//! The 13 tools: arguments in, a use case, an answer out.
+//! The 13 tools: each reads arguments, runs a use case and writes an answer.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ use cerebro_service::{
     SaveRequest, Saved, SearchRequest, StartRequest, TimelineRequest, Within, is_directory,
 };
 
-/// What a write to a project that nobody has seen before says.
+/// The note on a write to a new project.
 fn new_project(reply: Reply, project: &Project, near: Option<&[Project]>) -> Reply {
     let Some(near) = near else { return reply };
     let names: Vec<&str> = near.iter().map(Project::as_str).collect();
@@ -45,7 +45,7 @@ pub(super) async fn session_start(call: &mut Call) -> Answer {
         return Err(ArgumentError::new("directory", Some(path), problem).into());
     }
     let named = call.arguments.project()?;
-    // The folder of a client elsewhere is not one of this machine.
+    // A folder of a remote client is not on this machine.
     let folder = directory.as_deref().filter(|_| named.is_none() && !call.connection.is_remote());
     let found = match folder {
         Some(dir) => project_dir::look(dir.into(), user_home(), project_dir::LOOK_MAX).await,
@@ -176,7 +176,7 @@ pub(super) async fn context(call: &mut Call) -> Answer {
         .fact("truncated", context.truncated))
 }
 
-/// Says that the folder had another name before, under which there are memories.
+/// The note that the folder had another name before, which has memories.
 fn former_project(former: &Project, count: i64, now: &Project, is_person: bool) -> String {
     let who = if is_person { "to bring them here, run" } else { "to bring them here, ask the user to run" };
     format!(
@@ -275,7 +275,7 @@ fn saved_reply(saved: &Saved) -> Reply {
     new_project(reply, &memory.project, saved.new_project.as_deref())
 }
 
-/// Names the memories whose place one took.
+/// Names the memories that one superseded.
 fn superseded(reply: Reply, superseded: &[Memory]) -> Reply {
     let ids: Vec<&str> = superseded.iter().map(|memory| memory.id.as_str()).collect();
     let lines = superseded.iter().map(|memory| format!("superseded: `{}` {}", memory.id, memory.title));
@@ -394,7 +394,7 @@ pub(super) async fn search(call: &mut Call) -> Answer {
     let now = call.now();
     let arguments = &mut call.arguments;
     let query = arguments.needed("query")?;
-    // A person may ask why, and what without; to an agent these are arguments that are not there.
+    // A person may ask for explanations and for other weights; for an agent these arguments do not exist.
     let explain = call.caller.person && arguments.flag(&["explain"])?;
     let weights = if call.caller.person { explain::weights(arguments)? } else { Weights::default() };
     let request = SearchRequest {
@@ -503,7 +503,7 @@ fn found_reply(found: &Found, request: &SearchRequest, is_framed: bool) -> Reply
     with_better(reply, found)
 }
 
-/// Adds where better hits are that are not among these.
+/// Adds where there are better hits.
 fn with_better(mut reply: Reply, found: &Found) -> Reply {
     if found.archived > 0 {
         let words = format!("archived: {} better; archived: true shows what was put aside", found.archived);
@@ -524,7 +524,7 @@ fn with_cursor(reply: Reply, request: &SearchRequest) -> Reply {
     reply.line(format!("more: next_cursor {cursor}")).fact("next_cursor", cursor)
 }
 
-/// A cursor is a place in the list and a mark of the query it belongs to.
+/// A cursor: a position in the list and a mark of the query to which it belongs.
 fn write_cursor(offset: usize, query: &str) -> String {
     format!("{offset}-{:08x}", mark(query))
 }
@@ -600,7 +600,7 @@ fn within(arguments: &mut Arguments) -> Result<Within, ArgumentError> {
     match given.trim().to_ascii_lowercase().as_str() {
         "" | "session" => Ok(Within::Session),
         "project" => Ok(Within::Project),
-        // As it was given: in small letters a secret is not known as one.
+        // As it was given: lowercased, a secret would not be recognised.
         _ => Err(ArgumentError::new("within", Some(&given), "it is `session` or `project`")),
     }
 }

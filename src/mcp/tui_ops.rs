@@ -1,4 +1,4 @@
-//! What the screens of `cerebro tui` and the pages of `cerebro web` ask beyond what the commands do.
+//! Operations of the screens of `cerebro tui` and the pages of `cerebro web`, beyond those of the commands.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use cerebro_service::{BrowseRequest, Entry, Pair, Pairs, Story};
 
 /// Most memories of a page.
 const PAGE_MAX: usize = 500;
-/// Most things of a session that are told at once.
+/// Most entries of a session in one answer.
 const STORY_MAX: usize = 500;
-/// Most calls that are told at once.
+/// Most calls in one answer.
 const CALLS_MAX: usize = 1_000;
-/// Most pairs that are told at once, and the farthest place in their list.
+/// Most pairs in one answer, and the farthest position in their list.
 const PAIRS_MAX: usize = 200;
 const PAIRS_OFFSET_MAX: usize = 1_000;
-/// Bytes of each text of a pair that are told.
+/// Bytes of each text of a pair.
 const PAIR_BYTES: usize = 1_200;
-/// Longest wait for a call to tell of, in milliseconds.
+/// Longest wait for a call, in milliseconds.
 const WAIT_MS_MAX: usize = 20_000;
 
 /// Who is connected.
@@ -105,7 +105,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
     let limit = call.arguments.clamped("limit", 100, 1..=STORY_MAX)?;
     let bytes = call.arguments.clamped("prompt_bytes", 0, 0..=CONTENT_BYTES_MAX)?;
     let Story { session, entries, prompts, more } = call.service.story(&id, after, limit).await?;
-    // To the full: many may be of one second.
+    // At full precision, because many may be in one second.
     let next = entries.last().filter(|_| more).map(|last| last.at.to_string());
     let told = |entry: &Entry| {
         let mut row = entry_json(entry, &[]);
@@ -122,7 +122,7 @@ pub(super) async fn story(call: &mut Call) -> Answer {
         .fact("next", next))
 }
 
-/// Pairs of memories that the worker found: claims against each other, or texts that mean nearly the same.
+/// Pairs of memories that the worker found: claims against each other, or texts that are nearly the same.
 pub(super) async fn pairs(call: &mut Call) -> Answer {
     let which = match call.arguments.text("which")?.as_deref() {
         None | Some("claims") => Pairs::Claims,
@@ -140,7 +140,7 @@ pub(super) async fn pairs(call: &mut Call) -> Answer {
     Ok(Reply::saying(text::counted(rows.len(), "pair")).list("pairs", rows).fact("more", more))
 }
 
-/// A person lets two memories stand beside each other, as they read them.
+/// A person lets two memories stand, in the revisions that the person read.
 pub(super) async fn settle(call: &mut Call) -> Answer {
     let first = end(&mut call.arguments, "first", "first_revision")?;
     let second = end(&mut call.arguments, "second", "second_revision")?;

@@ -1,7 +1,7 @@
-//! The operations behind `cerebro web`: the page is open as long as the connection of the command that asked for it.
+//! The operations behind `cerebro web`: the page is open while the connection of its command is.
 //!
-//! The page itself ([`crate::web`]) is one more client of the daemon, over a pipe in memory: it asks by the operations
-//! that commands and screens ask by, as a person who only looks on.
+//! The page itself ([`crate::web`]) is one more client of the daemon, over an in-memory pipe: it uses the same
+//! operations as commands and screens, as a person who only watches.
 
 use tokio::io::duplex;
 
@@ -20,7 +20,7 @@ use crate::daemon::{
 use crate::web;
 use cerebro_core::code::Code;
 
-/// Bytes that wait in the pipe, each way.
+/// Size of the pipe in each direction, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn open(call: &mut Call) -> Answer {
@@ -47,8 +47,8 @@ pub(super) async fn open(call: &mut Call) -> Answer {
         .fact("link", link))
 }
 
-/// Connects to this daemon as a person's program that only looks on would, in the folder of the command: what memories
-/// say of the code there is held against it.
+/// Connects to this daemon as a person's watching program in the folder of the command, so that memories are
+/// checked against the code there.
 async fn client(context: &Context, hello: Hello) -> Result<Client, Fault> {
     let (near, far) = duplex(PIPE_BYTES);
     let daemon = hello::Reply::to(&hello, VERSION);
@@ -63,7 +63,7 @@ pub(super) async fn close_for(call: &mut Call) -> Answer {
     Ok(Reply::saying(if closed { "closed" } else { "it was not open" }).fact("closed", closed))
 }
 
-/// Closes the page and says whether it was open.
+/// Closes the page. Returns whether it was open.
 pub(crate) async fn close(context: &Context) -> bool {
     match context.web().lock().await.take() {
         Some(open) => open.close().await,

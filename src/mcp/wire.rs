@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::daemon::hello::READ_METHOD;
 use cerebro_core::domain::limits::SOCKET_LINE_BYTES_MAX;
 
-/// Messages over a pair of streams. A longer line than [`SOCKET_LINE_BYTES_MAX`] is dropped: the pump has refused
-/// it, so it comes from somebody who speaks to the socket directly.
+/// Messages over a pair of streams. A line longer than [`SOCKET_LINE_BYTES_MAX`] is dropped: the pump refuses such
+/// lines, so it comes from a program that uses the socket directly.
 pub(super) struct Wire<R: AsyncRead, W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, R, W>,
     gives_receipts: bool,
@@ -48,15 +48,15 @@ where
         self.lines.send(message)
     }
 
-    /// Hands out a request when its receipt is on its way, so that no request is done without one. A caller that
-    /// drops the future in between loses nothing; a receipt may then be given twice.
+    /// Returns a request when its receipt has been sent, so that no request is executed without one. Dropping the
+    /// future loses nothing, but a receipt may then be sent twice.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         if self.read.is_none() {
             self.read = Some(self.lines.receive().await?);
         }
         if let Some(JsonRpcMessage::Request(request)) = self.read.as_ref().filter(|_| self.gives_receipts) {
             let receipt = self.lines.send(receipt(&request.id));
-            // A client that takes no more will send nothing again either.
+            // A client that no longer reads will not send anything either.
             if let Err(error) = receipt.await {
                 tracing::debug!(%error, "a receipt could not be written");
             }

@@ -1,4 +1,4 @@
-//! The journal of work for people: `cerebro work` and the screens ask here.
+//! The journal of work for people: the operations of `cerebro work` and of the screens.
 
 use std::time::Duration;
 
@@ -22,18 +22,18 @@ use cerebro_service::work::{
 };
 use cerebro_service::{Caller, ServiceError};
 
-/// How long a look at the files of a piece of work may take.
+/// How long examining the files of a piece of work may take.
 const LOOK_MAX: Duration = Duration::from_millis(500);
-/// Most files of it that are looked at.
+/// Most of its files that are examined.
 const FILES_LOOKED_AT_MAX: usize = 32;
 /// Most events of one page of a journal.
 const ENTRIES_MAX: usize = 500;
 /// The longest time that anything is kept or looked back over, in days.
 const DAYS_MAX: usize = 36_500;
-/// The owner of what comes from other machines: they have the listener's token, and are nobody of this user's.
+/// The owner of work from other machines: their clients have the listener's token, but are not this user.
 const HTTP_OWNER: &str = "http";
 
-/// Who asks, as the journal knows it.
+/// The caller, in the terms of the journal.
 pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> Actor {
     let owner = if call.connection.is_remote() { HTTP_OWNER } else { LOCAL_OWNER };
     Actor {
@@ -46,11 +46,11 @@ pub(super) fn actor(call: &Call, caller: &Caller, directory: Option<String>) -> 
 }
 
 fn person(call: &Call) -> Actor {
-    // A command is no session of work, and holds nothing.
+    // A command is not a session of work, and holds nothing.
     Actor { session: None, ..actor(call, &call.caller, None) }
 }
 
-/// The piece of work that is meant: by its id, or by the beginning of one that no other has.
+/// The piece of work, by its id or an unambiguous beginning of it.
 async fn named(call: &mut Call) -> Result<WorkId, Fault> {
     let given = call.arguments.needed("work")?;
     let given = given.trim().trim_start_matches("work:").to_ascii_lowercase();
@@ -87,7 +87,7 @@ fn facts(work: &Work, stale: Option<Stale>) -> Value {
     })
 }
 
-/// How the journal is, if the store is open.
+/// The state of the journal, if the store is open.
 pub(super) fn journal_facts(context: &Context) -> Option<Value> {
     let report = context.opened()?.journal_report();
     Some(json!({
@@ -95,7 +95,7 @@ pub(super) fn journal_facts(context: &Context) -> Option<Value> {
     }))
 }
 
-/// That the journal does not keep up, for an answer of a tool.
+/// The note that the journal is falling behind, for a tool's answer.
 pub(super) fn degraded(call: &Call) -> Option<String> {
     call.service.journal_report().degraded_until.map(moment)
 }
@@ -109,7 +109,7 @@ pub(super) fn event(entry: &Entry) -> Value {
     })
 }
 
-/// Which pieces of work are wanted.
+/// The filter for pieces of work.
 pub(super) fn filter(call: &mut Call) -> Result<WorkFilter, ArgumentError> {
     Ok(match call.arguments.text("state")?.as_deref() {
         None | Some("open") => WorkFilter::Open,
@@ -152,7 +152,7 @@ pub(super) async fn show(call: &mut Call) -> Answer {
         .list("memories", memories.collect()))
 }
 
-/// Events after a number, oldest first; without one, the last of them.
+/// Events after a number, oldest first; without a number, the last ones.
 pub(super) async fn tail(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let limit = call.arguments.clamped("limit", 20, 1..=ENTRIES_MAX)?;
@@ -185,7 +185,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
         .fact("text", resumed.text))
 }
 
-/// What to do with a piece of work, checked against the files of the caller's folder where that answers in time.
+/// The hint for a piece of work, checked against the files of the caller's folder if that answers in time.
 pub(super) async fn resumed(
     call: &Call,
     actor: &Actor,
@@ -207,7 +207,7 @@ pub(super) async fn resumed(
     }
 }
 
-/// Claims a piece of work for the person, who may take it over.
+/// Claims a piece of work for the person, who may take it over from another holder.
 pub(super) async fn claim(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let takeover = call.arguments.flag(&["takeover"])?;
@@ -230,7 +230,7 @@ pub(super) async fn release(call: &mut Call) -> Answer {
         .fact("free", is_free))
 }
 
-/// The whole body of an event that is too long for its row.
+/// The whole body of an event that does not fit into its row.
 pub(super) async fn artifact(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let seq = call
@@ -247,7 +247,7 @@ pub(super) async fn artifact(call: &mut Call) -> Answer {
         .fact("text", found.map(|found| found.text)))
 }
 
-/// Effects of which nobody knows whether they took place, in all projects.
+/// Effects of unknown outcome, in all projects.
 pub(super) async fn unsettled(call: &mut Call) -> Answer {
     let found = call.service.work_unsettled(&person(call)).await?;
     let row = |work: &Work, intent: &IntentState| {
@@ -278,7 +278,7 @@ pub(super) async fn close(call: &mut Call) -> Answer {
         .fact("memories", taken))
 }
 
-/// Ends a piece of work and offers its findings to memory; answers with the ids of what memory took.
+/// Closes a piece of work and offers its findings to memory. Returns the ids of the memories that resulted.
 pub(super) async fn closed(
     call: &Call,
     caller: &Caller,
@@ -298,7 +298,7 @@ pub(super) async fn fork(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("forked as `{}`", work.id)).fact("work", facts(&work, None)))
 }
 
-/// A page of one piece of work, as an export has it.
+/// A page of one piece of work, in the format of an export.
 pub(super) async fn export(call: &mut Call) -> Answer {
     let id = named(call).await?;
     let after = call.arguments.count("after")?.map(|after| after as u64);
@@ -320,7 +320,7 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
     };
     let texts = days(call.arguments.count("texts_days")?);
     let works = days(call.arguments.count("works_days")?);
-    // Where the journal is off, pruning says so.
+    // If the journal is off, pruning reports that.
     let kept = call.service.work_retention().unwrap_or_default();
     let retention = Retention { texts: texts.unwrap_or(kept.texts), works: works.unwrap_or(kept.works) };
     let pruned = call.service.work_prune(retention).await?;
@@ -330,7 +330,8 @@ pub(super) async fn prune(call: &mut Call) -> Answer {
         .fact("artifacts", pruned.artifacts))
 }
 
-/// Reads everything again. `heads` are texts with heads that were written down: by `work head` or `work anchor`, or in a hint.
+/// Verifies everything. `heads` are texts with heads that were written down: from `work head`, `work anchor` or a
+/// hint.
 pub(super) async fn verify(call: &mut Call) -> Answer {
     let given = call.arguments.texts("heads")?.unwrap_or_default();
     let mut heads = Vec::with_capacity(given.len());

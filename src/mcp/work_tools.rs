@@ -1,5 +1,5 @@
-//! The four tools of the journal, published where `[work] tools = true`: steps, gates and effects of a piece of work,
-//! which no hook can tell.
+//! The four tools of the journal, published if `[work] tools = true`: steps, gates and effects of a piece of work,
+//! which no hook can report.
 
 use serde_json::json;
 
@@ -18,16 +18,16 @@ use cerebro_service::work::{
     WorkQuery,
 };
 
-/// Pieces of work that are listed where nothing is said.
+/// Default for the number of pieces of work in a list.
 const LIST_DEFAULT: usize = 10;
-/// The size of a hint where nothing is said.
+/// Default for the size of a hint.
 const HINT_DEFAULT: usize = 4_096;
 
 fn caller(call: &Call) -> Actor {
     actor(call, &call.caller, None)
 }
 
-/// Begins a piece of work, or finds the one of that key, and claims it.
+/// Begins a piece of work, or finds the one with that key, and claims it.
 pub(super) async fn begin(call: &mut Call) -> Answer {
     let arguments = &mut call.arguments;
     let begin = BeginWork {
@@ -57,7 +57,7 @@ pub(super) async fn begin(call: &mut Call) -> Answer {
         .fact("degraded_until", degraded(call)))
 }
 
-/// The piece of work that a note is of: the one that is named, else that of the session.
+/// The piece of work of a note: the one that is named, otherwise that of the session.
 async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> {
     if let Some(named) = call.arguments.work_id("work")? {
         return Ok(Some(named));
@@ -65,7 +65,7 @@ async fn meant(call: &mut Call, actor: &Actor) -> Result<Option<WorkId>, Fault> 
     Ok(call.service.work_of_session(actor).await?.map(|(work, _)| work.id))
 }
 
-/// Notes something in a piece of work.
+/// Adds a note to a piece of work.
 pub(super) async fn note(call: &mut Call) -> Answer {
     let event = call.arguments.needed("event")?;
     let actor = caller(call);
@@ -116,7 +116,7 @@ fn noted(appended: &Appended) -> Reply {
         .fact("outcome", outcome)
 }
 
-/// What an event of the tool is in the words of the journal.
+/// Translates an event of the tool into a step of the journal.
 fn step(call: &mut Call, event: &str, text: Option<String>) -> Result<Step, Fault> {
     let needed = |text: Option<String>| {
         text.ok_or_else(|| ArgumentError::new("text", None, "it is missing; give it as a text"))
@@ -154,7 +154,7 @@ fn of_step(call: &mut Call, standing: Standing, text: Option<String>) -> Result<
     Ok(Step::StepSet { step, standing, text })
 }
 
-/// Says that an effect on the world is about to be tried.
+/// Announces that an effect is about to be tried.
 async fn intent(call: &mut Call, actor: &Actor, work: &WorkId, text: Option<String>) -> Answer {
     let key = call.arguments.needed("key")?;
     let repeat = match call.arguments.text("repeat")?.as_deref() {
@@ -206,7 +206,7 @@ pub(super) async fn list(call: &mut Call) -> Answer {
         .list("works", listed.iter().map(row).collect()))
 }
 
-/// What to do with a piece of work; claims or releases it where that is asked for.
+/// The hint for a piece of work; claims or releases it if asked to.
 pub(super) async fn resume(call: &mut Call) -> Answer {
     let named = call.arguments.work_id("work")?;
     let claim = call.arguments.flag(&["claim"])?;

@@ -1,4 +1,4 @@
-//! What a person at the command line may ask of the worker, and what it says in `mem_stats`.
+//! A person's operations on the worker, and the worker's part of `mem_stats`.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(super) async fn resume(call: &mut Call) -> Answer {
     status(call).await
 }
 
-/// Tries the jobs again that were given up.
+/// Retries the dead letters.
 pub(super) async fn retry_jobs(call: &mut Call) -> Answer {
     let revived = call.service.retry_jobs().await?;
     Ok(Reply::saying(format!("tried again: {}", text::counted(revived, "job"))).fact("revived", revived))
@@ -47,7 +47,7 @@ pub(super) async fn status(call: &mut Call) -> Answer {
     Ok(Reply::saying(format!("worker: {line}")).fact("worker", facts))
 }
 
-/// How the worker stands, as `mem_stats` and `cerebro worker status` say it.
+/// The state of the worker, for `mem_stats` and `cerebro worker status`.
 pub(super) async fn facts(service: &Service) -> Result<Value, ServiceError> {
     let report = service.worker_report();
     let (counts, filling) = service.job_counts().await?;

@@ -1,9 +1,8 @@
-//! The requests under way, and what the next link has to be told.
+//! The requests under way, and what the next link must be told.
 //!
-//! A request is *waiting* until it is written to a link, then *sent* until its answer has come. In between the
-//! daemon gives a *receipt* for it, before it does it.
-//! When a link is lost, each sent request either waits again or is answered with an error that
-//! asks for a retry: see [`Calls::lost`].
+//! A request is *waiting* until it is written to a link, then *sent* until its answer arrives. In between, the
+//! daemon sends a *receipt* for it, before executing it. When a link is lost, each sent request either waits again
+//! or is answered with an error that asks for a retry: see [`Calls::lost`].
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -18,9 +17,9 @@ use cerebro_core::operation::Operation;
 
 /// Most subscriptions of one client; they stay under way and are not counted as calls.
 const SUBSCRIPTIONS_MAX: usize = 16;
-/// Most bytes of lines kept for sending them again.
+/// Most bytes of lines that are kept for sending them again.
 const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Most times one request is sent; a subscription lives on over any number of links.
+/// How often one request is sent at most; a subscription survives any number of links.
 const SENDS_MAX: u8 = 3;
 
 const INITIALIZE: &str = "initialize";
@@ -35,18 +34,18 @@ const INTERRUPTED: &str = "Cerebro's daemon stopped during this call, so it may 
 pub enum LinkEnd {
     /// The daemon said farewell: it has answered all that it read.
     Farewell,
-    /// The daemon's end is closed: it reads no more.
+    /// The daemon's end is closed: it reads nothing more.
     Gone,
-    /// The pump gave it up. The daemon may live, and read on.
+    /// The pump abandoned it. The daemon may be alive and go on reading.
     GivenUp,
 }
 
-/// What to do with a line of the daemon.
+/// What to do with a line from the daemon.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Hand it to the client.
     Forward,
-    /// The client has had it already.
+    /// Drop it: the client has had it already.
     Swallow,
 }
 
@@ -59,7 +58,7 @@ struct Call {
     sends: u8,
     /// When it was sent last.
     sent_at: Option<Instant>,
-    /// Whether the daemon gave a receipt for it since.
+    /// Whether the daemon has sent a receipt for it since.
     is_read: bool,
 }
 
@@ -68,8 +67,7 @@ impl Call {
         self.request.method == SUBSCRIBE
     }
 
-    /// Whether it is worth opening a link for while it waits: a subscription that was open before
-    /// may wait for the next one.
+    /// Whether it is worth opening a link for: a subscription that was open before can wait for the next one.
     fn is_urgent(&self) -> bool {
         !self.is_subscription() || self.sends == 0
     }
@@ -79,12 +77,12 @@ impl Call {
         self.is_subscription() || self.sends < SENDS_MAX
     }
 
-    /// What it calls, of `tools/call`; none for a name that this version does not know.
+    /// The called operation, for `tools/call`; `None` for a name that this version does not know.
     fn operation(&self) -> Option<Operation> {
         self.request.tool.as_deref().and_then(Operation::named)
     }
 
-    /// Whether sending it again is right even when it may have been done: it only asks.
+    /// Whether sending it again is right even if it may have been executed: it only reads.
     fn only_asks(&self) -> bool {
         let asks = [
             INITIALIZE,
@@ -101,13 +99,13 @@ impl Call {
         asks.contains(&self.request.method.as_str()) || self.operation().is_some_and(Operation::only_reads)
     }
 
-    /// When an answer is owed at the latest, if one is.
+    /// The time by which an answer is due, if one is.
     fn due_at(&self, patience: Duration) -> Option<Instant> {
         self.sent_at.filter(|_| !self.is_subscription()).map(|at| at + patience)
     }
 }
 
-/// The handshake of the eras before 2026-07-28, to be played again on every further link.
+/// The handshake of protocol versions before 2026-07-28, which is replayed on every further link.
 #[derive(Debug)]
 struct Handshake {
     key: Key,
@@ -116,18 +114,18 @@ struct Handshake {
     initialized: Option<Vec<u8>>,
 }
 
-/// The memory of the pump.
+/// The state of the pump.
 #[derive(Debug, Default)]
 pub struct Calls {
     under_way: HashMap<Key, Call>,
-    /// Those of them that wait, in the order in which they came.
+    /// The waiting ones, in the order of their arrival.
     waiting: BTreeMap<u64, Key>,
     handshake: Option<Handshake>,
     session: Option<String>,
     /// Subscriptions whose second acknowledgement the client must not see.
     renewed: HashSet<Key>,
     is_linked: bool,
-    /// Whether the daemon of the link gives receipts.
+    /// Whether the daemon of the link sends receipts.
     gives_receipts: bool,
     last_order: u64,
     subscriptions: usize,
@@ -150,7 +148,7 @@ impl Calls {
         self.waiting.values().any(|key| self.under_way.get(key).is_some_and(Call::is_urgent))
     }
 
-    /// The session that the client started last, for the hello of the next link.
+    /// The last session that the client started, for the hello of the next link.
     pub fn session(&self) -> Option<String> {
         self.session.clone()
     }
@@ -160,13 +158,13 @@ impl Calls {
         self.is_linked
     }
 
-    /// Notes that there is a link now, to a daemon that gives receipts or one of an earlier version.
+    /// Records that there is a link, and whether its daemon sends receipts, as earlier versions do not.
     pub fn linked(&mut self, gives_receipts: bool) {
         self.is_linked = true;
         self.gives_receipts = gives_receipts;
     }
 
-    /// Takes a request that is to be sent.
+    /// Adds a request to be sent.
     ///
     /// # Errors
     /// The answer for the client, when its id is in use or it has too many subscriptions.
@@ -194,7 +192,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Notes the client's `notifications/initialized`.
+    /// Records the client's `notifications/initialized`.
     pub fn initialized(&mut self, line: &[u8]) {
         if let Some(handshake) = &mut self.handshake {
             handshake.initialized = Some(line.to_vec());
@@ -206,15 +204,14 @@ impl Calls {
         self.remove(key);
     }
 
-    /// What a further link has to be told first: the key of `initialize`, its line, and
-    /// `notifications/initialized`. `None` where the client has done no handshake.
+    /// What a further link must be told first: the key of `initialize`, its line, and `notifications/initialized`.
+    /// `None` if the client has done no handshake.
     pub fn replay(&self) -> Option<(Key, Vec<u8>, Option<Vec<u8>>)> {
         let done = self.handshake.as_ref().filter(|handshake| handshake.is_answered)?;
         Some((done.key.clone(), done.initialize.clone(), done.initialized.clone()))
     }
 
-    /// The waiting request that came first, which is sent `now`. `None` when none waits or the
-    /// link is lost.
+    /// The oldest waiting request, which is sent `now`. `None` when none waits or the link is lost.
     pub fn send_next(&mut self, now: Instant) -> Option<(Key, Vec<u8>)> {
         if !self.is_linked {
             return None;
@@ -237,7 +234,7 @@ impl Calls {
         Some((key, line))
     }
 
-    /// Notes that a line did not get through to the daemon.
+    /// Records that a line did not reach the daemon.
     pub fn unsent(&mut self, key: &Key, line: Vec<u8>) {
         let Some(call) = self.under_way.get_mut(key) else { return };
         if call.has_sends_left() {
@@ -250,7 +247,7 @@ impl Calls {
         }
     }
 
-    /// Notes a line of the daemon.
+    /// Records a line from the daemon.
     pub fn received(&mut self, line: &[u8]) -> Fate {
         match FromDaemon::parse(line) {
             FromDaemon::Answer { key, is_error } => self.answered(&key, is_error, line),
@@ -270,7 +267,7 @@ impl Calls {
     }
 
     fn answered(&mut self, key: &Key, is_error: bool, line: &[u8]) -> Fate {
-        // Cancelled by the client, or answered by the pump already.
+        // The client cancelled it, or the pump has answered it already.
         let Some(call) = self.remove(key) else { return Fate::Swallow };
         if call.request.method == INITIALIZE {
             match &mut self.handshake {
@@ -286,8 +283,8 @@ impl Calls {
         Fate::Forward
     }
 
-    /// Notes that the link is lost and returns the answers that this gives. Sent again is what only asks, and what
-    /// was certainly not done: a request without a receipt, once nobody reads it any more.
+    /// Records that the link is lost and returns the answers that follow from that. Requests are sent again if they
+    /// only read, or if they were certainly not executed: those without a receipt, once nobody reads them any more.
     pub fn lost(&mut self, end: LinkEnd) -> Vec<String> {
         self.is_linked = false;
         self.renewed.clear();
@@ -308,13 +305,13 @@ impl Calls {
         self.answer_all(sent, Code::Interrupted, INTERRUPTED, true)
     }
 
-    /// When the next answer is owed at the latest, of a daemon that may take `patience` for each.
+    /// When the next answer is due, for a daemon that may take `patience` for each.
     pub fn next_due(&self, patience: Duration) -> Option<Instant> {
         self.under_way.values().filter_map(|call| call.due_at(patience)).min()
     }
 
-    /// Gives up the requests whose answer was owed before `now` and returns the answers. A late one of the daemon
-    /// is swallowed.
+    /// Gives up the requests whose answer was due before `now` and returns the answers to the client. A late answer
+    /// of the daemon is dropped.
     pub fn expire(&mut self, now: Instant, patience: Duration) -> Vec<String> {
         let is_late = |call: &Call| call.due_at(patience).is_some_and(|due| due <= now);
         let late = self.under_way.iter().filter(|(_, call)| is_late(call));
@@ -328,8 +325,8 @@ impl Calls {
         self.answer_all(late, Code::Unanswered, &text, true)
     }
 
-    /// Gives up the requests that wait, because no daemon can be reached, and returns the answers. What
-    /// `is_lasting` is nothing that a repeated call could get around.
+    /// Gives up the waiting requests, because no daemon can be reached, and returns the answers. If `is_lasting`,
+    /// repeating the call cannot help.
     pub fn unreachable(&mut self, reason: &str, is_lasting: bool) -> Vec<String> {
         let advice = if is_lasting {
             "This call was not done, and repeating it is of no use until the user has mended that"
@@ -343,7 +340,7 @@ impl Calls {
         self.answer_all(keys, Code::Unreachable, &text, !is_lasting)
     }
 
-    /// Ends requests with an answer of the pump's own, in the order in which they came.
+    /// Ends requests with the pump's own answer, in the order of their arrival.
     fn answer_all(
         &mut self,
         mut keys: Vec<(u64, Key)>,

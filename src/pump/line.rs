@@ -1,4 +1,4 @@
-//! Lines of JSON-RPC: reading them within a bound, and mending what other parsers refuse.
+//! Lines of JSON-RPC: reads them within a bound, and repairs what strict parsers refuse.
 
 use std::borrow::Cow;
 use std::io;
@@ -9,7 +9,7 @@ use cerebro_core::text::sanitize_surrogates;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// What stood between two newlines.
+/// The text between two newlines.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line that is not blank, without its end (`\n` or `\r\n`).
@@ -18,7 +18,7 @@ pub enum Line {
     TooLong(u64),
 }
 
-/// Reads lines, of which it holds at most one, and of that at most `max` bytes.
+/// Reads lines. It holds at most one line, and at most `max` bytes of it.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
@@ -43,18 +43,17 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
         Self { reader, max, line: Vec::new(), length: 0, keeps_rest: true }
     }
 
-    /// Treats bytes after the last newline as half a line, which is dropped.
+    /// Treats bytes after the last newline as an incomplete line, which is dropped.
     #[must_use]
     pub fn whole_lines(self) -> Self {
         Self { keeps_rest: false, ..self }
     }
 
-    /// The next line that is not blank; `None` at the end. A last line without a newline counts,
-    /// but for [`Self::whole_lines`].
-    /// A caller that drops the future loses nothing.
+    /// The next line that is not blank; `None` at the end. A last line without a newline counts, except with
+    /// [`Self::whole_lines`]. The future can be dropped without losing data.
     ///
     /// # Errors
-    /// What the stream says.
+    /// The error of the stream.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.reader.fill_buf().await?;
@@ -93,8 +92,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
     }
 }
 
-/// Makes a line readable for strict parsers: see [`sanitize_surrogates`]. A byte order mark is
-/// dropped.
+/// Makes a line readable for strict parsers: see [`sanitize_surrogates`]. A byte order mark is removed.
 pub fn repair(mut line: Vec<u8>) -> Vec<u8> {
     if line.starts_with(BYTE_ORDER_MARK) {
         line.drain(..BYTE_ORDER_MARK.len());

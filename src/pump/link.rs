@@ -1,4 +1,4 @@
-//! Where the pump's messages go: the daemon's socket, or a server in this process.
+//! The destination of the pump's messages: the daemon's socket, or a server in this process.
 
 use std::future::Future;
 
@@ -9,14 +9,14 @@ use crate::daemon::client::{self, Autostart};
 use crate::daemon::hello::Hello;
 use crate::home::Home;
 
-/// Bytes on their way between the pump and a server in this process.
+/// Size of the pipe between the pump and a server in this process, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// The two ends of a link.
 pub struct Link {
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
     pub writer: Box<dyn AsyncWrite + Send + Unpin>,
-    /// Whether the other side tells of each request that it has read.
+    /// Whether the other side sends a receipt for each request that it has read.
     pub gives_receipts: bool,
 }
 
@@ -25,20 +25,20 @@ pub struct Link {
 pub struct Unreachable {
     /// What is wrong, for the client.
     pub reason: String,
-    /// Whether trying again is of no use until somebody mends it.
+    /// Whether retrying is useless until somebody corrects something.
     pub is_lasting: bool,
 }
 
 impl Unreachable {
-    /// Something that may pass.
+    /// A reason that may pass.
     pub fn now(reason: String) -> Self {
         Self { reason, is_lasting: false }
     }
 }
 
-/// A way to a server, which may be gone again and again.
+/// A way to a server that may go away repeatedly.
 pub trait Dial: Send {
-    /// Opens a link, on which the session is known that the client started earlier.
+    /// Opens a link. `session` is the session that the client started earlier.
     ///
     /// # Errors
     /// What to tell the client.

@@ -1,4 +1,4 @@
-//! JSON-RPC messages as far as the pump looks into them, and the answers it gives itself.
+//! JSON-RPC messages, as far as the pump parses them, and its own answers.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
 const INVALID_PARAMS: i32 = -32_602;
-/// The server cannot answer now; in the range JSON-RPC leaves to servers.
+/// The server cannot answer now; a code in the range that JSON-RPC leaves to servers.
 const UNAVAILABLE: i32 = -32_000;
-/// Where a request of MCP 2026-07-28 says its version; earlier requests do not.
+/// The field in which a request of MCP 2026-07-28 names its version; earlier requests have none.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// A request's id in one spelling, for looking it up: `7` and `"7"` differ.
+/// A request's id in a normal form, for look-ups: `7` and `"7"` differ.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key(String);
 
 impl Key {
-    /// The key of an id; `None` when it is neither a text nor a whole number of 64 bits.
+    /// The key of an id; `None` when it is neither a string nor an integer of 64 bits.
     pub fn of(id: &Value) -> Option<Self> {
         (id.is_string() || id.is_i64()).then(|| Self(id.to_string()))
     }
@@ -34,11 +34,11 @@ pub struct Request {
     pub method: String,
     /// The tool's name, of `tools/call`.
     pub tool: Option<String>,
-    /// Whether it is of the stateless era, whose results say that they are complete.
+    /// Whether it is of the stateless protocol, whose results say that they are complete.
     pub stateless: bool,
 }
 
-/// The members of a message that may stand in it once only: parsers differ in which one counts.
+/// The members that a message may have only once: parsers differ in which one counts.
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "read to see that they are unique")]
 struct Members {
@@ -61,13 +61,13 @@ pub enum FromClient {
     },
     /// An answer to a request of the server.
     Response,
-    /// Not for the daemon; the answer for the client.
+    /// Not for the daemon; with the answer for the client.
     Invalid(String),
 }
 
 impl FromClient {
-    /// Sorts a line. What the daemon could not answer is answered here: it would be dropped there
-    /// without a word, and the client would wait for good.
+    /// Classifies a line. What the daemon could not answer is answered here: the daemon would drop it silently, and
+    /// the client would wait for ever.
     pub fn parse(line: &[u8]) -> Self {
         let message: Value = match serde_json::from_slice(line) {
             Ok(message) => message,
@@ -142,13 +142,13 @@ pub fn too_long(length: u64, max: usize) -> String {
     error_line(&Value::Null, INVALID_REQUEST, &text)
 }
 
-/// The answer to a request whose id another one under way has.
+/// The answer to a request whose id is already in use.
 pub fn id_in_use(request: &Request) -> String {
     error_line(&request.id, INVALID_REQUEST, "a request with this id is under way")
 }
 
-/// The answer to a request that could not be done: a result with `isError` for a tool call, which the model
-/// sees, else an error. `is_retryable` says whether the reason may pass by itself.
+/// The answer to a request that could not be executed: for a tool call a result with `isError`, which the model
+/// sees, otherwise an error. `is_retryable` says whether the reason may pass by itself.
 pub fn unavailable(request: &Request, code: Code, text: &str, is_retryable: bool) -> String {
     if request.tool.is_none() {
         return error_line(&request.id, UNAVAILABLE, text);
@@ -175,9 +175,9 @@ pub enum FromDaemon {
     Answer { key: Key, is_error: bool },
     /// A request or notification.
     Message { method: String },
-    /// Something to hand on as it is.
+    /// Anything else, to be passed on unchanged.
     Other,
-    /// No JSON: what a daemon wrote whose session was cut in the middle. Nobody could read it.
+    /// Not JSON: what a daemon wrote before its session was cut off. Nobody could read it.
     Broken,
 }
 
@@ -190,7 +190,7 @@ struct Head<'a> {
 }
 
 impl FromDaemon {
-    /// Sorts a line.
+    /// Classifies a line.
     pub fn parse(line: &[u8]) -> Self {
         let Ok(head) = serde_json::from_slice::<Head<'_>>(line) else {
             let is_json = serde_json::from_slice::<IgnoredAny>(line).is_ok();
@@ -204,7 +204,7 @@ impl FromDaemon {
     }
 }
 
-/// The session that the answer to `mem_session_start` names.
+/// The session in the answer to `mem_session_start`.
 pub fn started_session(answer: &[u8]) -> Option<String> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let result = answer.get("result")?;
@@ -214,7 +214,7 @@ pub fn started_session(answer: &[u8]) -> Option<String> {
     Some(result.get("structuredContent")?.get("session_id")?.as_str()?.to_owned())
 }
 
-/// The request that a receipt is for.
+/// The request to which a receipt belongs.
 pub fn receipt(line: &[u8]) -> Option<Key> {
     let message: Value = serde_json::from_slice(line).ok()?;
     Key::of(message.get("params")?.get("id")?)

@@ -1,8 +1,8 @@
 //! `cerebro mcp`: lines between an agent's stdio and the daemon.
 //!
-//! The pump lives as long as its client and longer than any daemon: agents do not start a stdio
-//! server again when it ends. It does not speak MCP; it keeps just enough of it ([`calls`]) to tell
-//! a new daemon what the old one knew and to leave no request without an answer.
+//! The pump lives as long as its client and longer than any daemon, because agents do not restart a stdio server
+//! that ends. It does not speak MCP; it keeps just enough state ([`calls`]) to tell a new daemon what the old one
+//! knew and to leave no request unanswered.
 
 mod calls;
 mod line;
@@ -47,7 +47,7 @@ const REPLAY_MAX: Duration = Duration::from_secs(10);
 /// Most links opened for one request before it is given up.
 const LINKS_MAX: u32 = 3;
 
-/// What the command line says to the pump.
+/// The pump's options from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct PumpOptions {
     /// The project of all calls that name none (`--project`).
@@ -65,10 +65,10 @@ pub enum PumpError {
     Signals(io::Error),
 }
 
-/// Carries lines between stdio and the home's daemon until the client closes either end or the process gets a
+/// Carries lines between stdio and the home's daemon until the client closes either end or the process receives a
 /// signal to end. Only the protocol is written to stdout.
 ///
-/// A read of stdin cannot be interrupted, so the caller ends with `Runtime::shutdown_background`: dropping the
+/// A read of stdin cannot be interrupted, so the caller must end with `Runtime::shutdown_background`: dropping the
 /// runtime would wait for one more line.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub async fn run(home: &Home, options: PumpOptions) -> Result<(), PumpError> {
     Ok(())
 }
 
-/// As [`run`], with the server in this process: no daemon, and no other process on this home.
+/// Like [`run`], but with the server in this process: no daemon, and no other process may use this home.
 ///
 /// # Errors
 /// [`PumpError::Lock`] when the home has an owner already.
@@ -156,7 +156,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         lock(&self.calls)
     }
 
-    /// Hands one message to the client.
+    /// Sends one message to the client.
     async fn answer(&self, mut line: Vec<u8>) {
         line.push(b'\n');
         let mut output = self.output.lock().await;
@@ -175,7 +175,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
         }
     }
 
-    /// Answers overdue calls in the daemon's place, for as long as the pump runs.
+    /// Answers overdue calls instead of the daemon, for as long as the pump runs.
     async fn answer_for_the_late(&self, patience: Duration) {
         loop {
             let due = self.calls().next_due(patience);
@@ -214,7 +214,7 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
                     tracing::warn!(length, "gives up a daemon whose answer is longer than any");
                     break LinkEnd::GivenUp;
                 }
-                // Whether the process closed the other end or the kernel did.
+                // Either the process closed the other end, or the kernel did.
                 Ok(None) | Err(_) => break LinkEnd::Gone,
             }
         };
@@ -225,11 +225,11 @@ impl<O: AsyncWrite + Unpin> Shared<O> {
 }
 
 fn is_farewell(line: &[u8]) -> bool {
-    // Most lines are answers: look closer at short ones only.
+    // Most lines are answers, so only short ones are parsed here.
     line.len() < 200 && FromDaemon::parse(line) == FromDaemon::Message { method: FAREWELL_METHOD.to_owned() }
 }
 
-/// An open link: its writing end, the task that reads from it, and what makes that task give it up.
+/// An open link: its writing end, the task that reads from it, and the signal that makes that task give up.
 struct Open {
     writer: Box<dyn AsyncWrite + Send + Unpin>,
     down: JoinHandle<()>,
@@ -246,7 +246,7 @@ struct Upstream<O, D> {
 }
 
 impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
-    /// Reads the client's lines to their end, then waits for the answers that are owed.
+    /// Reads the client's lines to their end, then waits for the answers that are due.
     async fn run<I: AsyncRead + Unpin>(&mut self, mut input: LineReader<BufReader<I>>) {
         let mut deadline = None;
         loop {
@@ -298,10 +298,10 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Sends a message that is not a request. It belongs to the current link and is dropped without one.
+    /// Sends a message that is not a request. It belongs to the current link and is dropped if there is none.
     async fn send_along(&mut self, line: Vec<u8>) {
         if self.shared.calls().is_linked() && !self.write(line).await {
-            // Half a line may have been sent, and the next one would be read as the rest of it.
+            // Half a line may have been sent, and the next one would be read as its continuation.
             self.close().await;
         }
     }
@@ -333,7 +333,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
             self.shared.sent.notify_one();
             if !self.write(line.clone()).await {
                 self.shared.calls().unsent(&key, line);
-                // The other direction sees the same end, and tidies up.
+                // The task that reads sees the same end and cleans up.
                 return self.close().await;
             }
         }
@@ -349,8 +349,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         matches!(timeout(self.patience, written).await, Ok(Ok(())))
     }
 
-    /// Ends the current link and waits until its requests are settled. Gives up a daemon that does not close its end,
-    /// for instance because it is stopped (SIGSTOP).
+    /// Ends the current link and waits until its requests are settled. Abandons a daemon that does not close its
+    /// end, for instance because it is stopped (SIGSTOP).
     async fn close(&mut self) {
         if let Some(Open { writer, mut down, given_up }) = self.link.take() {
             drop(writer);
@@ -361,8 +361,8 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
         }
     }
 
-    /// Opens a link and brings the daemon to the state of the one before it. If it dies meanwhile, the requests stay
-    /// waiting.
+    /// Opens a link and brings the daemon to the state of the one before. If the daemon dies meanwhile, the
+    /// requests stay waiting.
     async fn open(&mut self) -> Result<(), Unreachable> {
         self.close().await;
         let session = self.shared.calls().session();
@@ -394,7 +394,7 @@ impl<O: AsyncWrite + Send + Unpin + 'static, D: Dial> Upstream<O, D> {
     }
 }
 
-/// Replays the client's handshake on a new link and swallows the answer: the client has had one.
+/// Replays the client's handshake on a new link and drops the answer, because the client has had one.
 async fn replay_handshake(
     reader: &mut LineReader<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
     writer: &mut (impl AsyncWrite + Unpin),

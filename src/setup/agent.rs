@@ -1,8 +1,8 @@
-//! The agents: where each keeps its files, and what goes into them.
+//! The agents: the files of each, and what goes into them.
 //!
-//! All files are edited here, and none through an agent's own command line: those have no dry run, cannot
-//! undo an edit exactly, write other files beside, and know nothing of hooks and instructions. What they
-//! write served as the model of these entries, and `make agents` holds the entries against the agents.
+//! All files are edited here, and none through an agent's own command line: those have no dry run, cannot undo an
+//! edit exactly, write other files too, and know nothing of hooks and instructions. Their output was the model for
+//! these entries, and `make agents` tests the entries with the agents.
 
 use std::path::{Path, PathBuf};
 
@@ -14,23 +14,23 @@ use super::place::{Invocation, Places, is_on_path};
 use crate::hook::{self, Agent as HookAgent};
 use cerebro_core::operation::{Effect, Operation};
 
-/// The names of the tools that may run without asking: all but those that take something away.
+/// The tools that may run without asking: all except those that remove something.
 fn allowed() -> impl Iterator<Item = &'static str> {
     Operation::tools().filter(|tool| tool.effect() != Effect::Destroys).map(Operation::name)
 }
 
-/// The text for an agent's instructions: ten lines, since an agent reads them in every session.
+/// The text for an agent's instructions. It has ten lines, because an agent reads them in every session.
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 /// The long text, for people who want to tell their agents more.
 pub const GUIDE: &str = include_str!("../../prompt_template.md");
-/// The plugin through which OpenCode runs hooks; `COMMAND` stands for program and arguments.
+/// The plugin through which OpenCode runs hooks; `COMMAND` is replaced by program and arguments.
 const OPENCODE_PLUGIN: &str = include_str!("opencode.ts");
-/// The plugin that tells the journal of work, in the same form.
+/// The plugin that reports to the journal, in the same form.
 const OPENCODE_JOURNAL: &str = include_str!("opencode_journal.ts");
 /// The name of the server in every configuration.
 const NAME: &str = "cerebro";
-/// How long a hook may take before its agent gives up on it: more than it ever takes. Codex allows no more at the end of
-/// a session, and would say so each time.
+/// How long a hook may take before its agent gives up on it; it never takes that long. Codex allows no more at the
+/// end of a session, and would report it each time.
 const HOOK_SECONDS: u64 = 3;
 
 /// One agent.
@@ -40,12 +40,12 @@ pub struct Agent {
     pub name: &'static str,
     /// The name that people know.
     pub title: &'static str,
-    /// Its program, where it has one to look for.
+    /// Its program, if it has one.
     program: Option<&'static str>,
-    /// The folder that shows that it is installed.
+    /// The folder whose existence shows that it is installed.
     folder: fn(&Places) -> PathBuf,
     targets: fn(&Places, &Invocation) -> Vec<Target>,
-    /// What the user must know or do after a part of it is set up.
+    /// What the user must know or do after one of its parts is set up.
     pub notes: &'static [(Part, &'static str)],
 }
 
@@ -131,12 +131,12 @@ pub static AGENTS: [Agent; 8] = [
 ];
 
 impl Agent {
-    /// The agent of that name, or of that program.
+    /// The agent with that name or that program.
     pub fn named(name: &str) -> Option<&'static Self> {
         AGENTS.iter().find(|agent| agent.name == name || agent.alias() == Some(name))
     }
 
-    /// Another name that people type: that of its program, where it is another one.
+    /// The name of its program, if it differs from its own: people type that, too.
     pub fn alias(&self) -> Option<&'static str> {
         self.program.filter(|program| *program != self.name)
     }
@@ -146,7 +146,7 @@ impl Agent {
         self.program.is_some_and(is_on_path) || (self.folder)(places).is_dir()
     }
 
-    /// The files that Cerebro can be put into, the one with the server's entry first.
+    /// The files into which Cerebro can be put, the one with the server's entry first.
     pub fn targets(&self, places: &Places, invocation: &Invocation) -> Vec<Target> {
         (self.targets)(places, invocation)
     }
@@ -154,14 +154,14 @@ impl Agent {
 
 fn claude_code(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
-    // With the folder named by the variable, the file lies in it; else beside it.
+    // If the variable names a folder, the file is in it; otherwise beside it.
     let is_named = folder != places.home(".claude");
     let servers = if is_named { folder.join(".claude.json") } else { places.home(".claude.json") };
     let entry = json!({
         "type": "stdio", "command": invocation.program(), "args": invocation.arguments(&["mcp"]), "env": {},
     });
     let rules = allowed().map(|tool| rule(&["permissions", "allow"], format!("mcp__{NAME}__{tool}")));
-    // One line, and no `args` beside it: a version that does not know `args` would run the bare program.
+    // One line without `args`: a version that does not know `args` would run the bare program.
     let hooks = hooks(
         HookAgent::ClaudeCode,
         invocation,
@@ -212,7 +212,7 @@ fn gemini_cli(places: &Places, invocation: &Invocation) -> Vec<Target> {
     let folder = places.home(".gemini");
     let entry = json!({ "command": invocation.program(), "args": invocation.arguments(&["mcp"]) });
     let rules = allowed().map(|tool| rule(&["tools", "allowed"], format!("mcp_{NAME}_{tool}")));
-    // Trust lets every tool of a server through, deletions too.
+    // Trusting the server would allow all of its tools, deletions included.
     let trust = Piece {
         part: Part::Former,
         content: Content::Entry { path: path(&["mcpServers", NAME, "trust"]), value: json!(true) },
@@ -328,7 +328,7 @@ fn target(path: PathBuf, format: Format, pieces: impl IntoIterator<Item = Piece>
     Target { path, format, pieces: pieces.into_iter().collect() }
 }
 
-/// The first file of these that is there, else the first.
+/// The first of these files that exists, otherwise the first.
 fn existing(folder: &Path, names: [&str; 2]) -> PathBuf {
     let paths = names.map(|name| folder.join(name));
     let [first, _] = &paths;
@@ -350,8 +350,8 @@ fn rule(way: &[&str], rule: String) -> Piece {
     Piece { part: Part::Permissions, content: Content::Element { path: path(way), value, marks } }
 }
 
-/// A hook for each event of an agent; `entry` writes it from the event and the command line, which ends with the event.
-/// Earlier versions wrote a list of arguments for Claude Code, which is the second mark.
+/// One hook per event of an agent; `entry` writes it from the event and the command line, which ends with the
+/// event. Earlier versions wrote a list of arguments for Claude Code, which is the second mark.
 fn hooks(
     agent: HookAgent,
     invocation: &Invocation,
@@ -365,8 +365,8 @@ fn hooks(
     })
 }
 
-/// A hook for each event that the journal of work is told of, limited to the tools that say something of it; `entry`
-/// writes the command from its line.
+/// One hook per event of the journal of work, limited to the relevant tools; `entry` writes the command from its
+/// line.
 fn journal(
     agent: HookAgent,
     invocation: &Invocation,
@@ -374,7 +374,7 @@ fn journal(
 ) -> impl Iterator<Item = Piece> {
     agent.journal_events().iter().map(move |&(event, matcher)| {
         let name = agent.name();
-        // What tells it apart where there is another hook of the same event; it is not read.
+        // Distinguishes it from another hook of the same event; it is not read.
         let more: &[&str] = if agent.events().contains(&event) { &["journal"] } else { &[] };
         let words = [&["hook", name, event], more].concat();
         let mut value = json!({ "hooks": [entry(invocation.line(&words))] });

@@ -1,19 +1,19 @@
-//! A block of ours in a text of the user's, between two marks.
+//! Our block in a text of the user's, between two marks.
 
 /// The line before and the line after.
 const BEGIN: &str = "<!-- cerebro:begin -->";
 const END: &str = "<!-- cerebro:end -->";
-/// What every file that is ours alone says near its beginning; the command that wrote it comes next.
+/// What every file that is wholly ours says near its beginning, followed by the command that wrote it.
 pub const OURS: &str = "written by `cerebro ";
-/// How far into a file that is looked for, in bytes.
+/// How far into a file that is searched for, in bytes.
 const OURS_WITHIN: usize = 400;
 
-/// Whether a whole file is ours.
+/// Whether a file is wholly ours.
 pub fn is_ours(text: &str) -> bool {
     text.find(OURS).is_some_and(|at| at < OURS_WITHIN)
 }
 
-/// The text with the block in it: in place of the one that is there, else at the end after an empty line.
+/// The text with the block: in place of the existing one, otherwise at the end after an empty line.
 pub fn put(text: &str, block: &str) -> String {
     let block = format!("{BEGIN}\n{}\n{END}\n", block.trim());
     if let Some((before, after)) = around(text) {
@@ -35,7 +35,7 @@ pub fn take(text: &str) -> String {
     format!("{before}{after}")
 }
 
-/// What stands before and after the block with its last line's end.
+/// The text before the block, and the text after the end of its last line.
 fn around(text: &str) -> Option<(&str, &str)> {
     let begin = text.find(BEGIN)?;
     let end = begin + text[begin..].find(END)? + END.len();

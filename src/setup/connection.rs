@@ -1,4 +1,4 @@
-//! Whether the command that an agent has in its configuration really serves Cerebro's tools.
+//! Tests whether the command in an agent's configuration really serves Cerebro's tools.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::process::Command;
 use super::piece::{Content, Format, Part, Target};
 use super::{json, table};
 
-/// How long a server may take from its start to the end of its list of tools.
+/// How long a server may take from its start until its list of tools is complete.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Program and arguments of the server's entry in a file's text; `None` when there is none.
+/// Program and arguments of the server's entry in a file's text; `None` if there is none.
 pub fn command_in(target: &Target, text: &str) -> Option<Vec<String>> {
     let entry = target.pieces_of(|part| part == Part::Server).into_iter().find_map(|piece| {
         let Content::Entry { path, .. } = &piece.content else { return None };
@@ -34,7 +34,7 @@ pub fn command_in(target: &Target, text: &str) -> Option<Vec<String>> {
     (!command.is_empty()).then_some(command)
 }
 
-/// Starts the command as an agent does, and gives the names of the tools that it serves.
+/// Starts the command as an agent does, and returns the names of the tools that it serves.
 ///
 /// # Errors
 /// What went wrong, in words for people.

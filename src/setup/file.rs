@@ -1,4 +1,4 @@
-//! Files of agents: read whole, replaced whole, with the permissions they had.
+//! Agents' files: read and replaced as a whole, keeping their permissions.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,10 +10,10 @@ use cerebro_durable::{Draft, Kind};
 /// Largest file that is edited, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The text of a file; `None` when it is not there.
+/// The text of a file; `None` if it does not exist.
 ///
 /// # Errors
-/// When it cannot be read, is no text, or is too large.
+/// When it cannot be read, is not text, or is too large.
 pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     let unreadable = |source| SetupError::Unreadable { path: path.to_owned(), source };
     let file = match File::open(path) {
@@ -30,8 +30,8 @@ pub fn read(path: &Path) -> Result<Option<String>, SetupError> {
     text.map(Some).map_err(|_| unreadable(io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text")))
 }
 
-/// Puts a text in place of what is expected to be there, all of it or nothing. A link is followed, and the
-/// permissions stay. Gives the folders that had to be made, the outermost first.
+/// Replaces the expected text of a file by another one, completely or not at all. A link is followed, and the
+/// permissions stay. Returns the folders that had to be created, the outermost first.
 ///
 /// # Errors
 /// When somebody else has just changed the file, or it cannot be written.
@@ -76,19 +76,19 @@ pub fn remove(path: &Path, expected: &str) -> Result<(), SetupError> {
 pub fn remove_empty(mut folders: Vec<PathBuf>) {
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     for folder in folders {
-        // One that is not empty stays, and so do those around it.
+        // A folder that is not empty stays, and so do its parents.
         let _ = fs::remove_dir(folder);
     }
 }
 
-/// Where the text is kept that a file had before anything was put in.
+/// The backup of a file: its text before anything was put in.
 pub fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".cerebro-backup");
     path.with_file_name(name)
 }
 
-/// Keeps the text that a file had, with the permissions that the file has.
+/// Writes the backup of a file, with the permissions of the file.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! Edits of JSON that leave comments, order and blanks of everything else alone.
+//! Edits JSON and leaves the comments, order and blanks of everything else alone.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -8,7 +8,7 @@ use super::piece::{Content, Fault, Piece};
 
 const OBJECT: &str = "an object";
 const LIST: &str = "a list";
-/// Comments and trailing commas are what agents read; nothing looser.
+/// Accepts comments and trailing commas, as agents do, and nothing looser.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -22,7 +22,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The text with the pieces in it.
+/// The text with the pieces.
 pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
     let (tree, root) = parse(text)?;
     for piece in pieces {
@@ -36,7 +36,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
     Ok(shown(text, &tree))
 }
 
-/// The text without the pieces; what `base` had in their place comes back.
+/// The text without the pieces; restores what `base` had in their place.
 pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<(CstRootNode, CstObject), Fault> {
     Ok((tree, root))
 }
 
-/// The tree's text; the text itself as long as nothing was changed.
+/// The text of the tree; the original text if nothing was changed.
 fn shown(text: &str, tree: &CstRootNode) -> String {
     let shown = tree.to_string();
     if text.trim().is_empty() && is_blank(shown.trim()) { text.to_owned() } else { shown }
@@ -99,7 +99,7 @@ fn base_at<'a>(base: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(base, |value, key| value.get(key))
 }
 
-/// The object at a path of keys; those on the way are made where they are missing.
+/// The object at a path of keys; missing ones on the way are created.
 fn object_at(root: &CstObject, path: &[String]) -> Result<CstObject, Fault> {
     let mut object = root.clone();
     for (depth, key) in path.iter().enumerate() {
@@ -171,7 +171,7 @@ fn take_element(root: &CstObject, path: &[String], marks: &[String], base: &Valu
     let before = base_at(base, path).and_then(Value::as_array).cloned().unwrap_or_default();
     let is_old = |node: &CstNode| node.to_serde_value().is_some_and(|value| before.contains(&value));
     let ours: Vec<CstNode> = marked(&list, marks).filter(|node| !is_old(node)).collect();
-    // A list that was empty before is the user's.
+    // A list that was already empty is the user's.
     let is_any = !ours.is_empty();
     ours.into_iter().for_each(CstNode::remove);
     if is_any && list.elements().is_empty() && base_at(base, path).is_none() {
@@ -188,7 +188,7 @@ fn remove(root: &CstObject, path: &[String]) {
     }
 }
 
-/// Removes the objects on the way to a path that are empty now and were not there before.
+/// Removes the objects along a path that are empty now and did not exist before.
 fn prune(root: &CstObject, path: &[String], base: &Value) {
     for depth in (1..path.len()).rev() {
         let way = &path[..depth];

@@ -1,5 +1,5 @@
 //! What is set up on the machine and not in an agent: the service that starts the daemon with the user's session,
-//! and the completions of shells. Whole files of ours, planned, recorded and taken out as those of agents.
+//! and shell completions. These are whole files of ours, planned, recorded and removed like those of agents.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use super::block::OURS;
 use super::piece::{Content, Format, Part, Piece, Target};
 use super::place::{Invocation, Places};
 
-/// The record of the service's file, beside those of agents.
+/// The name of the record of the service's file, beside those of agents.
 pub const SERVICE_RECORD: &str = "daemon";
-/// The record of the completions' files.
+/// The name of the record of the completion files.
 pub const COMPLETIONS_RECORD: &str = "completions";
 
 /// A shell that can complete our command lines.
@@ -37,7 +37,7 @@ impl Shell {
         whole(&path, self.marked(script))
     }
 
-    /// The script with a line that says whose it is. The first line of a script for zsh has to stay the first.
+    /// The script with a line that says whose it is. The first line of a zsh script must stay the first.
     pub fn marked(self, script: &str) -> String {
         let mark = format!("# {OURS}completions`; `cerebro completions --remove` takes it away");
         match script.split_once('\n').filter(|_| self == Self::Zsh) {
@@ -60,7 +60,7 @@ pub struct Service {
 pub type Order = Vec<String>;
 
 impl Service {
-    /// The service of one home. The usual home's has a plain name; another's has a hash of the path in it, so that
+    /// The service of one home. The default home's has a plain name; another's includes a hash of the path, so that
     /// two homes do not share a file.
     pub fn of(places: &Places, invocation: &Invocation) -> Self {
         let suffix = invocation.home.as_deref().map(short_hash).unwrap_or_default();
@@ -77,7 +77,7 @@ impl Service {
         }
     }
 
-    /// What makes the manager read the file, and start the service now and with each session.
+    /// The commands that make the manager read the file, and start the service now and with each session.
     pub fn start(&self) -> Vec<Order> {
         let file = self.target.path.to_string_lossy();
         if cfg!(target_os = "macos") {
@@ -89,7 +89,7 @@ impl Service {
         ]
     }
 
-    /// What ends the service, before its file goes.
+    /// The commands that stop the service, before its file is removed.
     pub fn stop(&self) -> Vec<Order> {
         let file = self.target.path.to_string_lossy();
         if cfg!(target_os = "macos") {
@@ -113,8 +113,8 @@ fn short_hash(home: &Path) -> String {
     format!("-{}", cerebro_core::text::hex(&digest[..4]))
 }
 
-/// A unit of systemd. A daemon that finds another one serving ends with 3, which is no failure; one that leaves by
-/// itself, idle or replaced, ends with 0 and stays away until somebody needs it.
+/// A systemd unit. A daemon that finds another one serving ends with 3, which is not a failure; one that ends by
+/// itself, idle or replaced, ends with 0 and is not restarted until somebody needs it.
 fn unit(words: &[String]) -> String {
     let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
     let arguments = arguments.iter().map(|word| format!(" {}", in_unit(&word.replace('$', "$$"))));
@@ -141,7 +141,7 @@ fn unit(words: &[String]) -> String {
     )
 }
 
-/// A word of a command line as systemd reads it: quoted, with `%` doubled, which would begin a specifier.
+/// A word of a command line for systemd: quoted, with `%` doubled, because it would begin a specifier.
 fn in_unit(word: &str) -> String {
     let escaped = word.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('\n', r"\n");
     format!("\"{escaped}\"")

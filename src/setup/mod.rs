@@ -1,9 +1,8 @@
-//! Sets agents up for Cerebro: puts a server's entry, permissions, hooks and instructions into their files,
-//! and takes them out again without touching anything else of the user's.
+//! Sets up agents for Cerebro: puts a server's entry, permissions, hooks and instructions into their files, and
+//! takes them out again without touching anything else of the user's.
 //!
-//! An agent is a description ([`Agent`]): its files, and the pieces that go into each. A plan says what
-//! changes; only then are files written, each whole, with a backup beside it and a record of it in the
-//! folder of the memory.
+//! An agent is a description ([`Agent`]): its files, and the pieces that go into each. A plan says what changes;
+//! only then are files written, each as a whole, with a backup beside it and a record of it in the home.
 
 mod agent;
 mod block;
@@ -38,10 +37,10 @@ pub enum SetupError {
     /// A file cannot be written.
     #[error("cannot write {}: {source}", .path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    /// A file is not as its agent needs it.
+    /// A file does not have the form that its agent needs.
     #[error("{} was left alone: {fault}; mend it and run this again", .path.display())]
     Fault { path: PathBuf, fault: Fault },
-    /// Somebody else wrote a file meanwhile.
+    /// Another program changed a file meanwhile.
     #[error("{} was changed by another program meanwhile; run this again", .path.display())]
     Changed { path: PathBuf },
 }
@@ -52,7 +51,7 @@ impl SetupError {
     }
 }
 
-/// The text of a file; `None` when it is not there.
+/// The text of a file; `None` if it does not exist.
 ///
 /// # Errors
 /// When it is there and cannot be read.

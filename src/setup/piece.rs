@@ -1,4 +1,4 @@
-//! What is put into a file, and how it is taken out again.
+//! The pieces that are put into files, and how they are taken out again.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::{block, json, table};
 
-/// What a piece is for.
+/// The purpose of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The server's entry.
     Server,
-    /// Rules that let reads and saves through without asking.
+    /// Rules that allow reads and saves without asking.
     Permissions,
-    /// Commands that the agent runs at moments of a session.
+    /// Commands that the agent runs during a session.
     Hooks,
-    /// Commands that the agent runs for the journal of work, beside those.
+    /// Further commands that the agent runs for the journal of work.
     Journal,
     /// The text that tells the agent when to save and how to search.
     Instructions,
-    /// A file that is not an agent's: the service, or completions of a shell.
+    /// A file that is not an agent's: the service, or shell completions.
     Machine,
-    /// What earlier versions put in and this one does not. It is never wanted, so the next set-up takes it out.
+    /// What only earlier versions put in. It is never wanted, so the next setup takes it out.
     Former,
 }
 
@@ -40,43 +40,43 @@ impl Part {
     }
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// JSON, perhaps with comments and trailing commas.
+    /// JSON, possibly with comments and trailing commas.
     Json,
     /// TOML.
     Toml,
-    /// A text of the user's in which a block of ours stands between two marks.
+    /// A text of the user's that contains our block between two marks.
     Block,
-    /// A file that is ours alone.
+    /// A file that is wholly ours.
     Whole,
 }
 
-/// One thing in a file.
+/// The contents of a piece.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A value under a path of keys. An object's members are put into what stands there; taking out removes
-    /// the whole value.
+    /// A value under a path of keys. An object's members are merged into an existing one; taking out removes the
+    /// whole value.
     Entry { path: Vec<String>, value: Value },
-    /// A value under a path of keys that stays as it is where there is one, and goes when it is all that is
-    /// left of the file.
+    /// A value under a path of keys. An existing value stays, and ours is removed if nothing else is left of the
+    /// file.
     Default { path: Vec<String>, value: Value },
-    /// An element of a list under a path of keys. Ours is the one whose compact JSON holds one of `marks`: the
-    /// first is in what is written now, the others were in what earlier versions wrote.
+    /// An element of a list under a path of keys. Ours is the one whose compact JSON contains one of `marks`: the
+    /// first is in what is written now, the others are in what earlier versions wrote.
     Element { path: Vec<String>, value: Value, marks: Vec<String> },
     /// A block or a whole file.
     Text(String),
 }
 
-/// One thing in a file, and what it is for.
+/// One piece of a file, and its purpose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
     pub part: Part,
     pub content: Content,
 }
 
-/// A file of an agent's, and everything that can be put into it.
+/// A file of an agent, and everything that can be put into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub path: PathBuf,
@@ -87,22 +87,22 @@ pub struct Target {
 /// Why a file's text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It cannot be read as what it should be.
+    /// It does not have its format.
     #[error("line {line}, column {column}: {reason}")]
     Malformed { line: usize, column: usize, reason: String },
-    /// Something else stands where our part should go.
+    /// Something else is in the place of our part.
     #[error("`{place}` is not {expected}")]
     Occupied { place: String, expected: &'static str },
     /// A file of that name is not ours.
     #[error("it was not written by Cerebro")]
     Foreign,
-    /// A file that was ours was changed since.
+    /// A file of ours was changed since.
     #[error("somebody changed it since Cerebro wrote it")]
     Edited,
 }
 
 impl Format {
-    /// The text with the pieces in it; pieces that are there as they should be change nothing.
+    /// The text with the pieces; pieces that are up to date change nothing.
     ///
     /// # Errors
     /// [`Fault`]
@@ -119,8 +119,7 @@ impl Format {
         }
     }
 
-    /// The text without the pieces. What `base`, the text before anything was put in, had in their place
-    /// comes back.
+    /// The text without the pieces. Restores what `base`, the text before anything was put in, had in their place.
     ///
     /// # Errors
     /// [`Fault`]
@@ -135,7 +134,7 @@ impl Format {
         }
     }
 
-    /// Whether a text says nothing, so that a file that was made for ours may go.
+    /// Whether a text is empty of content, so that a file that was created for our piece may be removed.
     pub fn is_blank(self, text: &str) -> bool {
         let text = text.trim();
         text.is_empty() || (self == Self::Json && json::is_blank(text))
@@ -148,12 +147,12 @@ impl Target {
         self.pieces.iter().filter(|piece| wanted(piece.part)).collect()
     }
 
-    /// Why a text cannot be read as what the file should be.
+    /// Why a text does not have the file's format.
     pub fn fault(&self, text: &str) -> Option<Fault> {
         self.format.put(text, &[]).err()
     }
 
-    /// Whether all pieces of a part are in a text as they should be; `None` when the target has no such part.
+    /// Whether all pieces of a part are in a text and up to date; `None` when the target has no such part.
     pub fn holds(&self, text: &str, part: Part) -> Option<bool> {
         let pieces = self.pieces_of(|each| each == part);
         if pieces.is_empty() {

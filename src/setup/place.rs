@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders of a user, as the agents themselves find them.
+/// The folders of a user, as agents find them.
 #[derive(Debug, Clone)]
 pub struct Places {
     home: PathBuf,
@@ -10,7 +10,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The folders of the user whose home this is, and whose environment this process has.
+    /// The folders of the user with this home folder, in the environment of this process.
     pub fn of(home: PathBuf) -> Self {
         Self { home, variable: |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from) }
     }
@@ -20,7 +20,7 @@ impl Places {
         self.home.join(below)
     }
 
-    /// A folder that the variable names, or else one of the home.
+    /// The folder that the variable names, otherwise one in the home.
     pub fn named(&self, variable: &str, below: &str) -> PathBuf {
         (self.variable)(variable).unwrap_or_else(|| self.home(below))
     }
@@ -30,7 +30,7 @@ impl Places {
         self.named("XDG_CONFIG_HOME", ".config")
     }
 
-    /// Where applications with windows keep a user's settings.
+    /// Where graphical applications keep a user's settings.
     pub fn application(&self) -> PathBuf {
         if cfg!(target_os = "macos") { self.home("Library/Application Support") } else { self.config() }
     }
@@ -42,12 +42,12 @@ pub fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// How agents are to start this program.
+/// How agents should start this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program's absolute path: agents with windows have no useful `PATH`.
+    /// The program's absolute path: graphical agents have no useful `PATH`.
     pub program: PathBuf,
-    /// The folder of the memory, where it is not the usual one.
+    /// The home, unless it is the default one.
     pub home: Option<PathBuf>,
 }
 

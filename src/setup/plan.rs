@@ -1,5 +1,5 @@
-//! What is to change in an agent's files. All of it is worked out before the first file is written, so
-//! that one malformed file leaves every file alone.
+//! The plan of changes to an agent's files. It is complete before the first file is written, so one malformed file
+//! leaves every file alone.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use super::piece::{Content, Format, Part, Piece, Target};
 use super::record::{Filed, Record, digest};
 use super::{SetupError, block, file};
 
-/// Lines around a change that a difference shows.
+/// Lines of context around a change in a diff.
 const DIFF_CONTEXT: usize = 3;
 
-/// One file, before and after; `None` is a file that is not there.
+/// One file, before and after; `None` if it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub path: PathBuf,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// The text without anything of ours, to go back to; `None` when there was no file.
+    /// The text without anything of ours, to be restored; `None` if the file did not exist.
     base: Option<String>,
-    /// The folders that were made for it earlier.
+    /// The folders that were created for it earlier.
     folders: Vec<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ impl Change {
         Self { path: target.path.clone(), before, after, base, folders: Vec::new() }
     }
 
-    /// Whether the file will be another one.
+    /// Whether the file will change.
     pub fn is_any(&self) -> bool {
         self.before != self.after
     }
@@ -61,7 +61,7 @@ impl Change {
     }
 }
 
-/// What is to change so that the wanted parts are in the files, and the others are not.
+/// Plans to put the wanted parts into the files, and to take the others out.
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
@@ -79,7 +79,7 @@ pub fn setup(
             return Ok(Change::none(target, before));
         }
         let base = base_of(target, filed, before.as_deref())?;
-        // What the user has put in is not ours to take out.
+        // Parts that the user has put in are not ours to take out.
         let without = match filed {
             Some(_) => taken(target, &text, &leave, base.as_deref())?,
             None => text.clone(),
@@ -94,8 +94,8 @@ pub fn setup(
     targets.iter().map(plan).collect()
 }
 
-/// What is to change so that nothing of ours is in the files. A file that nobody has changed since becomes
-/// what it was, byte for byte.
+/// Plans to take everything of ours out of the files. A file that nobody has changed since gets back its former
+/// text, byte for byte.
 ///
 /// # Errors
 /// The first file that cannot be read or edited.
@@ -105,7 +105,7 @@ pub fn unsetup(targets: &[Target], record: Option<&Record>) -> Result<Vec<Change
         let before = file::read(&target.path)?;
         let path = target.path.clone();
         let folders = filed.map(|filed| filed.folders.clone()).unwrap_or_default();
-        // With a record, a file that is not in it has nothing of ours.
+        // If there is a record, a file that is not in it has nothing of ours.
         let Some(text) = before.clone().filter(|_| filed.is_some() || record.is_none()) else {
             return Ok(Change::none(target, before));
         };
@@ -128,7 +128,7 @@ fn base_of(
 ) -> Result<Option<String>, SetupError> {
     let Some(text) = before else { return Ok(None) };
     let Some(filed) = filed else {
-        // A whole file of ours is what a set-up made whose record is lost: nothing was there before.
+        // A file that is wholly ours comes from a setup whose record was lost: it did not exist before.
         let is_made = target.format == Format::Whole && block::is_ours(text);
         return if is_made { Ok(None) } else { without_marked(target, text).map(Some) };
     };
@@ -142,7 +142,7 @@ fn base_of(
     Ok((!is_gone).then_some(without))
 }
 
-/// A text without what bears a mark of ours. An earlier set-up whose record is lost left that; what bears no
+/// A text without the parts that bear our mark, which an earlier setup with a lost record left. Parts without a
 /// mark may be the user's.
 fn without_marked(target: &Target, text: &str) -> Result<String, SetupError> {
     let is_marked = |content: &Content| matches!(content, Content::Element { .. } | Content::Text(_));
@@ -161,10 +161,10 @@ fn taken(target: &Target, text: &str, pieces: &[&Piece], base: Option<&str>) -> 
     target.format.take(text, pieces, base).map_err(|fault| SetupError::fault(&target.path, fault))
 }
 
-/// Writes what is to be set up, with backups, and notes it in the record.
+/// Writes a planned setup, with backups, and records it.
 ///
 /// # Errors
-/// The first file that cannot be written; those before it are written and noted.
+/// The first file that cannot be written; those before it are written and recorded.
 pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupError> {
     for change in changes.iter().filter(|change| change.is_any()) {
         let Some(after) = &change.after else {
@@ -184,8 +184,8 @@ pub fn apply_setup(changes: &[Change], record: &mut Record) -> Result<(), SetupE
     Ok(())
 }
 
-/// Writes what is to be taken out. The backup of a file that is again what it was goes too; the other
-/// backups are given.
+/// Writes a planned removal. Removes the backup of a file that has its former text again, and returns the other
+/// backups.
 ///
 /// # Errors
 /// The first file that cannot be written.
@@ -214,7 +214,7 @@ fn remove(change: &Change) -> Result<(), SetupError> {
     file::remove(&change.path, change.before.as_deref().unwrap_or_default())
 }
 
-/// The folders that were made for files that are gone now.
+/// The folders that were created for files that are gone now.
 fn folders_of_gone(changes: &[Change]) -> impl Iterator<Item = PathBuf> {
     changes.iter().filter(|change| change.after.is_none()).flat_map(|change| change.folders.clone())
 }

@@ -1,5 +1,5 @@
-//! Cerebro's own packages for hosts that have such, `packaging/claude-code`, `packaging/codex` and
-//! `packaging/gemini-cli`: whether the host has one, which does all that set-up would do.
+//! Detects Cerebro's own packages for hosts, `packaging/claude-code`, `packaging/codex` and `packaging/gemini-cli`,
+//! which do everything that setup would do.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::platform;
 /// Most bytes of a host's file that are read.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// How the host takes out Cerebro's package, where it has it and has it turned on.
+/// How to remove Cerebro's package from the host, if it is installed and enabled.
 pub fn removal(agent: &str, places: &Places) -> Option<&'static str> {
     if agent == Agent::ClaudeCode.name() {
         let folder = places.named("CLAUDE_CONFIG_DIR", ".claude");
@@ -36,13 +36,13 @@ fn is_ours(name: &str) -> bool {
     name.split('@').next() == Some("cerebro")
 }
 
-/// Whether Claude Code's settings turn the plugin on.
+/// Whether Claude Code's settings enable the plugin.
 fn is_enabled(settings: &Value) -> bool {
     let plugins = settings["enabledPlugins"].as_object();
     plugins.into_iter().flatten().any(|(name, on)| *on == true && is_ours(name))
 }
 
-/// Whether Codex's configuration turns the plugin on; one of which it says nothing more is on.
+/// Whether Codex's configuration enables the plugin, which is the default.
 fn is_enabled_in_codex(config: &Value) -> bool {
     let plugins = config["plugins"].as_object();
     plugins.into_iter().flatten().any(|(name, plugin)| plugin["enabled"] != false && is_ours(name))

@@ -1,4 +1,4 @@
-//! What was put where, so that it can be taken out exactly.
+//! Records what was put where, so that it can be removed exactly.
 
 use std::path::{Path, PathBuf};
 
@@ -7,35 +7,35 @@ use sha2::{Digest, Sha256};
 
 use super::{SetupError, file};
 
-/// Of one file.
+/// The record of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filed {
     pub path: PathBuf,
-    /// Whether it was there before; then its backup has the text.
+    /// Whether it existed before; then its backup has the text.
     pub existed: bool,
     /// SHA-256 of the text that was written last.
     pub digest: String,
-    /// The folders that were made for it, the outermost first.
+    /// The folders that were created for it, the outermost first.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
 }
 
-/// Of one agent: `setup/AGENT.json` in the folder of the memory.
+/// The record of one agent: `setup/AGENT.json` in the home.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The parts that were put in last.
     pub parts: Vec<String>,
     pub files: Vec<Filed>,
-    /// Folders that were made for files that are gone, and that something else is in: other agents share them.
+    /// Folders that were created for removed files and now contain something else: agents share folders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Reads it; `None` when nothing was set up from this folder.
+    /// Reads the record; `None` when nothing was set up from this home.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// When it exists and cannot be read.
     pub fn read(folder: &Path, agent: &str) -> Result<Option<Self>, SetupError> {
         let path = path(folder, agent);
         let Some(text) = file::read(&path)? else { return Ok(None) };
@@ -43,7 +43,7 @@ impl Record {
         serde_json::from_str(&text).map(Some).map_err(malformed)
     }
 
-    /// Writes it; one of nothing is removed.
+    /// Writes the record; an empty one is removed.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -58,7 +58,7 @@ impl Record {
         file::write(&path, &text, before.as_deref()).map(drop)
     }
 
-    /// Removes what was made for files that are gone, as far as it is empty by now, and keeps the rest in mind.
+    /// Removes the folders of removed files, as far as they are empty, and remembers the rest.
     pub fn sweep(&mut self, more: impl IntoIterator<Item = PathBuf>) {
         self.folders.extend(more);
         file::remove_empty(self.folders.clone());
@@ -67,12 +67,12 @@ impl Record {
         self.folders.dedup();
     }
 
-    /// What is known of a file.
+    /// The record of a file.
     pub fn filed(&self, path: &Path) -> Option<&Filed> {
         self.files.iter().find(|filed| filed.path == path)
     }
 
-    /// Notes what is known of a file now.
+    /// Sets the record of a file.
     pub fn note(&mut self, filed: Filed) {
         self.files.retain(|known| known.path != filed.path);
         self.files.push(filed);

@@ -1,4 +1,4 @@
-//! Skills that a person installed: each a file of ours in the folder where an agent looks for its user's skills.
+//! Installs skills for a person: each is a file of ours in the folder where an agent looks for its user's skills.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ pub const AGENTS: [&str; 4] = [
     HookAgent::OpenCode.name(),
 ];
 
-/// The file of a skill of an agent's user; none where the agent has no folder for them, or the name is no name of a
-/// folder.
+/// The file of a skill for an agent's user; `None` if the agent has no folder for skills, or the name is not valid
+/// for a folder.
 pub fn path(agent: &str, name: &str, places: &Places) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
@@ -34,7 +34,7 @@ pub fn path(agent: &str, name: &str, places: &Places) -> Option<PathBuf> {
     Some(folder.join(name).join("SKILL.md"))
 }
 
-/// The text of a skill with our mark behind its first line, where it is a comment.
+/// The text of a skill with our mark after its first line, where it is a comment.
 pub fn marked(text: &str) -> String {
     let mark = format!("# {OURS}distil skills --install`; `cerebro distil skills --remove` takes it away\n");
     match text.split_once('\n') {
@@ -48,17 +48,17 @@ fn target(path: &Path, text: &str) -> Target {
     Target { path: path.to_owned(), format: Format::Whole, pieces: vec![piece] }
 }
 
-/// Whether a file that we wrote says something else by now.
+/// Whether a file of ours was changed since.
 fn is_edited(record: &Record, path: &Path) -> Result<bool, SetupError> {
     let text = file::read(path)?;
     Ok(record.filed(path).zip(text).is_some_and(|(filed, text)| filed.digest != digest(&text)))
 }
 
-/// Writes a skill and notes it in the record of the memory's folder; with `is_dry` it only says what would change.
+/// Writes a skill and records it in the home; with `is_dry` only returns what would change.
 ///
 /// # Errors
-/// [`Fault::Foreign`] where a file of that name is somebody else's, [`Fault::Edited`] where it was ours; a file that
-/// cannot be written.
+/// [`Fault::Foreign`] if a file of that name belongs to somebody else, [`Fault::Edited`] if ours was changed; a
+/// file that cannot be written.
 pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<Vec<Change>, SetupError> {
     let mut record = Record::read(folder, SKILLS_RECORD)?.unwrap_or_default();
     if is_edited(&record, path)? {
@@ -73,8 +73,8 @@ pub fn install(folder: &Path, path: &Path, text: &str, is_dry: bool) -> Result<V
     Ok(changes)
 }
 
-/// Takes installed skills away, all or that of a file; gives what changes, and the files that stay because somebody
-/// changed them.
+/// Removes installed skills, all or the one with this file. Returns the changes, and the files that stay because
+/// somebody changed them.
 ///
 /// # Errors
 /// A file that cannot be read or removed.
@@ -95,7 +95,7 @@ pub fn remove(
     }
     let changes = unsetup(&targets, Some(&record))?;
     if !is_dry {
-        // What somebody changed is theirs from here on.
+        // A file that somebody changed belongs to that person from now on.
         record.files.retain(|filed| !edited.contains(&filed.path));
         let applied = apply_unsetup(&changes, &mut record);
         record.write(folder, SKILLS_RECORD)?;

@@ -1,4 +1,4 @@
-//! Edits of TOML that leave comments, order and blanks of everything else alone.
+//! Edits TOML and leaves the comments, order and blanks of everything else alone.
 
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -7,7 +7,7 @@ use super::piece::{Content, Fault, Piece};
 
 const TABLE: &str = "a table";
 
-/// The text with the pieces in it. Of the contents, only entries have a place in TOML.
+/// The text with the pieces. TOML can hold only entries.
 pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
     let mut document = parse(text)?;
     for piece in pieces {
@@ -18,7 +18,7 @@ pub fn put(text: &str, pieces: &[&Piece]) -> Result<String, Fault> {
     Ok(document.to_string())
 }
 
-/// The text without the pieces; what `base` had in their place comes back.
+/// The text without the pieces; restores what `base` had in their place.
 pub fn take(text: &str, pieces: &[&Piece], base: Option<&str>) -> Result<String, Fault> {
     let mut document = parse(text)?;
     let base = base.and_then(|base| parse(base).ok()).unwrap_or_default();
@@ -82,15 +82,15 @@ fn put_entry(
     Ok(())
 }
 
-/// A table whose header is not written as long as it has nothing but tables.
+/// A table whose header is not written while it contains only tables.
 fn implicit() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
     Item::Table(table)
 }
 
-/// Removes the value at a path, or puts back what the base had; tables on the way go when they are empty
-/// and the base did not have them.
+/// Removes the value at a path, or restores that of the base. Tables on the path are removed if they are empty and
+/// the base did not have them.
 fn take_entry(table: &mut dyn TableLike, path: &[String], base: Option<&dyn TableLike>) {
     let Some((first, rest)) = path.split_first() else { return };
     let before = base.and_then(|base| base.get(first));
@@ -108,7 +108,7 @@ fn take_entry(table: &mut dyn TableLike, path: &[String], base: Option<&dyn Tabl
     }
 }
 
-/// A value without the blanks around it, to compare.
+/// A value without surrounding blanks, for comparison.
 fn plain(item: &Item) -> String {
     item.to_string().trim().to_owned()
 }

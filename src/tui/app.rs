@@ -1,4 +1,4 @@
-//! The screens at work: the state, its connection, and the loop between terminal, daemon and clock.
+//! Runs the screens: the state, its connection, and the loop between terminal, daemon and clock.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use crate::home::Home;
 
 /// Time between two ticks, by which spinners turn and notices end.
 const TICK: Duration = Duration::from_millis(250);
-/// Most messages from the daemon that wait to be looked at.
+/// Most messages from the daemon that wait to be processed.
 const MESSAGES_MAX: usize = 256;
-/// Most things that are taken in between two drawings.
+/// Most events that are processed between two drawings.
 const BATCH_MAX: usize = 64;
 
 /// How the screens are shown.
@@ -41,7 +41,7 @@ pub struct Options {
     pub clock: fn() -> Timestamp,
 }
 
-/// What the loop is to do after a message.
+/// What the loop does after a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     Go,
@@ -61,7 +61,7 @@ pub struct App {
 }
 
 impl App {
-    /// Begins to connect. Needs a running tokio runtime.
+    /// Starts to connect. Needs a running tokio runtime.
     pub fn new(home: Home, options: Options) -> Self {
         let (sender, messages) = mpsc::channel(MESSAGES_MAX);
         let folder = home.root().to_path_buf();
@@ -87,7 +87,7 @@ impl App {
         next
     }
 
-    /// Begins an edit, or asks first whether to go on with one that was not saved.
+    /// Starts an edit, or asks first whether to continue one that was not saved.
     fn begin_edit(&mut self, stored: Draft) -> Next {
         match editor::unsaved(&self.folder, &stored.id) {
             Some((revision, file)) => self.take(Message::Unsaved { stored, revision, file }),
@@ -97,22 +97,22 @@ impl App {
 
     fn send(&mut self, ask: Ask) {
         if let Err(error) = self.questions.try_send(ask) {
-            // It is asked again with the next connection, as if this one had been lost.
+            // It is asked again on the next connection, as if this one had been lost.
             tracing::debug!(%error, "a question was not sent");
         }
     }
 
-    /// What the daemon said next, or that the connection came or went.
+    /// The daemon's next message, or a change of the connection.
     pub async fn heard(&mut self) -> Option<Message> {
         self.messages.recv().await
     }
 
-    /// What was heard already.
+    /// A message that has already arrived.
     fn heard_already(&mut self) -> Option<Message> {
         self.messages.try_recv().ok()
     }
 
-    /// Whether something that a person waits for was asked and not answered.
+    /// Whether a request for which a person waits is unanswered.
     pub fn is_waiting(&self) -> bool {
         self.state.asks.is_any_waiting() || !matches!(self.state.link, super::state::Link::Up { .. })
     }
@@ -128,7 +128,7 @@ impl App {
     }
 }
 
-/// What a terminal's event means to the screens.
+/// The message for a terminal event.
 pub fn message_of(event: Event) -> Option<Message> {
     match event {
         Event::Key(key) => Some(Message::Key(key)),
@@ -138,10 +138,10 @@ pub fn message_of(event: Event) -> Option<Message> {
     }
 }
 
-/// Shows the screens on this process's terminal until the person has had enough.
+/// Shows the screens on this process's terminal until the person quits.
 ///
 /// # Errors
-/// When the terminal fails; it is given back all the same.
+/// When the terminal fails; it is restored anyway.
 pub async fn run(home: Home, options: Options) -> io::Result<()> {
     let mut signals = Signals::watch()?;
     let mut app = App::new(home, options);
@@ -162,7 +162,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             () = signals.come() => return Ok(()),
         };
         let mut next = message.map_or(Next::Go, |message| app.take(message));
-        // What waits already is taken in before the next drawing, so that fast keys do not queue up.
+        // Waiting events are processed before the next drawing, so that fast keys do not queue up.
         for _ in 0..BATCH_MAX {
             if next != Next::Go {
                 break;
@@ -176,7 +176,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
             Next::Clear => screen.clear()?,
             Next::Quit => return Ok(()),
             Next::Edit(draft) => {
-                // The reader of events must not take keys that are the editor's.
+                // The reader of events must not take keys that are meant for the editor.
                 events.stop().await;
                 screen.lend();
                 let edited = tokio::task::block_in_place(|| editor::edit(&app.folder, draft));
@@ -189,7 +189,7 @@ pub async fn run(home: Home, options: Options) -> io::Result<()> {
     }
 }
 
-/// The terminal's events, read by a task of its own: the stream wakes only the first task that waits for it, so
+/// The terminal's events, read by a task of its own. The stream wakes only the first task that waits for it, so
 /// there must be no second reader.
 struct Events {
     receiver: Receiver<io::Result<Event>>,
@@ -210,12 +210,12 @@ impl Events {
         Self { receiver, reader }
     }
 
-    /// An event that is there already.
+    /// An event that has already arrived.
     fn typed_already(&mut self) -> Option<Message> {
         self.receiver.try_recv().ok()?.ok().and_then(message_of)
     }
 
-    /// Ends the reading, before another program gets the terminal.
+    /// Stops reading, before another program gets the terminal.
     async fn stop(self) {
         self.reader.abort();
         // That it was ended is what is waited for.

@@ -1,7 +1,7 @@
-//! What the daemon was asked and has not answered yet.
+//! The requests to the daemon that are not answered yet.
 //!
-//! Each part of a screen asks for one thing at a time. A question has a number; the answer to an older
-//! one is dropped. What only reads is asked again when the connection was lost in between.
+//! Each part of a screen has one request at a time. Requests are numbered, and the answer to an older one is
+//! dropped. A request that only reads is repeated if the connection was lost in between.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Ticks after which a wait is shown.
 const PATIENCE_TICKS: u64 = 1;
 
-/// The part of a screen that a question is for.
+/// The part of a screen to which a request belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slot {
     Stats,
@@ -28,7 +28,7 @@ pub enum Slot {
     Branch,
     Sessions,
     Story,
-    /// An exchange of a past session, whole.
+    /// A whole exchange of a past session.
     Exchange,
     Centre,
     Around,
@@ -36,20 +36,20 @@ pub enum Slot {
     Work,
     Proposals,
     Proposal,
-    /// A change; never asked twice.
+    /// A change; never repeated.
     Change,
-    /// An edited text; never asked twice.
+    /// An edited text; never repeated.
     Save,
 }
 
 impl Slot {
-    /// Whether asking again does no harm.
+    /// Whether repeating it is harmless.
     fn only_reads(self) -> bool {
         !matches!(self, Self::Change | Self::Save)
     }
 }
 
-/// A question on its way.
+/// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     pub number: u64,
@@ -64,7 +64,7 @@ struct Flying {
     since: u64,
 }
 
-/// The questions under way, and those to be sent.
+/// The requests under way, and those to be sent.
 #[derive(Debug, Default)]
 pub struct Asks {
     last: u64,
@@ -75,8 +75,8 @@ pub struct Asks {
 }
 
 impl Asks {
-    /// Asks; an answer to an earlier question of the slot will be dropped. `false` when a change cannot
-    /// be sent, because there is no connection.
+    /// Makes a request; the answer to an earlier one of the slot will be dropped. `false` when a change cannot be
+    /// sent because there is no connection.
     pub fn ask(&mut self, slot: Slot, operation: Operation, arguments: Value) -> bool {
         if !self.connected && !slot.only_reads() {
             return false;
@@ -95,7 +95,7 @@ impl Asks {
         self.flying.contains_key(&slot)
     }
 
-    /// Whether anything is awaited that a person waits for.
+    /// Whether an answer is awaited for which a person waits.
     pub fn is_any_waiting(&self) -> bool {
         self.flying.keys().any(|slot| *slot != Slot::Live)
     }
@@ -115,7 +115,7 @@ impl Asks {
         current
     }
 
-    /// Records that a question was lost with its connection. `true` when it is not asked again.
+    /// Records that a request was lost with its connection. `true` when it is not repeated.
     pub fn is_lost(&mut self, slot: Slot, number: u64) -> bool {
         !slot.only_reads() && self.is_answer(slot, number)
     }
@@ -126,7 +126,7 @@ impl Asks {
         self.out.retain(|ask| !which(ask.slot));
     }
 
-    /// The connection is there: reads without an answer are asked again.
+    /// Connected: unanswered reads are requested again.
     pub fn connect(&mut self) {
         self.connected = true;
         self.out = self.flying.values().map(|flying| flying.ask.clone()).collect();
@@ -138,7 +138,7 @@ impl Asks {
         self.out.clear();
     }
 
-    /// Time goes by.
+    /// Counts one tick.
     pub fn tick(&mut self) {
         self.tick += 1;
     }

@@ -1,4 +1,4 @@
-//! The dashboard: how much there is, how it grows, who is connected, how the daemon and its worker are.
+//! The dashboard: the amount of data and its growth, connected agents, the state of the daemon and its worker.
 
 use jiff::civil::Date;
 use ratatui::buffer::Buffer;
@@ -44,7 +44,7 @@ pub fn tick(state: &mut State) {
     }
 }
 
-/// Takes in an answer.
+/// Processes an answer.
 pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     match slot {
         Slot::Stats => state.dashboard.stats = value.clone(),
@@ -87,7 +87,7 @@ pub fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
     calls(state, paint::below(latest, gap), buffer);
 }
 
-/// The calls that were answered last.
+/// The last answered calls.
 fn calls(state: &State, area: Rect, buffer: &mut Buffer) {
     if area.height < 3 {
         return;
@@ -214,7 +214,7 @@ fn projects(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Facts of the daemon and its worker, each with a mark that says whether it is well.
+/// Facts about the daemon and its worker, each marked as good or bad.
 fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let area = paint::heading(buffer, area, "Health", "", theme);
@@ -233,7 +233,7 @@ fn health(state: &State, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The facts of the daemon, and all figures of health; where there are fewer rows than that, what is not well alone.
+/// The facts about the daemon, and all figures of health; if there are fewer rows, only the bad ones.
 fn facts(state: &State, rows: usize) -> Vec<Fact> {
     let stats = &state.dashboard.stats;
     let daemon = match &state.link {

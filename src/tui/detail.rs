@@ -1,4 +1,4 @@
-//! One memory whole: its text, its revisions, and its relations as a tree to walk.
+//! One whole memory: its text, its revisions, and its relations as a tree to walk through.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -15,7 +15,7 @@ use cerebro_core::operation::Operation;
 
 /// Most branches that the tree of relations has open.
 const BRANCHES_MAX: usize = 500;
-/// The least that can be asked of a memory's content, where only its relations matter.
+/// The smallest piece of a memory's content, requested when only its relations matter.
 const CONTENT_BYTES_MIN: usize = 256;
 
 /// The parts of a memory.
@@ -35,7 +35,7 @@ struct Branch {
     open: bool,
 }
 
-/// A memory and where one is in it.
+/// A memory, and the position in it.
 #[derive(Debug, Default)]
 pub struct Detail {
     pub memory: Memory,
@@ -48,10 +48,10 @@ pub struct Detail {
     branch: Cursor,
 }
 
-/// What a key wants that the detail cannot do itself.
+/// What a key requests that the detail cannot do itself.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// It was no key of the detail.
+    /// The key does not belong to the detail.
     None,
     Done,
     /// Read another memory.
@@ -59,7 +59,7 @@ pub enum Wish {
 }
 
 impl Detail {
-    /// From `mem_get_observation`. The place in the text stays when it is the same memory.
+    /// Reads an answer of `mem_get_observation`. The position in the text stays if it is the same memory.
     pub fn read(value: &Value, before: Option<Self>) -> Self {
         let memory = Memory::read(value);
         let branch = |to: &Relation| Branch { to: to.clone(), depth: 0, open: false };
@@ -106,7 +106,7 @@ impl Detail {
         self.tree.extend(below);
     }
 
-    /// The memories from the root to a branch: a tree that came back to one of them would have no end.
+    /// The memories from the root to a branch, none of which may occur again: the tree would have no end.
     fn path(&self, at: usize) -> Vec<String> {
         let mut path = vec![self.memory.row.id.clone()];
         let mut depth = usize::MAX;
@@ -119,7 +119,7 @@ impl Detail {
         path
     }
 
-    /// Does what a key says.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent, asks: &mut Asks) -> Wish {
         match key.code {
             KeyCode::Tab => self.turn(asks, 1),
@@ -183,7 +183,7 @@ impl Detail {
         Wish::Done
     }
 
-    /// Closes the chosen branch; one that is closed already leads to the one it grows from.
+    /// Closes the chosen branch; if it is closed already, moves to its parent.
     fn close_branch(&mut self) {
         let at = self.branch.at;
         let Some(branch) = self.tree.get_mut(at) else { return };
@@ -207,7 +207,7 @@ impl Detail {
     }
 }
 
-/// Draws the memory with the facts above its text; `whole` with its other parts.
+/// Draws the memory with the facts above its text; with `whole`, also its other parts.
 pub fn draw(state: &State, detail: &Detail, area: Rect, whole: bool, buffer: &mut Buffer) {
     let rest = head(state, detail, area, buffer);
     let rest = paint::below(rest, 1);

@@ -1,4 +1,4 @@
-//! The inbox: what a chat model proposed, with what it rests on, until a person accepts or rejects it.
+//! The inbox: proposals of a chat model with their evidence, until a person accepts or rejects them.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ struct Row {
     title: String,
 }
 
-/// The list, and the proposal that is looked at.
+/// The list, and the proposal that is shown.
 #[derive(Debug, Default)]
 pub struct Inbox {
     rows: Vec<Row>,
@@ -38,7 +38,7 @@ pub struct Inbox {
     paper: Paper,
 }
 
-/// Asks for what waits.
+/// Requests what waits.
 pub fn refresh(state: &mut State) {
     let question = json!({ "project": state.project, "limit": PROPOSALS_MAX });
     state.asks.ask(Slot::Proposals, Operation::DistilReview, question);
@@ -120,11 +120,11 @@ fn arrangement(value: &Value) -> String {
     out
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let chosen = |state: &State| state.inbox.rows.get(state.inbox.cursor.at).map(|row| row.id.clone());
     let decide = |state: &mut State, operation| {
-        // Only what is seen is decided on.
+        // Only a proposal that is on the screen can be decided.
         if let Some(id) = chosen(state).filter(|id| *id == state.inbox.shown) {
             state.change(Slot::Change, operation, json!({ "id": id }));
         }

@@ -1,5 +1,4 @@
-//! What is around every screen: the names of the screens, the state of the connection, the keys; and
-//! what lies over them.
+//! The frame of every screen: the names of the screens, the state of the connection, the keys; and overlays.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -82,7 +81,7 @@ fn spin(state: &State) -> &'static str {
     SPINNER[usize::try_from(state.ticks % SPINNER.len() as u64).unwrap_or(0)]
 }
 
-/// What was just done, or why there is no connection, within the rule above the keys.
+/// The last notice, or why there is no connection, within the rule above the keys.
 fn notice(state: &State, row: Rect, buffer: &mut Buffer) {
     let theme = state.theme;
     let (words, style) = match (&state.notice, &state.link) {
@@ -135,7 +134,7 @@ pub fn input(buffer: &mut Buffer, row: Rect, before: &str, input: &Input, typing
     }
 }
 
-/// A box in the middle of the terminal, emptied; gives its inside.
+/// An empty box in the middle of the terminal; returns its inside.
 fn over(state: &State, area: Rect, columns: u16, rows: u16, title: &str, buffer: &mut Buffer) -> Rect {
     let (width, height) = (columns.min(area.width), rows.min(area.height));
     let place =

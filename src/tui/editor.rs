@@ -1,4 +1,4 @@
-//! A memory as a file for the person's own editor, and back.
+//! Writes a memory to a file for the person's own editor, and reads it back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use crate::edits;
 /// The line between the facts and the text.
 const RULE: &str = "---";
 
-/// The text of an earlier edit of a memory that was not saved, if there is one: the revision that it began with,
-/// and its file.
+/// The unsaved text of an earlier edit of a memory, if there is one: the revision from which it started, and its
+/// file.
 pub fn unsaved(folder: &Path, memory: &str) -> Option<(u64, String)> {
     let found = edits::unsaved(folder, memory);
     let edit = found.inspect_err(|error| tracing::warn!(%error, "cannot look for unsaved edits")).ok()??;
-    // A file that does not say its revision is taken for one of the first: when others have come since, the
-    // person is asked before they are put over.
+    // A file without a revision counts as based on the first one: if there are later ones, the person is asked
+    // before they are overwritten.
     Some((edit.revision.unwrap_or(1), edit.path.to_string_lossy().into_owned()))
 }
 
-/// Lets the person edit a draft. `None` when there is nothing to save; else the draft and the file that holds
-/// it, which stays until the text is stored.
+/// Lets the person edit a draft. `None` when there is nothing to save; otherwise the draft and its file, which
+/// stays until the text is stored.
 ///
 /// # Errors
-/// In words, with the file where it holds anything of the person's: the editor does not run or fails, or what
-/// it left cannot be read.
+/// A message, with the file if it contains the person's text: the editor does not run or fails, or its result
+/// cannot be read.
 pub fn edit(folder: &Path, draft: Draft) -> Result<Option<(Draft, String)>, String> {
     let stored = to_file(&draft);
     let path = match &draft.file {
@@ -56,7 +56,7 @@ pub fn remove(file: &str) {
 fn run(path: &Path) -> Result<(), String> {
     let named = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    // As git does it: the shell splits the variable, and the file is one argument whatever its name.
+    // As git does: the shell splits the variable, and the file is one argument whatever its name.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$@\"")).arg(&editor).arg(path).status();
     match status {
         Ok(status) if status.success() => Ok(()),
@@ -70,7 +70,7 @@ fn to_file(draft: &Draft) -> String {
     format!("title: {title}\ntype: {kind}\ntags: {}\n{RULE}\n{content}\n", tags.join(", "))
 }
 
-/// Reads what the editor left: known facts up to the rule, then the text.
+/// Reads the editor's result: known facts up to the rule, then the text.
 fn from_file(text: &str, before: Draft) -> Result<Draft, String> {
     let (head, content) = text
         .split_once(&format!("\n{RULE}\n"))

@@ -1,4 +1,4 @@
-//! Text in columns: cleaned of what steers a terminal, measured as it is shown, cut, filled and wrapped.
+//! Text in columns: cleaned of control sequences, measured in columns, cut, padded and wrapped.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

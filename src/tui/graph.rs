@@ -1,5 +1,5 @@
-//! The neighbourhood of a memory: itself at the centre, what was written before and after it in its
-//! session at the left, what it is related to at the right; every neighbour can become the centre.
+//! The neighbourhood of a memory: itself in the centre, what was written before and after it in its session on the
+//! left, its relations on the right. Every neighbour can become the centre.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -79,7 +79,7 @@ fn ask(state: &mut State, id: &str) {
     state.asks.ask(Slot::Around, Operation::Timeline, around);
 }
 
-/// Reads the centre again; without one, the memory chosen in the list becomes it.
+/// Reads the centre again; if there is none, the memory chosen in the list becomes it.
 pub fn refresh(state: &mut State) {
     let centre = state.graph.centre.as_ref().map(|centre| centre.row.id.clone());
     let chosen = || state.memories.subject().map(|row| row.id.clone());
@@ -123,7 +123,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     }
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let graph = &mut state.graph;
     let Some(centre) = graph.centre.as_ref().map(|centre| centre.row.id.clone()) else { return false };

@@ -105,7 +105,7 @@ pub fn answer(state: &mut State, value: &Value) {
     }
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     let live = &mut state.live;
     if live.typing {

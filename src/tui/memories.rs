@@ -1,4 +1,4 @@
-//! The memories: a list of all of them or of what a search finds, with a preview, and each one whole.
+//! The memories: a list of all of them or the hits of a search, with a preview, and each one in full.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -49,7 +49,7 @@ pub struct Memories {
     scope: Option<&'static str>,
     deleted: bool,
     cursor: Cursor,
-    /// The chosen memory, which stays chosen when others come before it.
+    /// The chosen memory, which stays chosen when others are added before it.
     chosen: String,
     /// The memory of the preview, or the one that is read.
     pub detail: Option<Detail>,
@@ -288,7 +288,7 @@ fn remember(state: &mut State) {
     memories.chosen = memories.row(memories.cursor.at).map(|row| row.id.clone()).unwrap_or_default();
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     // Any other key means that the person has moved on.
     state.memories.awaits = None;
@@ -411,7 +411,7 @@ fn back(state: &mut State) {
     want_preview(state);
 }
 
-/// What is done to the memory itself.
+/// Handles keys that change the memory itself.
 fn action_key(state: &mut State, key: KeyEvent) -> bool {
     let Some(row) = state.memories.subject().cloned() else {
         // The memory to be opened is still loading.

@@ -1,10 +1,9 @@
-//! The screens for people: memories, sessions and agents, and the calls as they happen.
+//! The screens for people: memories, sessions and agents, and live calls.
 //!
-//! Everything goes one way. What happens (a key, an answer of the daemon, a tick) is a [`Message`];
-//! [`update`] changes the [`state`] by it and gives commands (a question to the daemon, an edit, the end);
-//! [`draw`] shows the state. Those are pure; [`app`] joins them with the terminal, [`link`] with the
-//! daemon, over the connection that the commands use. Nothing waits for an answer: a question has a
-//! number, and what comes too late is dropped.
+//! Data flows in one direction. What happens (a key, an answer of the daemon, a tick) is a [`Message`]. [`update`]
+//! changes the [`state`] accordingly and returns commands (a request to the daemon, an edit, the end), and [`draw`]
+//! shows the state. These are pure; [`app`] connects them with the terminal, and [`link`] with the daemon, over the
+//! same connection as commands. Nothing waits for an answer: requests are numbered, and late answers are dropped.
 
 mod app;
 mod asks;

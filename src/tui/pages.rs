@@ -1,4 +1,4 @@
-//! A long list of which only the pages around the view are held.
+//! A long list, of which only the pages around the view are held.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Pages {
         (first..=end).filter(|page| !self.held.contains_key(page) || self.stale.contains(page)).collect()
     }
 
-    /// Takes in a page, and lets go of those far from it.
+    /// Adds a page, and drops those far from it.
     pub fn put(&mut self, number: usize, answer: &Value) {
         self.total = answer["total"].as_u64().and_then(|total| usize::try_from(total).ok());
         self.held.insert(number, items(answer, "memories").map(Row::read).collect());
@@ -59,7 +59,7 @@ impl Pages {
         }
     }
 
-    /// What is held may have changed: it is shown until it is read again.
+    /// Marks the held pages as out of date: they are shown until they are read again.
     pub fn age(&mut self) {
         self.stale = self.held.keys().copied().collect();
     }

@@ -1,4 +1,4 @@
-//! A long text to scroll through, and a place in a list: what was drawn last is remembered for the keys.
+//! A scrollable text, and the position in a list. Both remember the last drawn size for the keys.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub struct Paper {
     text: String,
     /// The lines for the width they were asked for last.
     rendered: RefCell<Option<Rendered>>,
-    /// Where reading is, and how far it can go.
+    /// The scroll position.
     pub scroll: Scroll,
 }
 
@@ -27,7 +27,7 @@ impl Paper {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// Whether it says nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }

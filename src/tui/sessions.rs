@@ -1,5 +1,5 @@
-//! The sessions in order of time: threads of sessions that follow each other, and what each one left. The past sessions
-//! that transcripts tell of are a list of the same kind, with exchanges in the place of memories.
+//! The sessions in order of time: threads of sessions that continue each other, and what each one left. Past
+//! sessions from transcripts are a list of the same kind, with exchanges instead of memories.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
@@ -310,7 +310,7 @@ fn lanes(rows: &[Session]) -> Vec<Lanes> {
     lanes
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     if state.sessions.inside {
         return inside_key(state, key);
@@ -333,7 +333,7 @@ pub fn key(state: &mut State, key: KeyEvent) -> bool {
     true
 }
 
-/// To the session that the chosen one follows.
+/// Moves to the session that the chosen one continues.
 fn follow(state: &mut State) {
     let sessions = &mut state.sessions;
     let earlier = sessions.rows.get(sessions.cursor.at).map(|session| session.follows.clone());
@@ -539,7 +539,7 @@ fn head_line(state: &State, session: &Session, columns: usize) -> Line<'static> 
     Line::from(spans)
 }
 
-/// How long a session took, or that it goes on.
+/// How long a session took, or that it is going on.
 fn lasting(state: &State, session: &Session) -> String {
     let Some(start) = session.started_at else { return String::new() };
     let end = session.ended_at.unwrap_or(state.now);

@@ -1,4 +1,4 @@
-//! Everything that the screens show, and the words in which things happen to it.
+//! The state of the screens, and the messages and commands around it.
 
 use cerebro_core::operation::Operation;
 use crossterm::event::KeyEvent;
@@ -54,7 +54,7 @@ impl Screen {
     }
 }
 
-/// How it stands with the daemon.
+/// The state of the connection to the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
     /// Never connected yet.
@@ -65,7 +65,7 @@ pub enum Link {
     Down(String),
 }
 
-/// What happens to the screens.
+/// Something that happens to the screens.
 #[derive(Debug)]
 pub enum Message {
     Key(KeyEvent),
@@ -92,11 +92,11 @@ pub enum Message {
         revision: u64,
         file: String,
     },
-    /// What came of an edit, and the file that holds the text; no draft when nothing was changed.
+    /// The result of an edit, and the file with the text; no draft when nothing was changed.
     Edited(Result<Option<(Draft, String)>, String>),
 }
 
-/// What is to be done because of it.
+/// A consequence of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Ask(Ask),
@@ -104,7 +104,7 @@ pub enum Command {
     Edit(Draft),
     /// Open a text in the person's editor.
     Open(Draft),
-    /// The text of an edit is stored: the file may go.
+    /// The text of an edit is stored: its file can be removed.
     Remove(String),
     /// Draw everything anew.
     Clear,
@@ -125,7 +125,7 @@ pub struct Draft {
     pub file: Option<String>,
 }
 
-/// A word about what was just done.
+/// A short notice about what was just done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub words: String,
@@ -133,7 +133,7 @@ pub struct Notice {
     until: u64,
 }
 
-/// What lies over a screen and has the keys.
+/// An overlay, which gets the keys.
 #[derive(Debug)]
 pub enum Overlay {
     Help,
@@ -179,9 +179,9 @@ pub struct Confirm {
 #[derive(Debug, Clone)]
 pub enum Then {
     Delete(String),
-    /// Saves a draft over a revision that somebody made meanwhile; the file holds the text for a no.
+    /// Saves a draft over a revision that somebody made meanwhile; with no, the file keeps the text.
     Overwrite(Draft, String),
-    /// Goes on with an earlier edit that was not saved; a no begins with the stored text.
+    /// Continues an earlier edit that was not saved; with no, starts from the stored text.
     GoOn {
         stored: Draft,
         revision: u64,
@@ -206,7 +206,7 @@ pub struct State {
     pub project: Option<String>,
     /// The projects there are, with how many memories.
     pub projects: Vec<(String, u64)>,
-    /// The tick at which something was changed by somebody, until it is read anew.
+    /// The tick at which somebody changed something, until it is read again.
     pub changed: Option<u64>,
     pub dashboard: Dashboard,
     pub memories: Memories,
@@ -244,18 +244,18 @@ impl State {
         }
     }
 
-    /// Tells something for a while.
+    /// Shows a notice for a while.
     pub fn tell(&mut self, words: impl Into<String>) {
         self.notice = Some(Notice { words: words.into(), bad: false, until: self.ticks + NOTICE_TICKS });
     }
 
-    /// Tells of a failure for a while.
+    /// Shows a failure for a while.
     pub fn complain(&mut self, words: &str) {
         let words = super::fit::clean_line(words);
         self.notice = Some(Notice { words, bad: true, until: self.ticks + NOTICE_TICKS });
     }
 
-    /// Lets a notice go whose time is over.
+    /// Removes an expired notice.
     pub fn expire_notice(&mut self) {
         self.notice.take_if(|notice| notice.until < self.ticks);
     }
@@ -267,7 +267,7 @@ impl State {
         }
     }
 
-    /// Which memories are looked at, as arguments: `{"project": …}` or `{"all_projects": true}`.
+    /// The present filter by project, as arguments: `{"project": …}` or `{"all_projects": true}`.
     pub fn place(&self) -> Value {
         match &self.project {
             Some(project) => serde_json::json!({ "project": project }),

@@ -1,4 +1,4 @@
-//! The terminal: taken for the screens, and given back as it was, whatever happens.
+//! Takes the terminal for the screens, and restores it whatever happens.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Once;
@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
-/// What cannot show screens, in words; `None` when standard input and output are a terminal that can.
+/// Why screens cannot be shown, in words; `None` when standard input and output are a suitable terminal.
 pub fn obstacle() -> Option<&'static str> {
     if !io::stdout().is_terminal() {
         return Some("standard output is no terminal");
@@ -38,7 +38,7 @@ impl Screen {
     /// Takes the terminal. A panic of this thread restores it before the message is printed.
     ///
     /// # Errors
-    /// When the terminal does not take orders.
+    /// When the terminal cannot be configured.
     pub fn take() -> io::Result<Self> {
         give_back_on_panic(std::thread::current().id());
         enter()?;
@@ -60,11 +60,11 @@ impl Screen {
         self.clear()
     }
 
-    /// Redraws everything the next time. (The library's own way asks the terminal where its cursor
-    /// is, and the answer would come among the keys.)
+    /// Redraws everything the next time. (The library's own function asks the terminal for the position of its
+    /// cursor, and the answer would arrive among the keys.)
     ///
     /// # Errors
-    /// When the terminal does not take orders.
+    /// When the terminal cannot be configured.
     pub fn clear(&mut self) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
@@ -83,7 +83,7 @@ fn enter() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide).inspect_err(|_| leave())
 }
 
-/// Gives the terminal back, once. What fails here fails because the terminal is gone.
+/// Restores the terminal, once. A failure here means that the terminal is gone.
 fn leave() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
@@ -94,7 +94,7 @@ fn leave() {
     let _ = disable_raw_mode();
 }
 
-/// A panic in another thread is a task's and ends only that task: the screens stay.
+/// A panic in another thread belongs to a task and ends only that task: the screens stay.
 fn give_back_on_panic(owner: ThreadId) {
     HOOK.call_once(|| {
         let tell = std::panic::take_hook();

@@ -1,7 +1,7 @@
 //! How things look: the terminal's own colours, or none.
 //!
-//! No fixed colours, so that light and dark terminals show what they are set to. Without colour the same
-//! things are shown by bold, reverse and marks.
+//! There are no fixed colours, so light and dark terminals use their own settings. Without colour, the same things
+//! are shown by bold, reverse and marks.
 
 use ratatui::style::{Color, Modifier, Style};
 

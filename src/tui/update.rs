@@ -12,7 +12,7 @@ use crate::daemon::client::Refusal;
 use cerebro_core::code::Code;
 use cerebro_core::operation::Operation;
 
-/// Ticks from a change that somebody made until it is read.
+/// Ticks from somebody's change until it is read.
 const SETTLE_TICKS: u64 = 2;
 
 /// Updates the state by a message and returns the commands that follow.
@@ -83,7 +83,7 @@ fn relink(state: &mut State, link: Link) {
     state.link = link;
 }
 
-/// Reads what the present screen shows.
+/// Requests what the present screen shows.
 fn refresh(state: &mut State) {
     match state.screen {
         Screen::Dashboard => dashboard::refresh(state),
@@ -121,7 +121,7 @@ fn answer(state: &mut State, slot: Slot, outcome: Result<Value, Refusal>) {
     }
 }
 
-/// The daemon said no, and why.
+/// Handles a refusal of the daemon.
 fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
     if slot == Slot::Save
         && let Some((draft, file)) = state.memories.draft.take()
@@ -129,7 +129,7 @@ fn refused(state: &mut State, slot: Slot, refusal: &Refusal) {
         let now = state.memories.detail.as_ref().map(|detail| &detail.memory.row);
         let is_revised = refusal.code == Some(Code::RevisionMismatch);
         if is_revised && now.is_some_and(|row| row.id == draft.id) {
-            // What it is now is read first, so that a yes is to something seen.
+            // The present text is read first, so that the person sees what a yes overwrites.
             state.asks.ask(Slot::Memory, Operation::GetObservation, crate::view::whole(&draft.id));
             state.overlay = Some(Overlay::Confirm(Confirm {
                 question: "Somebody changed it meanwhile. Save yours over it?".to_owned(),

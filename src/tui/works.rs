@@ -1,4 +1,4 @@
-//! The work screen: what agents are at, what was left half-way, and what its events come to.
+//! The work screen: present and abandoned work of agents, and the states of pieces of work.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use cerebro_core::operation::Operation;
 
 /// Pieces of work of one answer.
 const WORKS_MAX: usize = 100;
-/// Ticks between two looks: agents are at work while somebody watches.
+/// Ticks between two refreshes: agents are working while somebody watches.
 const EVERY_TICKS: u64 = 8;
 
 /// The list, and the piece of work that is looked at.
@@ -25,7 +25,7 @@ const EVERY_TICKS: u64 = 8;
 pub struct Works {
     rows: Vec<Work>,
     cursor: Cursor,
-    /// The closed ones too.
+    /// Whether closed ones are included.
     all: bool,
     /// Whose facts are shown, as of which event.
     shown: Option<(String, u64)>,
@@ -90,7 +90,7 @@ pub fn answer(state: &mut State, slot: Slot, value: &Value) {
     want(state);
 }
 
-/// What its events come to, as Markdown.
+/// The state of a piece of work, as Markdown.
 fn facts(value: &Value) -> String {
     let mut out = format!("# {}\n", text(&value["work"], "title"));
     for (name, told) in work_facts(value) {
@@ -99,7 +99,7 @@ fn facts(value: &Value) -> String {
     out
 }
 
-/// Does what a key says.
+/// Handles a key.
 pub fn key(state: &mut State, key: KeyEvent) -> bool {
     match key.code {
         KeyCode::Char('a') => {

@@ -1,5 +1,5 @@
-//! What the daemon answers, as the screens of `cerebro tui` and the pages of `cerebro web` hold it: one set of models for
-//! both, every text cleaned of what steers a terminal or turns the direction of reading.
+//! Models of the daemon's answers, shared by the screens of `cerebro tui` and the pages of `cerebro web`. Every
+//! text is cleaned of characters that control a terminal or change the direction of reading.
 
 mod overview;
 mod past;
@@ -21,12 +21,12 @@ pub use question::{history, saves, whole};
 pub use vitals::{ills, spent, vitals};
 pub use work::{Work, no_work, work_facts};
 
-/// Whether a character turns the direction of what follows: it could make a line read as another.
+/// Whether a character changes the direction of the following text, which could make a line read as another.
 fn turns(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }
 
-/// Text of several lines that can be shown: no control characters, tabs as blanks.
+/// A text of several lines, safe to show: no control characters, tabs as blanks.
 pub fn clean(given: &str) -> String {
     let kept = plain::strip_control_chars(given);
     kept.chars().filter(|c| !turns(*c)).collect::<String>().replace('\t', "    ")
@@ -37,7 +37,7 @@ pub fn clean_line(given: &str) -> String {
     plain::one_line(&clean(given))
 }
 
-/// A text of an answer on one line; empty when it is absent.
+/// A text in an answer, on one line; empty if it is missing.
 pub fn text(value: &Value, name: &str) -> String {
     value[name].as_str().map(clean_line).unwrap_or_default()
 }
@@ -72,14 +72,14 @@ pub struct Row {
     pub at: Option<Timestamp>,
     /// The best passage of a hit.
     pub preview: String,
-    /// What to know of it before it is believed, such as `flag override` or `stale changed src/a.rs:f`.
+    /// What a reader should know before believing it, such as `flag override` or `stale changed src/a.rs:f`.
     pub marks: Vec<String>,
 }
 
-/// Marks by their names in answers, those that matter most first.
+/// Marks by their names in answers, the most important first.
 const MARKS: [&str; 8] =
     ["flag", "stale", "old", "expired", "archived", "superseded_by", "conflicts_with", "newer"];
-/// Origins that need no mention: somebody here chose to write the text, or to bring it.
+/// Origins that need no mention, because somebody here chose to write or import the text.
 const CHOSEN: [&str; 4] = ["", "agent", "person", "import"];
 
 /// The marks of a memory, in the words of an answer.
@@ -105,7 +105,7 @@ fn marks(value: &Value) -> Vec<String> {
 }
 
 impl Row {
-    /// From `op_browse`, or from a hit of `mem_search`.
+    /// Reads a row of `op_browse`, or a hit of `mem_search`.
     pub fn read(value: &Value) -> Self {
         let project = text(value, "project");
         Self {
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// A memory that another is related to.
+/// A memory to which another is related.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
     pub id: String,
@@ -133,7 +133,7 @@ pub struct Relation {
     pub kind: String,
 }
 
-/// A memory whole.
+/// A whole memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     pub row: Row,
@@ -148,34 +148,34 @@ pub struct Memory {
     pub superseded_by: String,
     /// The memories whose place it took.
     pub supersedes: String,
-    /// From when until when it is so, where somebody said.
+    /// The period in which it is true, if somebody set it.
     pub valid: String,
     pub session: String,
     /// How its text came in.
     pub origin: String,
-    /// What its text seems to try, where it reads like an instruction.
+    /// The flag of its text, if it reads like an instruction.
     pub flag: String,
     /// The kind of memory: `semantic`, for example.
     pub nature: String,
-    /// From when until when it is so.
+    /// The moments of the period in which it is true.
     pub valid_from: Option<Timestamp>,
     pub valid_until: Option<Timestamp>,
     pub done_at: Option<Timestamp>,
     pub archived_at: Option<Timestamp>,
-    /// The exchanges of past sessions that it rests on, and the pieces of work that it was found out in.
+    /// The exchanges of past sessions on which it rests, and the pieces of work in which it was found out.
     pub evidence: String,
     pub works: String,
-    /// The code it speaks of, each with whether that is still so.
+    /// Its anchors, each with whether it still holds.
     pub anchors: Vec<(String, bool)>,
     pub created_at: Option<Timestamp>,
     pub duplicates: u64,
     pub related: Vec<Relation>,
-    /// The content is longer than what was read.
+    /// Whether the content is longer than what was read.
     pub cut: bool,
 }
 
 impl Memory {
-    /// From `mem_get_observation`.
+    /// Reads an answer of `mem_get_observation`.
     pub fn read(value: &Value) -> Self {
         let raw = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let tags: Vec<String> = items(value, "tags").filter_map(Value::as_str).map(str::to_owned).collect();
@@ -213,12 +213,12 @@ impl Memory {
     }
 }
 
-/// The ids of a list of an answer, with commas between them.
+/// The ids in a list of an answer, separated by commas.
 fn named(value: &Value, name: &str) -> String {
     clean_line(&items(value, name).filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
 }
 
-/// A place in the code that a memory speaks of, in words, and whether it is still so.
+/// An anchor in words, and whether it still holds.
 fn anchor(value: &Value) -> (String, bool) {
     let (path, symbol, verdict) = (text(value, "path"), text(value, "symbol"), text(value, "verdict"));
     let place = [path, symbol].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
@@ -237,7 +237,7 @@ fn valid(value: &Value) -> String {
     }
 }
 
-/// What a memory said before.
+/// An earlier text of a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     pub number: u64,
@@ -291,7 +291,7 @@ impl Session {
         }
     }
 
-    /// The first telling line of its summary.
+    /// The first line of its summary with words.
     pub fn headline(&self) -> String {
         let words = |line: &str| line.trim_start_matches(['#', '*', '-', ' ']).trim().to_owned();
         let telling = |line: &String| !line.is_empty() && !line.eq_ignore_ascii_case("goal");
@@ -361,14 +361,14 @@ impl Call {
         }
     }
 
-    /// Whether it may have changed what is stored.
+    /// Whether it may have changed the store.
     pub fn changes(&self) -> bool {
-        // What a later version of the daemon does is not known.
+        // The effect of an operation of a later version is unknown.
         !self.failed && Operation::named(&self.tool).is_none_or(Operation::changes_memories)
     }
 }
 
-/// A moment's date and time, of this year without the year.
+/// The date and time of a moment; the year only if it is not the present one.
 pub fn date(at: Option<Timestamp>, now: Timestamp, zone: &TimeZone) -> String {
     let Some(at) = at else { return String::new() };
     let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));

@@ -1,4 +1,4 @@
-//! How much there is and how the daemon is: what the dashboard of the screens and the first page show.
+//! The amount of data and the state of the daemon, for the dashboard of the screens and the first page.
 
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{bytes, count, items, moment, text};
 
-/// Days of saves that are asked for: three months and a day.
+/// Days of saves that are requested: three months and a day.
 pub const DAYS_MAX: i64 = 92;
 
 /// A connected agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client {
-    /// Empty as long as it has not said anything.
+    /// Empty until it has named itself.
     pub agent: String,
     pub project: String,
     pub calls: u64,
@@ -37,7 +37,7 @@ pub fn days_of(value: &Value) -> Vec<(Date, u64)> {
     items(value, "days").filter_map(day).collect()
 }
 
-/// The saves of each of the last `count` days up to `today`, the first day of them first.
+/// The saves of each of the last `count` days up to `today`, preceded by the first of these days.
 pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec<u64>) {
     let first = today.saturating_sub((count - 1).days());
     let mut counts = vec![0_u64; usize::try_from(count).unwrap_or(0)];
@@ -50,10 +50,10 @@ pub fn saves_by_day(days: &[(Date, u64)], today: Date, count: i64) -> (Date, Vec
     (first, counts)
 }
 
-/// One thing that is well or not.
+/// A fact that may be good or bad.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// `None` where there is nothing to be well or not.
+    /// `None` where neither applies.
     pub well: Option<bool>,
     pub name: &'static str,
     pub words: String,
@@ -62,12 +62,12 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A fact that nothing can be done about.
+    /// A fact without advice.
     pub fn new(well: Option<bool>, name: &'static str, words: impl Into<String>) -> Self {
         Self { well, name, words: words.into(), todo: None }
     }
 
-    /// The same, with what to do about it.
+    /// Adds advice.
     #[must_use]
     pub fn todo(mut self, todo: Option<&'static str>) -> Self {
         self.todo = todo;
@@ -75,7 +75,7 @@ impl Fact {
     }
 }
 
-/// How store, index and worker are, by `mem_stats`.
+/// The state of store, index and worker, from `mem_stats`.
 pub fn facts(stats: &Value) -> Vec<Fact> {
     let worker = &stats["worker"];
     let well = (!stats.is_null()).then_some(true);
@@ -116,7 +116,7 @@ pub fn facts(stats: &Value) -> Vec<Fact> {
     .collect()
 }
 
-/// What waits of distilling, and what it cost today; nothing where it is off and nothing waits.
+/// The waiting candidates and today's cost of distilling; `None` where it is off and nothing waits.
 fn distilling(meter: &Value) -> Option<Fact> {
     let number = |name: &str| meter[name].as_u64().unwrap_or(0);
     let of = |spent: &str, most: &str| match number(most) {

@@ -1,4 +1,4 @@
-//! Past sessions, as agents' own transcripts tell of them, and their exchanges.
+//! Past sessions, read from agents' own transcripts, and their exchanges.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,9 +12,9 @@ pub struct Past {
     pub session: Session,
     pub branch: String,
     pub model: String,
-    /// How many exchanges are kept of it.
+    /// The number of its stored exchanges.
     pub exchanges: u64,
-    /// An agent or a script began it, and nobody typed.
+    /// Whether an agent or a script began it, and no person took part.
     pub automated: bool,
 }
 
@@ -45,7 +45,7 @@ impl Past {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
     pub line: String,
-    /// Whether it succeeded; `None` where the transcript does not tell.
+    /// Whether it succeeded; `None` if the transcript does not say.
     pub ok: Option<bool>,
 }
 
@@ -68,15 +68,15 @@ pub struct Exchange {
     pub seq: u64,
     pub title: String,
     pub at: Option<Timestamp>,
-    /// Those that were changed.
+    /// The files that were changed.
     pub files: Vec<String>,
     pub commands: Vec<Ran>,
     pub errors: Vec<String>,
-    /// A rewind took it back.
+    /// Whether a rewind withdrew it.
     pub withdrawn: bool,
     /// What was said and done, with its line ends; empty in a list.
     pub content: String,
-    /// Where the rest begins, of a text that was read in part.
+    /// The offset of the rest, if only a part of the text was read.
     pub next: Option<u64>,
     /// The session it belongs to; empty in a list of that session.
     pub session: String,
@@ -102,7 +102,7 @@ impl Exchange {
         }
     }
 
-    /// What it did: the files that it changed, its commands and their outcome, what failed. A name and a text each.
+    /// The files that it changed, its commands and their outcomes, and its failures, each as a name and a text.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let withdrawn = self.withdrawn.then(|| ("withdrawn", "a rewind took it back".to_owned()));
         let files = self.files.iter().map(|file| ("changed", file.clone()));

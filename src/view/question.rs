@@ -1,4 +1,4 @@
-//! The questions that screens and pages ask in the same words.
+//! The requests that screens and pages share.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::DAYS_MAX;
 use cerebro_core::domain::limits::GET_BYTES_MAX;
 
-/// For `mem_get_observation`: a memory whole.
+/// For `mem_get_observation`: a whole memory.
 pub fn whole(id: &str) -> Value {
     json!({ "id": id, "max_bytes": GET_BYTES_MAX })
 }
 
-/// For `mem_get_observation`: a memory with what it said before.
+/// For `mem_get_observation`: a memory with its earlier texts.
 pub fn history(id: &str) -> Value {
     json!({ "id": id, "history": true, "max_bytes": GET_BYTES_MAX })
 }

@@ -1,11 +1,11 @@
-//! How the memory is, figure by figure, and what a person can do where one is not well.
+//! The health of the memory, figure by figure, and what a person can do about a bad one.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Fact, count, moment, text};
 
-/// What to do about each figure that is not well. A reader of a page and of a terminal does the same.
+/// Advice on each bad figure. It is the same on a page and in a terminal.
 const FLAGGED: &str = "cerebro get ID shows what a text seems to try, cerebro delete ID takes it away: cerebro sql \
     \"SELECT id, title, flags FROM memory WHERE live AND flags[0] != NONE\" lists them";
 const STALE: &str =
@@ -17,7 +17,7 @@ const REVIEW: &str = "the page of pairs in cerebro web shows both, to settle whi
 const FADED: &str =
     "they are found as before; cerebro pin ID keeps one strong, cerebro delete ID takes it away";
 
-/// The facts of `op_health`, or of `mem_stats`, which knows less. Empty where there is no block of health.
+/// The facts in `op_health`, or in `mem_stats`, which has fewer. Empty if there is no block about health.
 pub fn vitals(answer: &Value) -> Vec<Fact> {
     let health = &answer["health"];
     if !health.is_object() {
@@ -67,7 +67,7 @@ pub fn vitals(answer: &Value) -> Vec<Fact> {
     facts
 }
 
-/// What is not well alone, for a reader with little room.
+/// Only the bad ones, for a reader with little room.
 pub fn ills(answer: &Value) -> impl Iterator<Item = Fact> {
     vitals(answer).into_iter().filter(|fact| fact.well == Some(false))
 }
@@ -94,7 +94,7 @@ fn strength(figures: &Value) -> String {
     }
 }
 
-/// What became of memories that searches showed. It is counted and orders nothing.
+/// The signs about memories that searches showed. They are counted and do not affect the order.
 fn use_of(signs: &Value) -> Fact {
     let number = |name: &str| signs[name].as_u64().unwrap_or(0);
     let mut words = format!(
@@ -111,7 +111,7 @@ fn use_of(signs: &Value) -> Fact {
     Fact::new(None, "use", words)
 }
 
-/// How late the worker is, and what it spent.
+/// How far behind the worker is, and what it spent.
 pub fn spent(answer: &Value) -> Vec<Fact> {
     let worker = &answer["worker"];
     let number = |name: &str| worker[name].as_u64().unwrap_or(0);

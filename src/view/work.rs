@@ -1,4 +1,4 @@
-//! Pieces of work, and what the events of one come to.
+//! Pieces of work, and the states to which their events lead.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub struct Work {
     pub project: String,
     pub session: String,
     pub status: String,
-    /// Why nobody is at it though it is open: `lost`, for example; empty when that is not so.
+    /// Why nobody is working on it though it is open, such as `lost`; empty otherwise.
     pub stale: String,
     /// Who holds it.
     pub holder: String,
@@ -39,13 +39,13 @@ impl Work {
         }
     }
 
-    /// How it stands, in one word.
+    /// Its status, in one word.
     pub fn standing(&self) -> &str {
         if self.stale.is_empty() { &self.status } else { &self.stale }
     }
 }
 
-/// Why there may be no work to see in an answer of `op_work_list`.
+/// Why an answer of `op_work_list` may contain no work.
 pub fn no_work(value: &Value) -> &'static str {
     match value["enabled"].as_bool() {
         Some(false) => "The journal of work is off: `[work] enabled = false`.",
@@ -54,7 +54,7 @@ pub fn no_work(value: &Value) -> &'static str {
     }
 }
 
-/// What its events come to, from `op_work_show`: a name and a text each.
+/// The state of a piece of work from `op_work_show`: a name and a text each.
 pub fn work_facts(value: &Value) -> Vec<(String, String)> {
     let (work, state) = (&value["work"], &value["state"]);
     let mut out = Vec::new();

@@ -1,7 +1,7 @@
-//! Where the pages ask the daemon, and the numbers that several of them show.
+//! The pages' access to the daemon, and the figures that several of them show.
 //!
-//! Counting walks the whole store, so what was counted last serves, whatever its age, and is counted anew in the
-//! background: no page waits for it but the one of health. What is quick is asked each time.
+//! Counting walks the whole store. So pages show the last figures, whatever their age, and a new count runs in the
+//! background; only the page of health waits for it. Cheap figures are requested each time.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -19,19 +19,19 @@ use crate::{
 };
 use cerebro_core::operation::Operation;
 
-/// After which time numbers are counted again though nobody has called: the worker goes on by itself.
+/// After this time figures are counted again even without a call, because the worker goes on by itself.
 const COUNTED_MAX: Duration = Duration::from_secs(5);
-/// How long whoever opens the page waits for the first numbers.
+/// How long opening the page waits for the first figures.
 const FIRST_MAX: Duration = Duration::from_secs(3);
 /// Memories on the first page.
 const LATEST: usize = 6;
-/// Calls that are looked at for the chart of calls.
+/// Calls that are examined for the chart of calls.
 const CALLS_MAX: usize = 1_000;
 
 /// A project and how much belongs to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Project {
-    /// Empty for what is personal.
+    /// Empty for personal memories.
     pub name: String,
     pub memories: u64,
     pub sessions: u64,
@@ -52,7 +52,7 @@ impl Project {
     }
 }
 
-/// What was counted at one moment; nothing yet where there is none.
+/// The figures counted at one moment; empty before the first count.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub at: Option<Timestamp>,
@@ -62,7 +62,7 @@ pub(super) struct Counts {
     pub projects: Vec<Project>,
 }
 
-/// The numbers of the first page.
+/// The figures of the first page.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     pub counts: Arc<Counts>,
@@ -75,19 +75,19 @@ pub(super) struct Figures {
 
 struct Counted {
     counts: Arc<Counts>,
-    /// The number of the last call that anybody made before.
+    /// The number of the last call before the count.
     last_call: u64,
     at: Instant,
 }
 
-/// The way to the daemon. A clone is another handle to the same.
+/// The connection to the daemon. Clones are handles to the same desk.
 #[derive(Clone)]
 pub(super) struct Desk(Arc<Inner>);
 
 struct Inner {
     daemon: Daemon,
     counted: Mutex<Option<Counted>>,
-    /// Held by who counts.
+    /// Held while counting.
     turn: Turn<()>,
 }
 
@@ -96,25 +96,25 @@ impl Desk {
         Self(Arc::new(Inner { daemon, counted: Mutex::default(), turn: Turn::default() }))
     }
 
-    /// Asks the daemon.
+    /// Calls an operation of the daemon.
     ///
     /// # Errors
-    /// What it says against it.
+    /// The daemon's refusal.
     pub(super) async fn ask(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         Ok(self.0.daemon.call(operation, arguments).await?)
     }
 
-    /// Asks the daemon to change something; what it changes is counted in the background.
+    /// Calls an operation that changes something, and counts again in the background.
     ///
     /// # Errors
-    /// What it says against it.
+    /// The daemon's refusal.
     pub(super) async fn change(&self, operation: Operation, arguments: Value) -> Result<Value, Failure> {
         let changed = self.ask(operation, arguments).await;
         self.count_soon();
         changed
     }
 
-    /// The numbers of the first page.
+    /// The figures of the first page.
     ///
     /// # Errors
     /// When the daemon cannot tell them.
@@ -138,8 +138,8 @@ impl Desk {
         })
     }
 
-    /// What was counted last; nothing as long as nothing was. It is counted anew in the background when somebody has
-    /// called since, or after a while.
+    /// The last figures; empty before the first count. They are counted again in the background if there has been a
+    /// call since, or after a while.
     pub(super) async fn counts(&self) -> Arc<Counts> {
         let last_call = self.last_call().await;
         let known = self.known();
@@ -152,7 +152,7 @@ impl Desk {
         known.map(|(counts, ..)| counts).unwrap_or_default()
     }
 
-    /// Counts at once, and waits for it.
+    /// Counts now, and waits for the result.
     ///
     /// # Errors
     /// When the daemon cannot count.
@@ -161,7 +161,7 @@ impl Desk {
         Box::pin(self.count()).await
     }
 
-    /// Counts for the first time, before anybody asks; a store that takes long is counted on meanwhile.
+    /// Counts for the first time, before anybody asks; for a slow store, the count goes on in the background.
     pub(super) async fn count_first(&self) {
         let desk = self.clone();
         let counting = tokio::spawn(async move { desk.count_now().await.is_ok() });
@@ -170,12 +170,12 @@ impl Desk {
         }
     }
 
-    /// Counts in the background, unless somebody does already.
+    /// Counts in the background, unless a count is running.
     fn count_soon(&self) {
         let desk = self.clone();
         tokio::spawn(async move {
             let Ok(_turn) = desk.0.turn.try_lock() else { return };
-            // What cannot be counted is counted when somebody asks again.
+            // A failed count is repeated when somebody asks again.
             let _ = Box::pin(desk.count()).await;
         });
     }

@@ -1,8 +1,8 @@
-//! Who may come in: the browser that opened the link first, and no other.
+//! Access control: only the browser that first opened the link is admitted.
 //!
-//! The link's key is exchanged once for a cookie that scripts cannot read and that other sites' requests do not carry.
-//! A cookie is sent to every port of a machine, so a form also has to carry a token that only our own pages hold; host
-//! and origin were looked at before ([`cerebro_net::Guard`]).
+//! The link's key is exchanged once for a cookie that scripts cannot read and that requests of other sites do not
+//! carry. A cookie is sent to every port of a machine, so each form must also carry a token that only our own pages
+//! contain. Host and origin were checked before ([`cerebro_net::Guard`]).
 
 use std::{collections::HashMap, sync::Mutex};
 
@@ -21,8 +21,8 @@ use cerebro_store::secret;
 
 /// The field of a form that holds the token.
 const TOKEN: &str = "token";
-/// What every answer says to the browser. Nothing is loaded from elsewhere, no script or style of the page's text runs,
-/// nobody frames it, and nobody keeps it. Pages of our own see where a request came from: a form's `Origin` needs it.
+/// The headers of every answer. Nothing is loaded from elsewhere, no script or style in a text runs, no other page
+/// can frame it, and nobody caches it. Our own pages see where a request came from, because a form needs `Origin`.
 static HEADERS: [(HeaderName, &str); 7] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -47,13 +47,13 @@ pub(super) struct Door {
     token: String,
 }
 
-/// Whether two secrets are the same, in a time that does not tell how much of them is.
+/// Compares two secrets in constant time.
 fn same(given: &str, own: &str) -> bool {
     given.as_bytes().ct_eq(own.as_bytes()).into()
 }
 
 impl Door {
-    /// A closed door and the key to it.
+    /// A new door and its key.
     pub(super) fn new(port: u16) -> (Self, String) {
         let key = secret();
         let door = Self {
@@ -70,7 +70,7 @@ impl Door {
         &self.token
     }
 
-    /// Whether the key fits; it fits once.
+    /// Whether the key fits; it fits only once.
     fn unlock(&self, key: &str) -> bool {
         let mut held = lock(&self.key);
         let fits = held.as_deref().is_some_and(|own| same(key, own));
@@ -100,14 +100,14 @@ fn key_of(request: &Request) -> Option<String> {
     query.split('&').find_map(|part| part.strip_prefix("key=")).map(str::to_owned)
 }
 
-/// Lets the browser in that has the key or the cookie.
+/// Admits the browser that has the key or the cookie.
 pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let door = &shared.door;
     if let Some(key) = key_of(&request) {
         if door.unlock(&key) {
             return ([(header::SET_COOKIE, door.set_cookie())], Redirect::to("/")).into_response();
         }
-        // Whoever is in already has only come by the link again.
+        // A browser that is already admitted has used the link again.
         if door.knows(request.headers()) {
             return Redirect::to("/").into_response();
         }
@@ -119,7 +119,7 @@ pub(super) async fn admit(State(shared): State<Shared>, request: Request, next: 
     next.run(request).await
 }
 
-/// Adds the headers that every answer has.
+/// Adds the common headers to an answer.
 pub(super) async fn seal(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -130,7 +130,8 @@ pub(super) async fn seal(request: Request, next: Next) -> Response {
     response
 }
 
-/// The fields of a form of our own pages. There is no other way to a form's fields, so none is read without its token.
+/// The fields of a form of our own pages. This is the only way to a form's fields, so none is read without its
+/// token.
 pub(super) struct Posted(HashMap<String, String>);
 
 impl Posted {

@@ -1,4 +1,4 @@
-//! Why a page is not shown: what happened, and what a person can do next.
+//! Failures as pages: what happened, and what a person can do next.
 
 use askama::Template;
 use axum::{
@@ -10,15 +10,15 @@ use super::shell::{Shell, page};
 use crate::daemon::client::{CallError, Refusal};
 use cerebro_core::code::Code;
 
-/// A page that says why there is no other.
+/// A page that is shown instead of the requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     status: StatusCode,
     title: String,
     words: String,
-    /// What the daemon calls it, where it is the daemon's word.
+    /// The daemon's code, if the daemon refused.
     code: Option<Code>,
-    /// Whether the person is not let in, and so gets no way to other pages.
+    /// Whether the person is not admitted, and so gets no links to other pages.
     is_locked: bool,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self { status, title: title.into(), words: words.into(), code: None, is_locked: false }
     }
 
-    /// For a path or a part of one that leads nowhere.
+    /// For an address that does not exist.
     pub(super) fn nothing() -> Self {
         Self::new(StatusCode::NOT_FOUND, "There is no such page.", "The address may be mistyped.")
     }
@@ -49,7 +49,7 @@ impl Failure {
         Self { is_locked: true, ..Self::new(StatusCode::FORBIDDEN, "This page is locked.", words) }
     }
 
-    /// The same for an address that names what is not there: operations call that a bad argument.
+    /// Turns a bad argument into "not found": for an address, they mean the same.
     pub(super) fn absent(self) -> Self {
         match self.status {
             StatusCode::BAD_REQUEST => Self::new(StatusCode::NOT_FOUND, "There is nothing here.", self.words),
@@ -66,7 +66,7 @@ impl Failure {
         self.status
     }
 
-    /// Whether somebody changed the memory meanwhile.
+    /// Whether somebody else changed the memory meanwhile.
     pub(super) fn is_late(&self) -> bool {
         self.code == Some(Code::RevisionMismatch)
     }

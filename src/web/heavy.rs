@@ -1,4 +1,4 @@
-//! Work on long texts, away from the threads that the daemon's clients share.
+//! Runs work on long texts away from the threads that the daemon's clients share.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use tokio::sync::Semaphore;
 
 use super::failure::Failure;
 
-/// Texts that are worked on at once.
+/// Texts that are processed at once.
 const AT_ONCE: usize = 2;
 /// How long a page waits for its turn.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Does work that may take a while on a thread of its own, a few at once.
+/// Runs slow work on a thread of its own, a few at a time.
 ///
 /// # Errors
 /// When the turn does not come, or the work cannot be done.

@@ -1,9 +1,9 @@
-//! `cerebro web`: a page of this machine over the living memory, for people who do not live in terminals.
+//! `cerebro web`: a local web page over the live memory, for people who do not work in terminals.
 //!
-//! It is one more client of the daemon: it asks by the operations of the commands and screens, holds the answers in the
-//! models that the screens hold them in ([`crate::view`]), and writes them as HTML from templates (`templates/`) that are
-//! checked when they are compiled. `view` works out what is shown and does no I/O; `pages` has one file a page; `door`
-//! decides who comes in. Pages work without scripts; the one script of our own only saves steps.
+//! It is one more client of the daemon: it uses the operations of the commands and screens and their models
+//! ([`crate::view`]), and renders HTML from templates (`templates/`) that are checked at compile time. `view`
+//! computes what is shown and does no I/O; `pages` has one file per page; `door` decides who is admitted. Pages
+//! work without scripts; our only script just saves steps.
 
 mod desk;
 mod door;
@@ -68,10 +68,10 @@ pub(crate) struct Inside {
     stop: CancellationToken,
 }
 
-/// A handle to it.
+/// A handle to the shared state.
 pub(crate) type Shared = Arc<Inside>;
 
-/// Opens the page on loopback, until it is stopped or `leaving` ends; port 0 is a free one.
+/// Opens the page on loopback, until it is stopped or `leaving` is cancelled; port 0 means a free one.
 ///
 /// # Errors
 /// When the port is taken or not allowed.
@@ -86,7 +86,7 @@ pub async fn open(
     let (door, key) = Door::new(address.port());
     let shared =
         Arc::new(Inside { desk: Desk::new(client), door, zone: TimeZone::system(), stop: stop.clone() });
-    // So that the first page finds its numbers counted.
+    // So that the first page has its figures.
     shared.desk.count_first().await;
     let router = router(shared, Guard::of_pages(address.port()));
     let mut serving = tokio::spawn(cerebro_net::serve(listener, router, stop.clone()));

@@ -1,4 +1,4 @@
-//! What surrounds every page: its title, the way to the others, a word about what was just done.
+//! The frame of every page: its title, the links to other pages, a note about what was just done.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ const PLACES: [(&str, &str); 10] = [
     ("/projects", "Projects"),
 ];
 
-/// What a change says when it is done, by the word in the address that follows it.
+/// The note about a finished change, by the word in the address.
 const DONE: [(&str, &str); 20] = [
     ("updated", "The memory is changed. The text before stays as a revision."),
     ("unchanged", "Nothing was changed."),
@@ -54,24 +54,24 @@ static STYLE: &str = include_str!("assets/style.css");
 static SCRIPT: &str = include_str!("assets/script.js");
 static ICON: &str = include_str!("assets/icon.svg");
 
-/// A way to another page.
+/// A link to another page.
 pub(super) struct Place {
     pub path: &'static str,
     pub name: &'static str,
     pub is_here: bool,
 }
 
-/// What surrounds a page.
+/// The frame of a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shell {
     pub title: String,
-    /// The path of the place that the page belongs to.
+    /// The path of the menu entry to which the page belongs.
     place: &'static str,
     /// What was just done.
     pub done: Option<&'static str>,
     /// The token of the page's forms.
     pub token: String,
-    /// Whether the person is not let in.
+    /// Whether the person is not admitted.
     pub is_locked: bool,
 }
 
@@ -81,13 +81,13 @@ impl Shell {
         Self { title: title.to_owned(), place, ..Self::default() }
     }
 
-    /// Leaves out the way to other pages, for who is not let in.
+    /// Drops the links to other pages, for people who are not admitted.
     pub(super) fn locked(mut self, is_locked: bool) -> Self {
         self.is_locked = is_locked;
         self
     }
 
-    /// The words for what an address says was done; an address can choose them, not write them.
+    /// Sets the note from the address, which can choose one but not write one.
     pub(super) fn done(mut self, done: Option<&String>) -> Self {
         self.done = done.and_then(|done| DONE.iter().find(|(word, _)| word == done).map(|(_, words)| *words));
         self
@@ -103,7 +103,7 @@ impl Shell {
         PLACES.iter().map(|&(path, name)| Place { path, name, is_here: path == self.place }).collect()
     }
 
-    /// The address of the stylesheet; a changed one has another.
+    /// The address of the stylesheet, which changes with its contents.
     pub(super) fn style(&self) -> &'static str {
         &STYLE_PATH
     }
@@ -113,7 +113,7 @@ impl Shell {
     }
 }
 
-/// A page, or that it cannot be drawn.
+/// The rendered page, or an error if it cannot be rendered.
 pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => (status, Html(html)).into_response(),
@@ -136,7 +136,7 @@ fn path_of(name: &str, content: &str, ending: &str) -> String {
     format!("/assets/{name}-{}.{ending}", text::hex(&Sha256::digest(content)[..6]))
 }
 
-/// The files of the program that pages load. They are no secret, and never change under their address.
+/// Files of the program that pages load. They are not secret, and never change under the same address.
 pub(super) async fn asset(path: axum::extract::Path<String>) -> Result<Response, Failure> {
     let path = format!("/assets/{}", path.as_str());
     let (content_type, content) = match path.as_str() {

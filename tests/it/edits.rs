@@ -47,7 +47,10 @@ impl Terminal {
         );
         fs::write(&editor, script).unwrap();
         let program = env!("CARGO_BIN_EXE_cerebro");
-        let inside = format!("stty rows 50 cols 160; '{program}' --home '{}' tui", home.data().display());
+        let inside = format!(
+            "stty rows 50 cols 160; '{program}' --home '{}' tui --project demo",
+            home.data().display()
+        );
         let child = Command::new("script")
             .args(["--quiet", "--return", "--flush", "--command", &inside])
             .arg(&seen)

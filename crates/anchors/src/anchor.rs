@@ -1,4 +1,4 @@
-//! What ties a memory to code, and what has become of that.
+//! Ties a memory to code, and checks what became of the code.
 
 use std::fmt;
 
@@ -18,19 +18,19 @@ pub const ANCHORS_MAX: usize = 8;
 pub struct Digest(String);
 
 impl Digest {
-    /// That of bytes.
+    /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_all([bytes])
     }
 
-    /// That of spans, one after the other.
+    /// The digest of several spans, one after the other.
     fn of_all<'b>(spans: impl IntoIterator<Item = &'b [u8]>) -> Self {
         let mut hash = Sha256::new();
         spans.into_iter().for_each(|span| hash.update(span));
         Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// One that was stored.
+    /// Reads a stored digest.
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         is_hex.then(|| Self(text.to_owned()))
@@ -42,40 +42,41 @@ impl Digest {
     }
 }
 
-/// A symbol as it was.
+/// A symbol as it was when a memory referred to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pinned {
-    /// Its name, with its scopes.
+    /// Its name, including its scopes.
     pub name: String,
-    /// How many bytes it had.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// Their digest. A name that stands in several places of a file has the bytes of all of them, in their order.
+    /// The digest of its bytes. If the name occurs several times in a file, of the bytes of all occurrences, in
+    /// order.
     pub digest: Digest,
 }
 
-/// A file, or a symbol in it, as it was when a memory spoke of it.
+/// A file, or a symbol in it, as it was when a memory referred to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Anchor {
-    /// Below the project's folder, with `/`.
+    /// The path below the project's folder, with `/`.
     pub path: String,
-    /// The digest of the whole file: while that is the same, nothing in it has changed.
+    /// The digest of the whole file: while it is the same, nothing in the file has changed.
     pub file: Digest,
-    /// The symbol; without one, all that matters is whether the file is there, because a file changes too often.
+    /// The symbol. Without one, all that counts is whether the file exists, because files change too often.
     pub symbol: Option<Pinned>,
 }
 
-/// What has become of an anchor. In the order of how much it matters, the worst first.
+/// What became of an anchor, ordered by importance, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// The file, or the symbol in it, is no longer there.
+    /// The file, or the symbol in it, no longer exists.
     Gone,
-    /// The symbol's bytes are others.
+    /// The symbol's bytes have changed.
     Changed,
-    /// The symbol's exact bytes stand under another name or scope of the file.
+    /// The symbol's exact bytes are under another name or scope of the file.
     Moved,
-    /// Nobody can tell: the file could not be read or not in time.
+    /// It cannot be told: the file could not be read, or not in time.
     Unknown,
-    /// As it was.
+    /// It is as it was.
     Fresh,
 }
 
@@ -91,7 +92,7 @@ impl Verdict {
         }
     }
 
-    /// Whether what a memory says about it may be wrong by now.
+    /// Whether the memory may be wrong about it now.
     pub fn is_stale(self) -> bool {
         matches!(self, Self::Gone | Self::Changed)
     }
@@ -104,7 +105,7 @@ impl fmt::Display for Verdict {
 }
 
 impl fmt::Display for Anchor {
-    /// As a mark shows it: `src/a.rs`, or `src/a.rs:Type::method`.
+    /// The form in marks: `src/a.rs`, or `src/a.rs:Type::method`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.symbol {
             Some(symbol) => write!(f, "{}:{}", self.path, symbol.name),
@@ -113,7 +114,7 @@ impl fmt::Display for Anchor {
     }
 }
 
-/// Every span of the symbols of one name.
+/// The spans of all symbols with this name.
 fn spans<'a>(name: &'a str, symbols: &'a [Symbol], bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     symbols.iter().filter(move |symbol| symbol.name == name).map(|symbol| &bytes[symbol.span.clone()])
 }
@@ -123,8 +124,8 @@ fn pin(name: &str, symbols: &[Symbol], bytes: &[u8]) -> Pinned {
     Pinned { name: name.to_owned(), bytes: total, digest: Digest::of_all(spans(name, symbols, bytes)) }
 }
 
-/// The anchors of one file for a text that names it: of each symbol that one of the text's [`crate::names`] means, and
-/// where there is none, of the file. At most [`ANCHORS_MAX`].
+/// The anchors of one file for a text that names it: one for each symbol meant by one of the text's
+/// [`crate::names`], or, if there is none, one for the file. At most [`ANCHORS_MAX`].
 ///
 /// `may_go_on` bounds the time, as for [`symbols`].
 pub fn anchors_in(
@@ -148,7 +149,7 @@ pub fn anchors_in(
 }
 
 impl Anchor {
-    /// What has become of it, by the file's bytes now; `None` when there is no such file.
+    /// What became of it, given the file's present bytes; `None` when the file does not exist.
     pub fn verdict(&self, now: Option<&[u8]>, may_go_on: &mut dyn FnMut() -> bool) -> Verdict {
         let Some(bytes) = now else { return Verdict::Gone };
         let Some(symbol) = &self.symbol else { return Verdict::Fresh };

@@ -1,4 +1,4 @@
-//! The languages whose symbols are known, and what a symbol is in each.
+//! The languages whose symbols are recognised, and what counts as a symbol in each.
 
 use std::path::Path;
 
@@ -17,16 +17,16 @@ pub enum Language {
     TypeScript,
 }
 
-/// What a node of a syntax tree is to us.
+/// The role of a node in a syntax tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A symbol, and a scope for those within it.
     Symbol,
-    /// A symbol only where the part of it called by this field is, as a `struct` with a body.
+    /// A symbol only if it has this field, such as a `struct` with a body.
     SymbolWith(&'static str),
-    /// Only a scope: what is in it is called `scope::name`.
+    /// Only a scope: its members are named `scope::name`.
     Scope,
-    /// A symbol if it gets a value, and it is not within a function: a constant.
+    /// A constant: a symbol if it gets a value and is not inside a function.
     Constant,
 }
 
@@ -45,7 +45,7 @@ impl Language {
         Self::TypeScript,
     ];
 
-    /// The language of a file, by its name. A header (`.h`) is read as C++, which C nearly is a part of.
+    /// The language of a file, by its name. A header (`.h`) is read as C++, of which C is nearly a part.
     pub fn of_path(path: &str) -> Option<Self> {
         let extension = Path::new(path).extension()?.to_str()?;
         Some(match extension.to_ascii_lowercase().as_str() {
@@ -78,7 +78,7 @@ impl Language {
         }
     }
 
-    /// What a kind of node is, by its name in the grammar.
+    /// The role of a kind of node, by its name in the grammar.
     pub(crate) fn role(self, kind: &str) -> Option<Role> {
         match self {
             Self::Rust => rust(kind),
@@ -91,7 +91,7 @@ impl Language {
         }
     }
 
-    /// Whether the nodes of a kind hold statements that run: what is named there is of no use outside.
+    /// Whether nodes of this kind hold statements that run. Names inside are of no use outside.
     pub(crate) fn is_body(self, kind: &str) -> bool {
         match self {
             Self::Rust | Self::Go | Self::Java => kind == "block",

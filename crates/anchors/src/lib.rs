@@ -1,10 +1,10 @@
-//! What a memory says about code, tied to the bytes of files and symbols.
+//! Ties what a memory says about code to the bytes of files and symbols.
 //!
-//! A memory that names `parse_line` of `src/a.rs` is true as long as those lines are what they were. An [`Anchor`]
-//! keeps the SHA-256 of the symbol's exact bytes, and [`Anchor::verdict`] compares it with the bytes of today. A
-//! reformatted symbol has changed: a false alarm costs a look, a false "fresh" misleads.
+//! What a memory says about `parse_line` of `src/a.rs` holds as long as those lines are unchanged. An [`Anchor`]
+//! keeps the SHA-256 of the symbol's exact bytes, and [`Anchor::verdict`] compares it with the present bytes. A
+//! reformatted symbol counts as changed: a false alarm costs a look, a false "fresh" misleads.
 //!
-//! Everything here is pure: bytes in, facts out. Who reads the files decides where, how many and for how long.
+//! Everything here is pure: bytes in, facts out. The caller decides which files to read, how many and for how long.
 
 mod anchor;
 mod language;

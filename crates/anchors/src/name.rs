@@ -1,18 +1,19 @@
-//! Which names of code a text writes, and which symbol of a file one of them means.
+//! Which names of code a text contains, and which symbol of a file each of them means.
 
 use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Most names of one text, the first ones.
+/// Most names of one text; the first ones count.
 pub const NAMES_MAX: usize = 64;
 /// Longest name, in bytes.
 const NAME_BYTES_MAX: usize = 128;
-/// Most of a text that is read, in bytes.
+/// Most bytes of a text that are read.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// The names that a text writes as code does, each once and as `Scope::name`: between backticks, before a `(`, behind
-/// the colon of `src/a.rs:name`, or with a shape that prose does not have (`snake_case`, `CamelCase`, `a::b`).
+/// The names in a text that are written like code, without repetitions and as `Scope::name`: between backticks,
+/// before a `(`, after the colon of `src/a.rs:name`, or in a form that prose does not have (`snake_case`,
+/// `CamelCase`, `a::b`).
 pub fn names(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     let mut found = Vec::new();
@@ -64,7 +65,7 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of the name that a text begins with, with what joins its parts.
+/// The length of the name at the beginning of the text, including separators between its parts.
 fn name_length(text: &str) -> usize {
     let mut length = 0;
     loop {
@@ -79,18 +80,18 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-/// The name with one joint for all languages.
+/// The name with the same separator for all languages.
 fn plain(name: &str) -> String {
     name.replace("->", "::").replace(['.', '#'], "::")
 }
 
-/// Whether a colon without a blank before it stands before the name: `src/a.rs:name`.
+/// Whether the name follows a colon that has no blank before it: `src/a.rs:name`.
 fn is_behind_path(before: char, text: &str, rest: &str) -> bool {
     let upto = &text[..text.len() - rest.len()];
     before == ':' && upto[..upto.len() - 1].ends_with(is_part)
 }
 
-/// Whether prose does not write a word so.
+/// Whether a word has a form that prose does not have.
 fn has_code_shape(name: &str) -> bool {
     let is_snake = name.trim_matches('_').contains('_');
     let has_hump = name
@@ -100,8 +101,8 @@ fn has_code_shape(name: &str) -> bool {
     is_snake || has_hump || name.contains("::") || name.contains("->")
 }
 
-/// Which symbol a name means: the one that is called so, else the only one whose name ends so, else the only one that
-/// the name ends with behind modules. When it may be several, it is none: a guess would be noise.
+/// The symbol that a name means: the one with exactly this name, else the only one whose name ends with it, else
+/// the only one with which it ends, as after modules. `None` when several fit: a guess would be noise.
 pub(crate) fn meant<'s>(name: &str, symbols: &'s [Symbol]) -> Option<&'s str> {
     if let Some(exact) = symbols.iter().find(|symbol| symbol.name == name) {
         return Some(&exact.name);

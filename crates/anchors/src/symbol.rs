@@ -1,4 +1,4 @@
-//! The symbols of a source file: functions, methods, types and constants, with the bytes they stand in.
+//! The symbols of a source file: functions, methods, types and constants, with their bytes.
 
 use std::ops::{ControlFlow, Range};
 
@@ -10,25 +10,26 @@ use crate::language::{Language, Role};
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 /// Most symbols of one file.
 pub const SYMBOLS_MAX: usize = 20_000;
-/// Deepest node that is looked at; code that people write has some dozens.
+/// Deepest node that is visited; code written by people has some dozens of levels.
 const DEPTH_MAX: usize = 500;
 /// Longest name of a symbol with its scopes, in bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// How much of a file's beginning may hold no zero byte for it to be text.
+/// How much of a file's beginning is checked for zero bytes, which mean that it is not text.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
-/// A symbol, and where it stands.
+/// A symbol and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name with those of its scopes, `Type::method`, whatever the language writes between them.
+    /// Its name with its scopes, `Type::method`, whatever separator the language uses.
     pub name: String,
-    /// Its bytes: from its first keyword or decorator to its end. Comments and attributes before it are not its own.
+    /// Its bytes, from its first keyword or decorator to its end, without comments and attributes before it.
     pub span: Range<usize>,
 }
 
-/// The symbols of a file in the order of the text; `None` when it is too large, not text, or `may_go_on` said no.
+/// The symbols of a file in the order of the text; `None` when it is too large, not text, or `may_go_on` returned
+/// false.
 ///
-/// `may_go_on` is asked every now and then while a file is parsed, so that a caller can bound the time.
+/// `may_go_on` is called from time to time during parsing, so that a caller can bound the time.
 pub fn symbols(language: Language, bytes: &[u8], may_go_on: &mut dyn FnMut() -> bool) -> Option<Vec<Symbol>> {
     if !is_source(bytes) {
         return None;
@@ -45,14 +46,14 @@ pub fn symbols(language: Language, bytes: &[u8], may_go_on: &mut dyn FnMut() -> 
     Some(walk.found)
 }
 
-/// Whether bytes are a text of a size that is read.
+/// Whether bytes are text within the size limit.
 pub(crate) fn is_source(bytes: &[u8]) -> bool {
     bytes.len() <= FILE_BYTES_MAX && !bytes[..bytes.len().min(SNIFFED_BYTES)].contains(&0)
 }
 
 /// A scope that the walk is in.
 struct Open {
-    /// How deep its node lies.
+    /// The depth of its node.
     depth: usize,
     /// Its name; empty for a body of statements.
     name: String,
@@ -63,14 +64,14 @@ struct Open {
 struct Walk<'b> {
     language: Language,
     bytes: &'b [u8],
-    /// The nodes that the walk is in: to ask a node for its parent is to search for it from the root.
+    /// The ancestors of the present node; asking a node for its parent would search from the root.
     above: Vec<Node<'b>>,
     scopes: Vec<Open>,
     found: Vec<Symbol>,
 }
 
 impl<'b> Walk<'b> {
-    /// Visits all nodes without recursion: text that somebody else wrote may nest as deep as it likes.
+    /// Visits all nodes without recursion, because foreign text may nest arbitrarily deep.
     fn tree(&mut self, root: Node<'b>, may_go_on: &mut dyn FnMut() -> bool) -> Option<()> {
         let mut cursor = root.walk();
         let mut visited = 0_u32;
@@ -101,7 +102,7 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// Looks at one node; says whether its children are of interest.
+    /// Visits one node. Returns whether to visit its children.
     fn node(&mut self, node: Node<'_>, depth: usize) -> bool {
         let kind = node.kind();
         if !node.is_named() {
@@ -130,7 +131,7 @@ impl<'b> Walk<'b> {
         true
     }
 
-    /// Whether a node holds statements that run. Python's and Ruby's blocks are those of classes too.
+    /// Whether a node holds statements that run. Python and Ruby use the same kind of block for classes.
     fn is_body(&self, node: Node<'_>) -> bool {
         let of_function = |kinds: &[&str]| node.parent().is_some_and(|parent| kinds.contains(&parent.kind()));
         match self.language {
@@ -142,7 +143,7 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// A variable is a constant where the language or its writer says so.
+    /// Whether a variable is a constant, by the rules or conventions of the language.
     fn is_constant(&self, node: Node<'_>, name: &str) -> bool {
         let is_upper = name.chars().next().is_some_and(char::is_uppercase);
         match self.language {
@@ -159,7 +160,7 @@ impl<'b> Walk<'b> {
         is_name.then(|| text.to_owned())
     }
 
-    /// The name that a node gives to what it defines.
+    /// The name that a definition gives.
     fn name(&self, node: Node<'_>) -> Option<String> {
         let field = match node.kind() {
             "impl_item" => "type",
@@ -198,7 +199,7 @@ impl<'b> Walk<'b> {
         parts.join("::")
     }
 
-    /// The bytes of a symbol: with its decorators, and of a field with its type and modifiers.
+    /// The bytes of a symbol, including decorators; for a field, including type and modifiers.
     fn span(&self, node: Node<'_>) -> Range<usize> {
         let wraps = |parent: &Node<'_>| {
             matches!(
@@ -213,10 +214,10 @@ impl<'b> Walk<'b> {
     }
 }
 
-/// The name inside a declarator or a type: behind pointers, parameters and type arguments.
+/// The name inside a declarator or type, below pointers, parameters and type arguments.
 fn innermost(node: Node<'_>) -> Node<'_> {
     let mut node = node;
-    // A declarator of people has two or three layers.
+    // Declarators written by people have two or three layers.
     for _ in 0..16 {
         let inner = match node.kind() {
             "pointer_declarator"

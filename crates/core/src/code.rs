@@ -1,11 +1,11 @@
-//! What kind of failure a call ended with, for programs: the words beside it are for readers and may change.
+//! The kind of failure that a call ended with, for programs. The message beside it is for readers and may change.
 //!
 //! A failure travels as a code, a message and data. The message says what happened and to which value; what to do
 //! next depends on who asks, so each edge (tools, commands, screens) adds that itself, by the code.
 
 use std::fmt;
 
-/// Builds [`Code`] from one row a code: its variant, its name on the wire, what it means.
+/// Builds [`Code`] from one row per code: its variant, its name on the wire and its meaning.
 macro_rules! codes {
     ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)+) => {
         /// The kind of a failure. Its name on the wire is [`Self::name`] and never changes.
@@ -25,7 +25,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The code of that name; none for one of a later version.
+            /// The code of that name; `None` for a code of a later version.
             // Two codes of one name do not compile.
             #[deny(unreachable_patterns)]
             pub fn named(name: &str) -> Option<Self> {
@@ -41,7 +41,7 @@ macro_rules! codes {
 codes! {
     /// An argument breaks a bound or a form. Data: `argument`, `value`.
     InvalidArgument "invalid_argument";
-    /// A memory's id is missing, or no id. Data: `argument`, `value`.
+    /// The id of a memory is missing or malformed. Data: `argument`, `value`.
     BadMemoryId "bad_memory_id";
     /// There is no memory of that id. Data: `id`.
     NoMemory "no_memory";
@@ -53,9 +53,9 @@ codes! {
     RevisionMismatch "revision_mismatch";
     /// Another live memory has the topic key. Data: `topic_key`, `holder`, `title`.
     TopicTaken "topic_taken";
-    /// The text was corrected, superseded, deleted or purged before. Data: `id`, `why`, `at`, `replaced_by`.
+    /// The same text was corrected, superseded, deleted or purged before. Data: `id`, `why`, `at`, `replaced_by`.
     Corrected "corrected";
-    /// Purging is left to people. Data: `id`.
+    /// Only people may purge. Data: `id`.
     PurgeForbidden "purge_forbidden";
     /// There is no session of that id. Data: `session_id`.
     NoSession "no_session";
@@ -79,23 +79,23 @@ codes! {
     StoreOpening "store_opening";
     /// The store failed, or cannot be opened.
     StoreFailed "store_failed";
-    /// The folder of the memory is gone, or another one.
+    /// The folder of the memory is gone or was replaced.
     HomeGone "home_gone";
     /// The daemon is about to end.
     DaemonLeaving "daemon_leaving";
-    /// The daemon ended during the call, which may have been done.
+    /// The daemon ended during the call, which may have been executed.
     Interrupted "interrupted";
-    /// The daemon did not answer in time; the call may have been done, or be done yet.
+    /// The daemon did not answer in time; the call may have been executed, or may still be running.
     Unanswered "unanswered";
-    /// No daemon can be reached; the call was not done.
+    /// No daemon can be reached; the call was not executed.
     Unreachable "unreachable";
     /// A fault of the program.
     Internal "internal";
 }
 
 impl Code {
-    /// Whether the fault lies in what was asked: asking for something else can succeed, and asking for the same
-    /// again cannot. All other faults are the state of the service.
+    /// Whether the caller is at fault: a different request can succeed, the same one cannot. Every other failure is
+    /// due to the state of the service.
     pub const fn is_askers(self) -> bool {
         match self {
             Self::InvalidArgument

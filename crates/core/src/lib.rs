@@ -1,4 +1,4 @@
-//! The types of Cerebro and its decisions, all pure: no I/O, no clock, no task.
+//! The types of Cerebro and its decisions. All of it is pure: no I/O, no clock, no task.
 //!
 //! A module may use those above it in this list.
 

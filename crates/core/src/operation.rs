@@ -1,7 +1,7 @@
-//! Every operation that the daemon answers, in one table.
+//! The table of every operation that the daemon answers.
 //!
-//! An operation is one row here, and one line in the program's `mcp::dispatch`, which names the function that
-//! answers it. Everything else that lists operations asks this table: the published hints, the permissions that
+//! An operation is one row here and one line in the program's `mcp::dispatch`, which names the function that
+//! answers it. Every other list of operations is derived from this table: the published hints, the permissions that
 //! `setup` writes, the calls that the pump may repeat, and the names that the commands and the screens send.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fmt;
 pub enum Effect {
     /// Changes nothing.
     Reads,
-    /// Changes what runs or what lies beside the store, such as a listener or a backup, and no memory.
+    /// Changes what runs, or something beside the store, such as a listener or a backup, but no memory.
     Runs,
     /// Adds something each time.
     Adds,
@@ -24,7 +24,7 @@ pub enum Effect {
 /// Who may call an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Everybody: one of the published tools.
+    /// Everybody: it is one of the 13 published tools.
     Agent,
     /// Agents, where the settings publish its group of tools.
     Group(Group),
@@ -34,19 +34,19 @@ pub enum Audience {
     Hook,
 }
 
-/// Tools beside the 13, published where the settings say so.
+/// Groups of tools beyond the 13, each published if the settings say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Those of the journal of work: `[work] tools = true`.
     Work,
     /// Those of documents: `[documents] tools = true`.
     Documents,
-    /// That by which agents say whether a memory was of use: `[feedback] tools = true`.
+    /// The tool by which agents say whether a memory was useful: `[feedback] tools = true`.
     Feedback,
 }
 
 impl Group {
-    /// All of them, in the order in which they are listed.
+    /// All groups, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Work, Self::Documents, Self::Feedback];
 
     /// Its tools, in the order in which they are listed.
@@ -55,21 +55,21 @@ impl Group {
     }
 }
 
-/// How much the daemon makes of a call while it is under way.
+/// How the daemon treats a call while it is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attention {
-    /// The worker makes way for it, and the daemon stays for it.
+    /// The worker gives way to it, and the daemon does not end before it.
     Full,
-    /// It is asked again and again to draw progress: the daemon stays for it, and the worker goes on.
+    /// It is polled to draw progress: the daemon does not end before it, but the worker goes on.
     Progress,
-    /// A command asks it again and again as long as it holds something open: the daemon stays for it, and does not show
-    /// the call to those who watch.
+    /// A command repeats it while it holds something open: the daemon does not end before it, and does not show the
+    /// call to those who watch.
     Held,
-    /// It only watches the daemon: that may leave meanwhile, and does not show the call to those who watch.
+    /// It only watches the daemon, which may end meanwhile and does not show the call to those who watch.
     Watching,
 }
 
-/// What the table says of an operation beside its name.
+/// The properties of an operation, apart from its name.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     audience: Audience,
@@ -116,7 +116,7 @@ impl Row {
     }
 }
 
-/// Builds [`Operation`] from one row an operation: its variant, its name on the wire, what is to know of it.
+/// Builds [`Operation`] from one row per operation: its variant, its name on the wire and its properties.
 macro_rules! operations {
     ($($variant:ident $name:literal = $row:expr;)+) => {
         /// An operation, by what it does. Its name on the wire is [`Self::name`].
@@ -300,7 +300,7 @@ operations! {
 }
 
 impl Operation {
-    /// How many are published to agents.
+    /// The number of tools published to agents.
     pub const TOOL_COUNT: usize = {
         let (mut count, mut at) = (0, 0);
         while at < Self::ALL.len() {
@@ -312,7 +312,7 @@ impl Operation {
         count
     };
 
-    /// Those that are published to agents, in the order of the contract.
+    /// The tools published to agents, in the order of the contract.
     pub fn tools() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|operation| operation.is_tool())
     }
@@ -332,7 +332,8 @@ impl Operation {
         self.row().effect
     }
 
-    /// Whether doing it twice is the same as doing it not at all, so that a call without an answer may be sent again.
+    /// Whether executing it twice is the same as not executing it, so that a call without an answer may be sent
+    /// again.
     pub const fn only_reads(self) -> bool {
         matches!(self.row().effect, Effect::Reads)
     }
@@ -342,12 +343,12 @@ impl Operation {
         matches!(self.row().effect, Effect::Adds | Effect::Settles | Effect::Destroys)
     }
 
-    /// How much the daemon makes of a call of it.
+    /// How the daemon treats a call of it.
     pub const fn attention(self) -> Attention {
         self.row().attention
     }
 
-    /// The argument that names the session it belongs to, where it belongs to one.
+    /// The argument that names the session of a call, where it has one.
     pub const fn session_argument(self) -> Option<&'static str> {
         self.row().session_argument
     }

@@ -1,40 +1,40 @@
-//! How the worker paces itself: when to try again, when to stop asking, what may still be spent, when to
-//! give way. Pure: moments and chances are given.
+//! How the worker paces itself: when to retry, when to give up, what may still be spent, when to give way. Pure:
+//! the caller passes in time and chance.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Attempts after which a job is given up; a person can revive it.
+/// Attempts after which a job becomes a dead letter; a person can revive it.
 pub const ATTEMPTS_MAX: u32 = 10;
 /// The wait after the first failed attempt; it doubles with each.
 const BACKOFF_FIRST: Duration = Duration::from_secs(10);
 /// The longest wait between two attempts.
 const BACKOFF_MAX: Duration = Duration::from_secs(60 * 60);
-/// Failures in a row after which a provider is left alone for a while.
+/// Consecutive failures after which the breaker opens.
 const BREAKER_FAILURES: u32 = 3;
-/// How long at first; it doubles while the provider does not recover.
+/// How long it is open at first; the time doubles while the provider does not recover.
 const BREAKER_FIRST: Duration = Duration::from_secs(15);
-/// The longest time for which a provider is left alone.
+/// The longest time that the breaker is open.
 const BREAKER_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long no call may have come before the worker goes on.
+/// How long there must be no call before the worker goes on.
 pub const QUIET: Duration = Duration::from_millis(40);
-/// The longest that callers hold the worker off before each of its steps.
+/// The longest that calls hold the worker off before each of its steps.
 pub const YIELD_MAX: Duration = Duration::from_secs(1);
 
-/// A wait that begins at `first` and has doubled so many times, up to `longest`.
+/// A wait that begins at `first` and has doubled `times` times, up to `longest`.
 pub fn doubled(first: Duration, times: u32, longest: Duration) -> Duration {
     first.saturating_mul(1_u32 << times.min(20)).min(longest)
 }
 
-/// The wait before attempt `attempts` + 1, with up to half of it more by `chance` (0 to 1), so that jobs that
-/// failed together do not come back together.
+/// The wait before attempt `attempts` + 1. `chance` (0 to 1) adds up to half of it, so that jobs that failed
+/// together do not return together.
 pub fn backoff(attempts: u32, chance: f64) -> Duration {
     let wait = doubled(BACKOFF_FIRST, attempts.saturating_sub(1), BACKOFF_MAX);
     wait.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 2.0)
 }
 
-/// Leaves a failing provider alone: closed it lets everything through, open nothing, and after a while one
-/// call, whose outcome decides.
+/// A circuit breaker for a provider. Closed, it lets every call through; open, none; after a while it lets one call
+/// through, whose outcome decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Breaker {
     failures: u32,
@@ -49,17 +49,17 @@ impl Breaker {
         self.open_until?.checked_sub(now).filter(|wait| !wait.is_zero())
     }
 
-    /// Whether the next call is the one that tries whether the provider is back.
+    /// Whether the next call is the one that tests whether the provider has recovered.
     pub fn is_trying(&self) -> bool {
         self.open_until.is_some()
     }
 
-    /// Notes a call that was answered.
+    /// Records a call that was answered.
     pub fn succeed(&mut self) {
         *self = Self::default();
     }
 
-    /// Notes a call that failed, and the wait that the provider asked for.
+    /// Records a call that failed, and the wait that the provider asked for.
     pub fn fail(&mut self, now: Duration, asked: Option<Duration>) {
         self.failures += 1;
         let opens = self.is_trying() || self.failures >= BREAKER_FAILURES;
@@ -74,26 +74,26 @@ impl Breaker {
     }
 }
 
-/// What may be spent in a day.
+/// What may be spent per day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Tokens, if they are limited.
+    /// Tokens; `None` without a limit.
     pub tokens: Option<NonZeroU64>,
-    /// Requests, if they are.
+    /// Requests; `None` without a limit.
     pub requests: Option<NonZeroU64>,
 }
 
-/// What was spent in a day.
+/// What was spent on one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Tokens, as the provider counts them.
     pub tokens: u64,
-    /// Requests, failed ones too.
+    /// Requests, including failed ones.
     pub requests: u64,
 }
 
 impl Budget {
-    /// As settings write it: 0 is without limit.
+    /// Reads the settings, in which 0 means no limit.
     pub fn of_settings(tokens: u64, requests: u64) -> Self {
         Self { tokens: NonZeroU64::new(tokens), requests: NonZeroU64::new(requests) }
     }
@@ -106,12 +106,12 @@ impl Budget {
     }
 }
 
-/// A cautious estimate of a text's tokens, for a budget that is not spent yet.
+/// A cautious estimate of a text's tokens, to check the budget before a request.
 pub fn tokens_of(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }
 
-/// How long the worker still gives way. `quiet` is the time since the last call ended, zero while one is under
+/// How long the worker must still give way. `quiet` is the time since the last call ended, zero while one is under
 /// way; `held` is how long it has given way already.
 pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
     if quiet >= QUIET || held >= YIELD_MAX {
@@ -120,7 +120,7 @@ pub fn give_way(quiet: Duration, held: Duration) -> Option<Duration> {
     Some(QUIET.saturating_sub(quiet).min(YIELD_MAX.saturating_sub(held)))
 }
 
-/// The value below which `per_cent` of the values are, by the nearest rank; `None` of none.
+/// The value below which `per_cent` of the values lie, by the nearest rank; `None` without values.
 pub fn percentile(values: &mut [Duration], per_cent: usize) -> Option<Duration> {
     values.sort_unstable();
     let rank = (values.len() * per_cent).div_ceil(100);

@@ -1,22 +1,22 @@
-//! What of a memory a model reads: passages short enough to be read whole, with the title before each.
+//! Cuts a memory into passages that a model can read whole, each with the title before it.
 //!
-//! Models count in tokens of their own; here texts are measured in halves of a word of prose, generously:
-//! long identifiers, numbers, signs and scripts without blanks have more tokens than words. So no text is
-//! beyond what the model reads.
+//! Each model counts in tokens of its own. Here a text is measured in halves of a word of prose, generously: long
+//! identifiers, numbers, signs and scripts without blanks have more tokens than words. So no passage exceeds what
+//! the model reads.
 
 use crate::{domain::Memory, redact::RedactedText};
 
-/// The share of a passage that the title may have.
+/// The share of a passage that the title may take: one in this many.
 const TITLE_SHARE: usize = 4;
-/// The share of a passage that is said again at the beginning of the next one.
+/// The share of a passage that is repeated at the beginning of the next one: one in this many.
 const OVERLAP_SHARE: usize = 8;
 /// The least that is left for the text, in halves of a word.
 const ROOM_MIN: usize = 32;
 /// The longest piece that is never cut.
 const PIECE_BYTES_MAX: usize = 48;
 
-/// The passages of a memory for a model that reads `words` words of prose whole: at least one, together all
-/// of its text.
+/// The passages of a memory for a model that reads `words` words of prose. There is at least one, and together they
+/// cover all of the text.
 pub fn passages(memory: &Memory, words: usize) -> Vec<RedactedText> {
     let room = words * 2;
     let title = memory.title.trim();
@@ -24,13 +24,13 @@ pub fn passages(memory: &Memory, words: usize) -> Vec<RedactedText> {
     let title = if cost(title) <= room / TITLE_SHARE {
         title
     } else {
-        // A title that would leave no room is a text of its own, and its beginning stands for it.
+        // A title that leaves no room becomes passages of its own; its beginning goes before the others.
         out.extend(cut(title, room).into_iter().map(RedactedText::derived));
         cut(title, room / TITLE_SHARE).first().copied().unwrap_or_default()
     };
     let room = room.saturating_sub(cost(title)).max(ROOM_MIN);
     for text in cut(memory.content.trim(), room) {
-        // Said twice, a title outweighs what follows it: many repeat the content's first words.
+        // A repeated title would outweigh the text, and many repeat the content's first words.
         out.push(match (title.is_empty() || text.contains(title), text.is_empty()) {
             (true, _) => RedactedText::derived(text),
             (_, true) => RedactedText::derived(title),
@@ -54,7 +54,7 @@ fn cost(text: &str) -> usize {
     pieces(text).iter().map(|piece| piece.cost).sum()
 }
 
-/// Cuts a text into overlapping stretches of at most `room` halves of a word; an empty text is one.
+/// Cuts a text into overlapping stretches of at most `room` halves of a word; an empty text gives one stretch.
 fn cut(text: &str, room: usize) -> Vec<&str> {
     let pieces = pieces(text);
     let mut out = Vec::new();
@@ -73,7 +73,7 @@ fn cut(text: &str, room: usize) -> Vec<&str> {
     out
 }
 
-/// The piece at which a stretch ends that begins at `from`: as much as fits, back to the best border in its
+/// The piece at which the stretch that begins at `from` ends: as much as fits, moved back to the best border in its
 /// second half.
 fn end_of(pieces: &[Piece], from: usize, room: usize) -> usize {
     let mut spent = 0;
@@ -93,7 +93,7 @@ fn end_of(pieces: &[Piece], from: usize, room: usize) -> usize {
     best.unwrap_or(end).max(from + 1)
 }
 
-/// Where the next stretch begins: a little before the end of the last one, and always further on.
+/// Where the next stretch begins: a little before the end of the last one, but always further on.
 fn overlap(pieces: &[Piece], from: usize, end: usize, room: usize) -> usize {
     let mut spent = 0;
     let mut start = end;
@@ -146,7 +146,7 @@ fn pieces(text: &str) -> Vec<Piece> {
 struct Word {
     letters: usize,
     digits: usize,
-    /// Letters beyond ASCII, those of scripts without blanks twice.
+    /// Letters beyond ASCII; those of scripts without blanks count twice.
     foreign: usize,
     signs: usize,
 }

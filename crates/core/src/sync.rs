@@ -1,7 +1,7 @@
-//! Locks that nothing poisons.
+//! Locks without poisoning.
 //!
-//! A panic while a lock was held ends the call that held it, and what the lock guards is whole again with the next
-//! assignment: each of them guards plain values. So nobody else has to fail with it.
+//! A panic while a lock is held ends only the call that held it. Each lock guards plain values, which the next
+//! assignment makes whole again, so other calls need not fail.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

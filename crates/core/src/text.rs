@@ -18,12 +18,12 @@ pub use near::nearest;
 
 const ELLIPSIS: char = '…';
 
-/// Bytes of a digest as people write them.
+/// Bytes as lowercase hex.
 pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads bytes from hex; none where it is not two digits for each.
+/// Reads bytes from hex; `None` unless it has two digits per byte.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let digits = text.as_bytes();
@@ -33,7 +33,7 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?)).collect()
 }
 
-/// Drops NUL and every other control character (C0, DEL, C1) but newline and tab.
+/// Removes NUL and every other control character (C0, DEL, C1) except newline and tab.
 pub fn strip_control_chars(text: &str) -> Cow<'_, str> {
     let unwanted = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(unwanted) {
@@ -42,7 +42,7 @@ pub fn strip_control_chars(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|&c| !unwanted(c)).collect())
 }
 
-/// Makes every run of white space one blank, and none at the ends.
+/// Replaces every run of white space by one blank, and trims the ends.
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -54,8 +54,8 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
-/// At most `max` chars of the text; a cut is shown by `…`, which counts. It falls between grapheme
-/// clusters, unless the first cluster alone is too long.
+/// At most `max` chars of the text. A cut is marked by `…`, which counts, and falls between grapheme clusters
+/// unless the first cluster alone is too long.
 pub fn cut_chars(text: &str, max: usize) -> Cow<'_, str> {
     let Some((end, _)) = text.char_indices().nth(max) else {
         return Cow::Borrowed(text);
@@ -64,7 +64,7 @@ pub fn cut_chars(text: &str, max: usize) -> Cow<'_, str> {
         return Cow::Borrowed("");
     };
     let (mut bytes, mut chars) = (0, 0);
-    // One char more than can be kept shows whether a cluster ends where the room does.
+    // One char beyond the room shows whether a cluster ends there.
     for cluster in text[..end].graphemes(true) {
         chars += cluster.chars().count();
         if chars > room {
@@ -81,8 +81,8 @@ pub fn cut_chars(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A count and its noun, which agree: `1 hit`, `2 hits`, `0 live memories`. Only the last word changes, by English
-/// rules for `-s`, `-es` and `-ies`.
+/// A count and its noun in agreement: `1 hit`, `2 hits`, `0 live memories`. Only the last word changes, by the
+/// English rules for `-s`, `-es` and `-ies`.
 pub fn counted(count: impl TryInto<u64> + Copy + Display, noun: &str) -> String {
     if matches!(count.try_into(), Ok(1)) {
         return format!("{count} {noun}");
@@ -96,7 +96,7 @@ pub fn counted(count: impl TryInto<u64> + Copy + Display, noun: &str) -> String 
     }
 }
 
-/// A number of bytes as people say it, in powers of 1,000 with one digit after the point.
+/// A size in bytes for people, in powers of 1,000 with one decimal.
 pub fn bytes(count: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match UNITS.iter().find(|(size, _)| count >= *size) {
@@ -110,9 +110,9 @@ pub fn cut_bytes(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-/// The piece of at most `max` bytes that begins at the byte `offset` (rounded down to the begin of
-/// a char), and the offset that follows it where text is left. A piece holds at least one char, so
-/// that a reader who follows the offsets always comes to the end; beyond the end it is empty.
+/// The piece of at most `max` bytes from the byte `offset` (rounded down to the beginning of a char), and the
+/// offset of the next piece, if any. A piece has at least one char, so a reader who follows the offsets always
+/// reaches the end; beyond the end it is empty.
 pub fn slice_bytes(text: &str, offset: usize, max: usize) -> (&str, Option<usize>) {
     let rest = &text[text.floor_char_boundary(offset)..];
     let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -127,7 +127,7 @@ pub fn slice_bytes(text: &str, offset: usize, max: usize) -> (&str, Option<usize
 pub fn passage(text: &str, start: usize, end: usize, max: usize) -> String {
     let start = text.floor_char_boundary(start);
     let word_start = text[..start].rfind(char::is_whitespace).map_or(0, |at| text.ceil_char_boundary(at + 1));
-    // A word takes a char or more, so that one word more than `max` is never shown.
+    // Each word takes at least one char, so `max` + 1 words are always enough.
     let mut words: Vec<&str> = text[..word_start].split_whitespace().rev().take(max + 1).collect();
     words.reverse();
     let before = words.len();
@@ -162,7 +162,7 @@ pub fn passage(text: &str, start: usize, end: usize, max: usize) -> String {
 
 /// How many chars a run of words takes on one line.
 struct Room {
-    /// The chars of all words before each place, each with a blank behind it.
+    /// For each place, the total chars of the words before it, each with a blank.
     sums: Vec<usize>,
     max: usize,
 }
@@ -182,16 +182,16 @@ impl Room {
         self.sums[to] - self.sums[from]
     }
 
-    /// Whether the words `from..to` fit, with the marks of what is left out beside them.
+    /// Whether the words `from..to` fit, including the marks for what is left out.
     fn fits(&self, from: usize, to: usize) -> bool {
         let marks = usize::from(from > 0) + usize::from(to + 1 < self.sums.len());
         self.chars(from, to) - 1 + marks <= self.max
     }
 }
 
-/// A piece of a word that is too long: from its byte `at`, or from earlier where its end is near.
+/// A piece of a word that is too long: from its byte `at`, or earlier where its end is near.
 fn cut_word(word: &str, at: usize, max: usize, before: bool, after: bool) -> String {
-    // Room for both marks, even where one is not needed in the end.
+    // Leaves room for both marks, even if one turns out unnecessary.
     let room = max.saturating_sub(2);
     if room == 0 {
         return cut_chars(word, max.min(1)).into_owned();
@@ -208,8 +208,8 @@ fn marked(before: bool, text: &str, after: bool) -> String {
     format!("{}{text}{}", mark(before), mark(after))
 }
 
-/// A name for a title: lowercase, Latin letters without accents, letters and digits of every other
-/// script as they are, and each run of anything else one `-`, none at the ends. May be empty.
+/// A slug of a title: lower case, Latin letters without accents, other letters and digits unchanged, each run of
+/// anything else as one `-`, none at the ends. May be empty.
 pub fn slug(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut latin = false;
@@ -243,14 +243,14 @@ pub fn slug(text: &str) -> String {
     out
 }
 
-/// The text for comparing words: lowercase, in compatibility form, without the accents of Latin,
+/// The form of a text in which words are compared: lower case, compatibility form, without the accents of Latin,
 /// Greek and Cyrillic letters (U+0300–U+036F).
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let plain = text.nfkd().filter(|&c| !is_accent(c));
-    // Composed again, so that Hangul and kana keep their usual letters.
+    // Composed again, so that Hangul and kana keep their usual form.
     plain.flat_map(char::to_lowercase).filter(|&c| !is_accent(c)).nfc().collect()
 }
 
@@ -262,7 +262,7 @@ fn is_latin(c: char) -> bool {
     c.is_ascii_alphabetic() || matches!(c, '\u{aa}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}')
 }
 
-/// Latin letters that no decomposition makes plain.
+/// Latin letters that Unicode does not decompose into plain ones.
 fn plain_latin(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",
@@ -278,9 +278,9 @@ fn plain_latin(c: char) -> Option<&'static str> {
     })
 }
 
-/// Makes one line of JSON readable for a strict parser: a lone surrogate escape inside a string
-/// (`\ud83d` without its other half) becomes `\uFFFD`, and bytes that are no UTF-8 become U+FFFD.
-/// A line without either stays as it is, byte for byte.
+/// Makes one line of JSON acceptable to a strict parser: a lone surrogate escape inside a string (`\ud83d` without
+/// its other half) becomes `\uFFFD`, and invalid UTF-8 becomes U+FFFD. A line without either is returned byte for
+/// byte.
 pub fn sanitize_surrogates(line: &[u8]) -> Cow<'_, [u8]> {
     let mut out = match String::from_utf8_lossy(line) {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
@@ -309,7 +309,7 @@ pub fn sanitize_surrogates(line: &[u8]) -> Cow<'_, [u8]> {
     out
 }
 
-/// The UTF-16 unit that an escape `\uXXXX` at the begin of the bytes stands for.
+/// The UTF-16 unit of an escape `\uXXXX` at the beginning of the bytes.
 fn escaped_unit(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().try_fold(0, |unit, &digit| {
@@ -318,10 +318,10 @@ fn escaped_unit(bytes: &[u8]) -> Option<u16> {
     })
 }
 
-/// Reads a [`duration`] where settings want one.
+/// Deserialises a setting with [`duration`].
 ///
 /// # Errors
-/// In words that say how one is written.
+/// A message that says how a duration is written.
 pub fn setting_of_duration<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let written: String = serde::Deserialize::deserialize(deserializer)?;
     duration(&written).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Chunks: what is searched and shown of a document, and which of them stay when it is read again.
+//! Chunks: what is searched and shown of a document, and which of them survive another reading.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::{
     limits::{CHUNK_BYTES_MAX, CHUNKS_MAX},
 };
 
-/// A stretch of a document that is found alone: a section, or a part of a long one.
+/// A stretch of a document that can be found by itself: a section, or a part of a long one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The headings above it, as one line; empty where there are none.
@@ -21,7 +21,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// What it says, as a digest in hex: of its heading and its text, not of its file or its place in it.
+    /// The digest of its heading and text, in hex. The file and the position do not matter.
     pub fn digest(heading: &str, text: &str) -> String {
         let mut hash = Sha256::new();
         hash.update(heading.as_bytes());
@@ -31,8 +31,8 @@ impl Chunk {
     }
 }
 
-/// Cuts a document into chunks, and says whether [`CHUNKS_MAX`] or an earlier bound cut it short. A section of its own
-/// is a chunk of its own, so that a change of one leaves the others as they are.
+/// Cuts a document into chunks. Also returns whether [`CHUNKS_MAX`] or an earlier bound cut it short. Each section
+/// has chunks of its own, so that a change in one leaves the others as they are.
 pub fn chunks(reading: &Reading) -> (Vec<Chunk>, bool) {
     let mut all = Vec::new();
     for section in &reading.sections {
@@ -53,7 +53,7 @@ fn parts(text: &str) -> Vec<&str> {
     let mut rest = text;
     while rest.len() > CHUNK_BYTES_MAX {
         let window = &rest[..rest.floor_char_boundary(CHUNK_BYTES_MAX)];
-        // A cut in the first quarter would leave a crumb.
+        // A cut in the first quarter would leave too small a part.
         let least = window.len() / 4;
         let cut = ["\n\n", "\n", " "]
             .iter()
@@ -68,17 +68,17 @@ fn parts(text: &str) -> Vec<&str> {
     trimmed.filter(|part| !part.trim().is_empty()).collect()
 }
 
-/// What becomes of the chunks of an earlier reading.
+/// Which chunks of an earlier reading survive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compared<I> {
-    /// For each new chunk, in order: the id of the same one before, if there was one.
+    /// For each new chunk, in order: the id of the equal earlier one, if there was one.
     pub kept: Vec<Option<I>>,
-    /// Those that are no longer there.
+    /// Earlier chunks that no longer exist.
     pub gone: Vec<I>,
 }
 
-/// Compares chunks by what they say: `before` has the id and digest of each earlier one, `now` the digests of the new
-/// ones. Of chunks that say the same, the first stays the first.
+/// Compares chunks by digest: `before` has the id and digest of each earlier one, `now` the digests of the new
+/// ones. Equal chunks are matched in order.
 pub fn compare<I: Copy + Eq + std::hash::Hash>(before: &[(I, String)], now: &[String]) -> Compared<I> {
     let mut by_digest: HashMap<&str, VecDeque<I>> = HashMap::new();
     for (id, digest) in before {

@@ -2,7 +2,7 @@
 
 use crate::limits::{DEPTH_MAX, ENTRIES_MAX, FILE_BYTES_MAX, RATIO_MAX, UNPACKED_BYTES_MAX};
 
-/// Why a document could not be read. None of these stops the reading of others.
+/// Why a document could not be read. None of these stops the reading of other documents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// Larger than [`FILE_BYTES_MAX`].
@@ -11,28 +11,28 @@ pub enum DocumentError {
     /// An archive with more than [`ENTRIES_MAX`] files.
     #[error("the archive holds more than {ENTRIES_MAX} files")]
     TooManyFiles,
-    /// An archive that becomes larger than its bounds: a zip bomb, or as bad as one.
+    /// An archive that unpacks beyond its bounds, such as a zip bomb.
     #[error("unpacked, it is larger than {} MiB or {RATIO_MAX} times itself", UNPACKED_BYTES_MAX >> 20)]
     TooMuchInside,
     /// Elements nested deeper than [`DEPTH_MAX`].
     #[error("elements are nested deeper than {DEPTH_MAX}")]
     TooDeep,
-    /// No text: bytes that are no UTF-8 or UTF-16, or hold zeros.
+    /// Not text: bytes that are neither UTF-8 nor UTF-16, or contain zeros.
     #[error("it is no text, and of no format that is read")]
     NotText,
-    /// Not what its name says; the reason is its reader's.
+    /// Not the format that its name says; with the reader's reason.
     #[error("it is not well-formed: {0}")]
     Malformed(String),
-    /// It was read, and says nothing.
+    /// It was read and contains no text.
     #[error("there is no text in it")]
     Empty,
-    /// It holds no image of that name.
+    /// It contains no image with that name.
     #[error("there is no such image in it")]
     NoImage,
 }
 
 impl DocumentError {
-    /// Not well-formed, for a reader's reason; its first line, shortened.
+    /// Malformed, with a reader's reason: its first line, shortened.
     pub(crate) fn malformed(reason: impl ToString) -> Self {
         let reason = reason.to_string();
         Self::Malformed(reason.lines().next().unwrap_or_default().chars().take(160).collect())

@@ -1,15 +1,15 @@
-//! Which files of a folder are documents. The one part of this crate that looks at a file system.
+//! Which files of a folder are documents. The only part of this crate that accesses a file system.
 
 use std::path::{Path, PathBuf};
 
 use crate::Format;
 
-/// How many files of a folder are looked at.
+/// Most files of a folder that are examined.
 const FILES_MAX: usize = 20_000;
 
-/// The files below a folder that can be read, in order of their paths, and whether there are more than are looked at.
-/// What `.gitignore` and its like leave out, what is hidden, and what a link leads to is not among them.
-/// What could not be looked at is told in words beside what could.
+/// The readable files below a folder, in order of their paths; messages about what could not be accessed; and
+/// whether there are more files than are examined. Skips hidden files, links, and what `.gitignore` and similar
+/// files exclude.
 pub fn files(folder: &Path) -> (Vec<PathBuf>, Vec<String>, bool) {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     let walk = ignore::WalkBuilder::new(folder).require_git(false).sort_by_file_path(Path::cmp).build();

@@ -1,4 +1,4 @@
-//! Which format a file has, by its name.
+//! The format of a file, by its name.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use std::path::Path;
 pub enum Format {
     /// Markdown.
     Markdown,
-    /// Plain text, and whatever else is text.
+    /// Plain text, and any other text.
     Text,
-    /// The source of a program, or its configuration.
+    /// Source code or configuration.
     Code,
-    /// Rows with a line of names.
+    /// CSV: rows under a line of column names.
     Csv,
-    /// JSON, or a value a line.
+    /// JSON, or one value per line.
     Json,
     /// A Jupyter notebook.
     Notebook,
@@ -39,7 +39,7 @@ const CODE: [&str; 41] = [
 ];
 
 impl Format {
-    /// The format that a file's name tells; `None` for a name that tells of none.
+    /// The format for a file's name; `None` for an unknown name.
     pub fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match ending.as_str() {
@@ -59,7 +59,7 @@ impl Format {
         })
     }
 
-    /// Its name, as it is stored and shown.
+    /// Its name, as stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",

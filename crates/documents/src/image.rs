@@ -1,4 +1,4 @@
-//! Images of documents: what is kept of one. Its bytes stay in the file.
+//! Images of documents: what is stored of each. The bytes stay in the file.
 
 use sha2::{Digest, Sha256};
 
@@ -8,38 +8,38 @@ use crate::limits::CAPTION_BYTES_MAX;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// In the document itself, by a name that [`image`](crate::image) knows.
+    /// Inside the document, under a name that [`image`](crate::image) understands.
     Within(String),
-    /// In a file of its own: its path, relative to the folder of the document, as the document has it.
+    /// In a separate file: its path relative to the document's folder, as the document writes it.
     Beside(String),
 }
 
 /// An image of a document, without its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Image {
-    /// What the document says that it shows; empty where it says nothing.
+    /// The document's caption for it; empty without one.
     pub caption: String,
     /// The page or slide that it is on, from 1.
     pub page: Option<u32>,
-    /// Where it is.
+    /// Its location.
     pub place: Place,
-    /// Its format, such as `image/png`. Empty, as its hash, until [`Self::seen`] has seen its bytes.
+    /// Its format, such as `image/png`. Empty, like its hash, until [`Self::seen`] was given its bytes.
     pub mime: String,
     /// SHA-256 of its bytes, in hex.
     pub hash: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 impl Image {
-    /// One whose bytes were not seen yet.
+    /// An image whose bytes were not seen yet.
     pub(crate) fn new(caption: &str, page: Option<u32>, place: Place) -> Self {
         let caption = caption.split_whitespace().collect::<Vec<_>>().join(" ");
         let caption = caption[..caption.floor_char_boundary(CAPTION_BYTES_MAX)].trim_end().to_owned();
         Self { caption, page, place, mime: String::new(), hash: String::new(), bytes: 0 }
     }
 
-    /// It with what its bytes tell; `None` where they are no image.
+    /// Adds what the bytes tell; `None` if they are not an image.
     #[must_use]
     pub fn seen(self, bytes: &[u8]) -> Option<Self> {
         let mime = mime(bytes)?.to_owned();
@@ -52,7 +52,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The format of an image, by how it begins.
+/// The format of an image, by its first bytes.
 fn mime(bytes: &[u8]) -> Option<&'static str> {
     Some(match bytes {
         [0x89, b'P', b'N', b'G', ..] => "image/png",

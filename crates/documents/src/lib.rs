@@ -1,8 +1,9 @@
-//! Documents of people, read into passages with their headings.
+//! People's documents, read into chunks with their headings.
 //!
-//! Readers are bytes in and data out: no file is opened, no clock is read; only [`files`] looks at folders. [`read`] makes sections of a file's
-//! bytes, with its images ([`image`] gives the bytes of one), [`chunks`] cuts these into what is searched, and [`compare`] says which chunks of an earlier reading stay.
-//! Every reader is bounded ([`limits`]), and what it cannot read is a [`DocumentError`].
+//! Readers take bytes and return data: they open no file and read no clock. Only [`files`] looks at folders.
+//! [`read`] turns a file's bytes into sections and lists its images ([`image`] gives the bytes of one), [`chunks`]
+//! cuts sections into what is searched, and [`compare`] says which chunks of an earlier reading survive. Every
+//! reader is bounded ([`limits`]); a failure is a [`DocumentError`].
 
 mod chunk;
 mod error;

@@ -2,25 +2,25 @@
 
 /// The largest file that is read, in bytes.
 pub const FILE_BYTES_MAX: usize = 16 << 20;
-/// How much text of one document is kept, in bytes; the rest is cut off, and said to be.
+/// Most text of one document that is kept, in bytes; the rest is cut, and the cut is reported.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
-/// How many chunks a document has at most; the rest is cut off, and said to be.
+/// Most chunks of a document; the rest is cut, and the cut is reported.
 pub const CHUNKS_MAX: usize = 2_000;
-/// A chunk is cut where it would be longer, in bytes.
+/// Longest chunk, in bytes.
 pub const CHUNK_BYTES_MAX: usize = 1_600;
-/// How much all files of an archive may come to, in bytes.
+/// Most bytes that all files of an archive may unpack to.
 pub const UNPACKED_BYTES_MAX: u64 = 128 << 20;
-/// How many times larger than itself an archive may become.
+/// Largest ratio of unpacked to packed size of an archive.
 pub const RATIO_MAX: u64 = 200;
-/// How many files an archive may hold.
+/// Most files in an archive.
 pub const ENTRIES_MAX: usize = 10_000;
-/// How many images of a document are kept; of more, the first ones.
+/// Most images of a document that are kept; the first ones count.
 pub const IMAGES_MAX: usize = 200;
-/// How long the caption of an image is, in bytes; what is longer is cut.
+/// Longest caption of an image, in bytes; longer ones are cut.
 pub const CAPTION_BYTES_MAX: usize = 300;
-/// How deep elements may be nested.
+/// Deepest nesting of elements.
 pub const DEPTH_MAX: usize = 256;
-/// How deep headings are followed.
+/// Deepest level of headings that is followed.
 pub const HEADINGS_MAX: usize = 6;
-/// How long one heading is, in bytes; what is longer is cut.
+/// Longest heading, in bytes; longer ones are cut.
 pub const HEADING_BYTES_MAX: usize = 160;

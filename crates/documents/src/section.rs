@@ -1,4 +1,4 @@
-//! What a reader makes of a document: sections under their headings.
+//! The result of a reader: sections under their headings.
 
 use crate::{
     Image, Place,
@@ -10,49 +10,49 @@ use crate::{
 pub struct Section {
     /// The headings above it, the outermost first.
     pub path: Vec<String>,
-    /// Its text, without that of the sections below it.
+    /// Its text, without the sections below it.
     pub text: String,
     /// The page, slide or sheet that it is on, from 1.
     pub page: Option<u32>,
 }
 
-/// A document as it was read.
+/// The result of reading a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Reading {
-    /// What the document calls itself.
+    /// The document's own title.
     pub title: Option<String>,
     /// Its sections, in order; none is blank.
     pub sections: Vec<Section>,
-    /// Its images, each once, in order.
+    /// Its images, without repetitions, in order.
     #[serde(default)]
     pub images: Vec<Image>,
-    /// Whether a bound cut it short.
+    /// Whether it was cut short at a bound.
     pub cut: bool,
 }
 
-/// Gathers sections within the bounds.
+/// Collects sections within the bounds.
 #[derive(Default)]
 pub(crate) struct Outline {
     headings: Vec<(usize, String)>,
     reading: Reading,
     bytes: usize,
-    /// The name of an image in the document whose bytes are wanted, and those.
+    /// The name of the image whose bytes are wanted, and the bytes once they are found.
     wanted: Option<String>,
     found: Option<Vec<u8>>,
 }
 
 impl Outline {
-    /// For the bytes of one image.
+    /// An outline that looks for the bytes of one image.
     pub fn wanting(place: &str) -> Self {
         Self { wanted: Some(place.to_owned()), ..Self::default() }
     }
 
-    /// The bytes of the image that was wanted.
+    /// The bytes of the wanted image.
     pub fn found(self) -> Option<Vec<u8>> {
         self.found
     }
 
-    /// An image of the document, by a name that finds it again.
+    /// Adds an image of the document, under a name that finds it again.
     pub fn image(&mut self, caption: &str, page: Option<u32>, name: &str, bytes: &[u8]) {
         if self.wanted.as_deref() == Some(name) {
             self.found = Some(bytes.to_owned());
@@ -60,7 +60,7 @@ impl Outline {
         self.add(Image::new(caption, page, Place::Within(name.to_owned())).seen(bytes));
     }
 
-    /// An image in a file of its own. What is elsewhere is none of the document.
+    /// Adds an image in a separate file. Remote images do not belong to the document.
     pub fn image_beside(&mut self, caption: &str, path: &str) {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         if !path.is_empty() && !path.contains(':') && !path.starts_with(['/', '\\']) {
@@ -68,13 +68,13 @@ impl Outline {
         }
     }
 
-    /// Whether an image of this name was taken: one that is shown again is unpacked once.
+    /// Whether an image with this name was added, so that a repeated image is unpacked once.
     pub fn has_image(&self, name: &str) -> bool {
         let is_it = |image: &Image| matches!(&image.place, Place::Within(place) if place == name);
         self.reading.images.iter().any(is_it)
     }
 
-    /// Whether no more images are taken.
+    /// Whether no more images are accepted.
     pub fn has_all_images(&self) -> bool {
         self.reading.images.len() >= IMAGES_MAX
     }
@@ -86,7 +86,7 @@ impl Outline {
         }
     }
 
-    /// A heading of a level (from 1) begins a section.
+    /// Begins a section under a heading of a level (from 1).
     pub fn heading(&mut self, level: usize, text: &str) {
         let text = short(text);
         if text.is_empty() {
@@ -101,7 +101,7 @@ impl Outline {
         }
     }
 
-    /// The first title counts.
+    /// Sets the title; only the first one counts.
     pub fn title(&mut self, text: &str) {
         let text = short(text);
         if self.reading.title.is_none() && !text.is_empty() {
@@ -109,19 +109,19 @@ impl Outline {
         }
     }
 
-    /// Text under the present headings.
+    /// Adds text under the present headings.
     pub fn text(&mut self, text: &str, page: Option<u32>) {
         let room = TEXT_BYTES_MAX - self.bytes;
         let kept = &text[..text.floor_char_boundary(room)];
         self.reading.cut |= kept.len() < text.len();
-        // What is not shown has no business in a text; and what is escaped sixfold would burst a message.
+        // Control characters show nothing, and each becomes six bytes when escaped, which could burst a message.
         let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
         let kept = kept.replace(hidden, "");
         let kept = kept.trim_matches('\n').trim_end();
         if kept.trim().is_empty() {
             return;
         }
-        // Each is a chunk at least.
+        // Each section gives at least one chunk.
         if self.reading.sections.len() == CHUNKS_MAX {
             self.reading.cut = true;
             return;
@@ -131,7 +131,7 @@ impl Outline {
         self.reading.sections.push(Section { path, text: kept.to_owned(), page });
     }
 
-    /// Whether no more text is taken.
+    /// Whether no more text is accepted.
     pub fn is_full(&self) -> bool {
         self.bytes >= TEXT_BYTES_MAX || self.reading.cut
     }
@@ -141,7 +141,7 @@ impl Outline {
     }
 }
 
-/// One line, of a bounded length.
+/// Shortens to one line of a bounded length.
 fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line[..line.floor_char_boundary(HEADING_BYTES_MAX)].trim_end().to_owned()

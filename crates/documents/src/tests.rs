@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use proptest::prelude::*;
 
 use super::*;
@@ -223,6 +224,23 @@ fn images_of_texts_lie_beside_them_or_are_written_into_them() {
     ];
     assert_eq!(images(Format::Notebook, notebook.as_bytes()), expected);
     assert_eq!(image(Format::Notebook, notebook.as_bytes(), "cell 0 output 0").unwrap(), PNG);
+}
+
+#[test]
+fn the_base64_of_an_inline_image_is_no_text() {
+    let written = STANDARD.encode(PNG.repeat(20));
+    let text = |format, source: String| {
+        let document = read(format, source.as_bytes()).unwrap();
+        document.sections.iter().map(|section| section.text.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let markdown =
+        text(Format::Markdown, format!("Before ![a kite](data:image/png;base64,{written}) after."));
+    assert_eq!(markdown, "Before ![a kite](data:image/png;base64,) after.");
+    let html =
+        text(Format::Html, format!("<p>Before <img src=\"data:image/png;base64,{written}\"> after.</p>"));
+    assert!(html.contains("Before") && html.contains("after.") && !html.contains(&written[..40]), "{html}");
+    let prose = format!("The token ;base64,{written} is no URL.");
+    assert_eq!(text(Format::Markdown, prose.clone()), prose);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Files that appear whole or not at all.
 //!
-//! Text is written to a draft beside its target and renamed over it. The draft has a random name, is
-//! created exclusively (a file or link of that name is never opened) with mode 0600, and is removed
-//! when it is dropped unfinished.
+//! Text is written to a draft beside its target, and the draft is renamed over the target. A draft has a random
+//! name and mode 0600, is created exclusively (an existing file or link of that name is never opened), and is
+//! removed when it is dropped unfinished.
 
 use std::{
     fs::{self, File, Permissions},
@@ -14,23 +14,23 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-/// How the names of drafts begin. Cleaning up removes files of this name and no others.
+/// The prefix of drafts' names. Cleaning up removes only files with this prefix.
 pub const PREFIX: &str = ".cerebro-draft-";
 
 /// What kind of file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The program's own: mode 0600, synced; a link in its place is replaced, never followed.
+    /// This program's own: mode 0600, synced; a link in its place is replaced, never followed.
     Own,
-    /// The program's own and made from other data: as [`Self::Own`] but not synced. A power loss may
-    /// empty it, the end of the process may not.
+    /// This program's own and derived from other data: like [`Self::Own`] but not synced. A power loss may empty
+    /// it, the end of the process may not.
     Derived,
-    /// A person's, such as a configuration: synced; it keeps its mode, and of a link the target is
-    /// replaced, so that it stays a link.
+    /// A person's, such as a configuration: synced; keeps its mode. If it is a link, the target is replaced and the
+    /// link stays.
     Persons,
 }
 
-/// A file being written under a name of its own; removed unless it is finished.
+/// A file that is being written under a temporary name; removed unless it is finished.
 #[derive(Debug)]
 pub struct Draft {
     file: NamedTempFile,
@@ -59,7 +59,7 @@ impl Draft {
         Ok(Self { file, target, kind, mode })
     }
 
-    /// Gives the finished file the mode that `path` has now, if it is there.
+    /// Gives the file the present mode of `path`, if that exists.
     #[must_use]
     pub fn with_mode_of(mut self, path: &Path) -> Self {
         self.mode = fs::metadata(path).ok().map(|found| found.permissions()).or(self.mode);
@@ -77,7 +77,7 @@ impl Draft {
     /// Puts the draft in the target's place.
     ///
     /// # Errors
-    /// Any fault of the file system; the target is as it was, unless only syncing its folder failed.
+    /// Any fault of the file system; the target is unchanged, unless only syncing its folder failed.
     pub fn finish(self) -> io::Result<()> {
         self.put(|file, target| file.persist(target))
     }
@@ -118,7 +118,7 @@ impl Write for Draft {
     }
 }
 
-/// Puts `bytes` in the place of `target`, or makes it.
+/// Replaces or creates `target` with `bytes`.
 ///
 /// # Errors
 /// As [`Draft::begin`] and [`Draft::finish`].
@@ -128,7 +128,7 @@ pub fn write(target: &Path, kind: Kind, bytes: &[u8]) -> io::Result<()> {
     draft.finish()
 }
 
-/// Makes `target` of `bytes`, and replaces nothing.
+/// Creates `target` with `bytes`, and replaces nothing.
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] when something is there; else as [`write`].
@@ -138,7 +138,7 @@ pub fn create(target: &Path, kind: Kind, bytes: &[u8]) -> io::Result<()> {
     draft.finish_new()
 }
 
-/// The drafts in a folder that were not written to for `age`: those of killed processes.
+/// The drafts in a folder that were not written to for `age`, which killed processes left behind.
 pub fn left_in(folder: &Path, age: Duration) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_left = |entry: &fs::DirEntry| {
@@ -149,13 +149,13 @@ pub fn left_in(folder: &Path, age: Duration) -> Vec<PathBuf> {
     entries.filter(is_left).map(|entry| entry.path()).collect()
 }
 
-/// Whether a file was changed longer ago than `age`; unknown counts as no.
+/// Whether a file was last changed longer ago than `age`; `false` if that is unknown.
 pub fn is_older(path: &Path, age: Duration) -> bool {
     let changed = fs::symlink_metadata(path).and_then(|found| found.modified()).ok();
     changed.and_then(|at| at.elapsed().ok()).is_some_and(|found| found >= age)
 }
 
-/// Makes the names in a folder durable.
+/// Syncs the names in a folder to disk.
 ///
 /// # Errors
 /// Any fault of the file system, except that it cannot sync folders.

@@ -1,13 +1,13 @@
-//! Who may do what in the engine: this program everything, everybody else reading.
+//! Permissions in the engine: this program may do everything, everybody else may read.
 //!
-//! The engine checks rights on every statement, for this program too, so that opening an endpoint
-//! (`studio`) changes nothing about it. The program signs in as a root user that exists for the moment
-//! of signing in; its password is drawn at random, kept nowhere, and the user is removed before `open`
-//! returns. A guest, a connection that did not sign in, may do nothing.
+//! The engine checks permissions on every statement, this program's included, so opening an endpoint (`studio`)
+//! changes nothing. The program signs in as a root user that exists only for that moment. Its password is random
+//! and not kept, and the user is removed before `open` returns. A guest, which is a connection that did not sign
+//! in, may do nothing.
 //!
-//! Capabilities bind all sessions of the process, the program's own too: no scripting, no network, no
-//! `eval`, no functions that hold a statement up or burn processor time on purpose. Over the network
-//! only the methods that read are answered, whatever rights a user has.
+//! Capabilities bind all sessions of the process, the program's own included: no scripting, no network, no `eval`,
+//! no functions that stall a statement or burn processor time on purpose. Over the network, only methods that read
+//! are answered, whatever the user's permissions.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,16 +23,15 @@ use surrealdb_rpc::{
 
 use super::engine::{DATABASE, NAMESPACE};
 
-/// The program's own user, for the moment of signing in.
+/// The program's own user, which exists only while signing in.
 const OWN_USER: &str = "cerebro";
 const SECRET_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// 160 bits.
 const SECRET_CHARS: usize = 32;
 
-/// What clients may call over the network: signing in, reading, live queries, functions.
+/// The methods that clients may call over the network: signing in, reading, live queries, functions.
 ///
-/// Left out: everything that writes rows, transactions that a client holds open, signing up, and other
-/// query languages.
+/// Excluded are methods that write rows, transactions held open by a client, signing up, and other query languages.
 const METHODS: [Method; 21] = [
     Method::Ping,
     Method::Info,
@@ -57,7 +56,7 @@ const METHODS: [Method; 21] = [
     Method::QueryCancel,
 ];
 
-/// Families of functions that reading memories does not need: a pause, files, the network, counters.
+/// Families of functions that reading memories does not need: sleeping, files, the network, counters.
 const FAMILIES_DENIED: [&str; 6] = ["api", "file", "http", "ml", "sequence", "sleep"];
 /// Hashes that are slow by design.
 const HASHES_DENIED: [&str; 8] = [
@@ -65,7 +64,7 @@ const HASHES_DENIED: [&str; 8] = [
     "pbkdf2::generate", "scrypt::compare", "scrypt::generate",
 ];
 
-/// What the engine lets any session do.
+/// The engine's capabilities for all sessions.
 pub(super) fn capabilities() -> Capabilities {
     let methods: HashSet<MethodTarget> = METHODS.into_iter().map(|method| MethodTarget { method }).collect();
     let routes: HashSet<RouteTarget> = [RouteTarget::Health, RouteTarget::Rpc, RouteTarget::Version].into();
@@ -88,16 +87,17 @@ pub(super) fn viewer() -> Session {
     Session::for_level(Level::Database(NAMESPACE.to_owned(), DATABASE.to_owned()), Role::Viewer)
 }
 
-/// A session that may change rows and definitions in the namespace, but no users and accesses: a script of somebody
-/// else runs with it. It cannot be confined to the database, because a dump begins by defining that.
+/// A session that may change rows and definitions in the namespace, but no users and access methods. Foreign
+/// scripts run in it. It cannot be confined to the database, because a dump begins with the definition of the
+/// database.
 pub(super) fn editor() -> Session {
     Session::for_level(Level::Namespace(NAMESPACE.to_owned()), Role::Editor).with_db(DATABASE)
 }
 
-/// Signs the program's own handle in, with all rights.
+/// Signs in the program's own handle, with all permissions.
 ///
 /// # Errors
-/// The engine's words when it refuses.
+/// The engine's message when it refuses.
 pub(super) async fn sign_in(datastore: &Arc<Datastore>, db: &Surreal<Db>) -> Result<(), String> {
     let password = secret();
     let hash = quick_hash(&password)?;
@@ -114,7 +114,7 @@ pub(super) async fn sign_in(datastore: &Arc<Datastore>, db: &Surreal<Db>) -> Res
     Ok(())
 }
 
-/// A password of [`SECRET_CHARS`] characters that need no quoting anywhere.
+/// A password of [`SECRET_CHARS`] characters, none of which needs quoting.
 pub fn secret() -> String {
     let mut rng = rand::rng();
     (0..SECRET_CHARS)
@@ -122,8 +122,8 @@ pub fn secret() -> String {
         .collect()
 }
 
-/// A hash at the least cost: slowness protects weak passwords, and this one has 160 random bits and
-/// lives for a moment. At the usual cost it would hold up every start.
+/// A hash at the lowest cost. Slowness protects weak passwords; this one has 160 random bits and lives for a
+/// moment. At the usual cost every start would be delayed.
 fn quick_hash(password: &str) -> Result<String, String> {
     let params = Params::new(Params::MIN_M_COST, Params::MIN_T_COST, Params::MIN_P_COST, None)
         .map_err(|error| error.to_string())?;

@@ -1,8 +1,8 @@
-//! Everything in the database as one SurrealQL script, and a database made from such a script.
+//! Dumps the whole database as one SurrealQL script, and loads such a script.
 //!
-//! The engine writes the script from one read transaction, so it shows one moment however long it takes
-//! and whatever is written meanwhile. RocksDB's own checkpoints are out of reach: the engine hides them.
-//! Its database users are left out, because their password hashes have no place in a backup.
+//! The engine writes the script from one read transaction, so it shows one moment, however long it takes and
+//! whatever is written meanwhile. RocksDB's own checkpoints cannot be used, because the engine hides them. Database
+//! users are left out: their password hashes do not belong in a backup.
 
 use std::pin::Pin;
 
@@ -13,19 +13,19 @@ use surrealdb_core::channel::{Receiver, Sender, bounded};
 
 use super::{BoxFuture, Engine, EngineError, access};
 
-/// How many pieces of a script wait between its reader and the database.
+/// How many pieces of a script may wait between its reader and the database.
 const PIECES_WAITING: usize = 4;
-/// Most errors of a script that are told.
+/// Most errors of a script that are reported.
 const ERRORS_TOLD_MAX: usize = 3;
 
-/// A script under way, in pieces of whole lines.
+/// A dump in progress, as pieces of whole lines.
 pub struct Dump(Backup);
 
 impl Dump {
     /// The next piece; `None` at the end.
     ///
     /// # Errors
-    /// [`EngineError::Query`] when the engine could not go on; the script is worthless then.
+    /// [`EngineError::Query`] when the engine could not go on; the script is unusable then.
     pub fn piece(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, EngineError>> {
         Box::pin(async move {
             let piece = std::future::poll_fn(|context| Pin::new(&mut self.0).poll_next(context)).await;
@@ -34,26 +34,26 @@ impl Dump {
     }
 }
 
-/// The end into which the pieces of a script go while [`Engine::load`] takes them in.
+/// The sending end of a script that [`Engine::load`] runs.
 pub struct Pieces(Sender<anyhow::Result<Bytes>>);
 
 impl Pieces {
-    /// Hands over a piece, waiting for room; `false` when the other end has given up.
+    /// Sends a piece, waiting for room; `false` when the receiver has given up.
     pub fn send(&self, piece: Vec<u8>) -> bool {
         self.0.send_blocking(Ok(Bytes::from(piece))).is_ok()
     }
 
-    /// Says that the rest will not come, so that the half script is not taken for the whole.
+    /// Reports that the rest will not come, so that half a script is not taken for a whole one.
     pub fn fail(&self, reason: String) {
-        // An end that has gone needs no telling.
+        // If the receiver is gone, nobody needs to know.
         let _ = self.0.send_blocking(Err(anyhow::Error::msg(reason)));
     }
 }
 
-/// The other end of [`Pieces`].
+/// The receiving end for [`Pieces`].
 pub struct Script(Receiver<anyhow::Result<Bytes>>);
 
-/// The two ends of a script's way into a database.
+/// A channel for a script: both ends.
 pub fn script() -> (Pieces, Script) {
     let (sender, receiver) = bounded(PIECES_WAITING);
     (Pieces(sender), Script(receiver))
@@ -64,10 +64,10 @@ fn fault(statement: &'static str, reason: impl std::fmt::Display) -> EngineError
 }
 
 impl Engine {
-    /// Begins to write everything as it is at this moment. Reads and writes go on meanwhile.
+    /// Begins a dump of the present state. Reads and writes continue meanwhile.
     ///
     /// # Errors
-    /// [`EngineError::NotRemote`] of a database on a server; [`EngineError::Query`] when it cannot begin.
+    /// [`EngineError::NotRemote`] for a database on a server; [`EngineError::Query`] when it cannot begin.
     pub fn dump(&self) -> BoxFuture<'_, Result<Dump, EngineError>> {
         Box::pin(async move {
             let db = self.db("a backup by this program")?;
@@ -76,10 +76,10 @@ impl Engine {
         })
     }
 
-    /// Runs a script that [`Self::dump`] wrote, or that somebody says it wrote, piece by piece.
+    /// Runs a script from [`Self::dump`], or one that claims to be, piece by piece.
     ///
     /// # Errors
-    /// [`EngineError::Query`] with the first few of the statements that failed.
+    /// [`EngineError::Query`] with the first few statements that failed.
     pub fn load(&self, script: Script) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             let results = self

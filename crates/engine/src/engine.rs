@@ -21,10 +21,10 @@ use super::{
 pub const NAMESPACE: &str = "cerebro";
 /// The database in it.
 pub const DATABASE: &str = "main";
-/// The longest that one statement or transaction may take.
+/// The longest time for one statement or transaction.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long closing waits for the engine's own tasks to shut down and let go of the folder.
+/// How long closing waits for the engine's own tasks to end and release the folder.
 const RELEASE_MAX: Duration = Duration::from_secs(10);
 
 const KIB: u64 = 1 << 10;
@@ -32,18 +32,18 @@ const MIB: u64 = 1 << 20;
 
 /// RocksDB's settings for a store of some 100,000 memories beside an editor and a browser.
 ///
-/// A memory is mostly its text, so the sizes are chosen by what the text needs; every other default is
-/// the engine's. `make bench` measures memory and disk with them.
+/// A memory is mostly its text, so the sizes follow from that; everything else is the engine's default. `make
+/// bench` measures memory and disk use.
 const SETTINGS: &[(&str, u64)] = &[
-    // Read cache. Rows that wait in memory count against it too, so it must be well above them.
+    // Read cache. Unflushed rows count against it too, so it must be well above their size.
     ("rocksdb_block_cache_size", 80 * MIB),
-    // Rows wait in memory in pieces of this size; four of them are also the history in which write
-    // conflicts are looked for.
+    // Unflushed rows are held in buffers of this size. Four of them are also the history in which write conflicts
+    // are searched.
     ("rocksdb_write_buffer_size", 8 * MIB),
     ("rocksdb_max_write_buffer_number", 4),
     ("rocksdb_min_write_buffer_number_to_merge", 1),
     ("rocksdb_target_file_size_base", 16 * MIB),
-    // Large values stay in the tables: separate blob files keep replaced texts on disk for long.
+    // Large values stay in the tables: separate blob files would keep replaced texts on disk for long.
     ("rocksdb_min_blob_size", 512 * KIB),
     ("rocksdb_thread_count", 2),
     ("rocksdb_jobs_count", 2),
@@ -53,15 +53,15 @@ const SETTINGS: &[(&str, u64)] = &[
     // No archive of the write-ahead log: it would keep purged texts, and nothing reads it.
     ("rocksdb_wal_size_limit", 0),
     ("rocksdb_shutdown_wait_for_compact_seconds", 3),
-    // Rows of a statement are handed on where they are read: a task for each step of a plan costs more than a
-    // few rows take.
+    // Rows of a statement are passed on where they are read: a task for each step of a plan costs more than a few
+    // rows take.
     ("operator_buffer_size", 0),
     ("hnsw_cache_size", 32 * MIB),
-    // The graph of vectors grows on one task, beside the searches and not in their way.
+    // The graph of vectors is built by one task, so that it does not get in the way of searches.
     ("hnsw_build_parallelism", 1),
     ("diskann_cache_size", MIB),
     ("graph_resolve_cache_size", 4 * MIB),
-    // Rows of one statement of a backup: each is read, parsed and committed whole, and texts may be long.
+    // Rows per statement of a backup. Each statement is read, parsed and committed whole, and texts may be long.
     ("export_batch_size", 200),
 ];
 
@@ -70,11 +70,11 @@ const SETTINGS: &[(&str, u64)] = &[
 pub struct Statement {
     /// The file's name in `surql/statements`, for messages.
     pub name: &'static str,
-    /// Its text. Values reach it as bound parameters alone.
+    /// Its text. Values reach it only as bound parameters.
     pub text: &'static str,
 }
 
-/// Removes the user of the live endpoint, if it is there.
+/// Removes the user of the live endpoint, if it exists.
 pub(super) const STUDIO_USER_REMOVE: Statement = Statement {
     name: "studio_user_remove",
     text: include_str!("../../../surql/statements/studio_user_remove.surql"),
@@ -123,7 +123,7 @@ impl Engine {
             .build_with_path(&format!("rocksdb://{}?sync=every", dir.display()))
             .await
             .map_err(|error| failed(format!("{error:#}")))?;
-        // The order of these three is the engine's own.
+        // The engine requires this order of the three.
         datastore.check_version().await.map_err(|error| failed(format!("{error:#}")))?;
         datastore.bootstrap().await.map_err(|error| failed(format!("{error:#}")))?;
         datastore.start_maintenance_tasks();
@@ -132,28 +132,28 @@ impl Engine {
             .await
             .map_err(|error| failed(error.to_string()))?;
         access::sign_in(&datastore, &db).await.map_err(failed)?;
-        // Strict, so that a table exists only if the schema has it: else a write to an unknown one makes it,
-        // even a reader's, whose row is then refused. What is in a database stays when it is defined again.
+        // Strict, so that only tables of the schema exist: otherwise a write to an unknown table creates it, even a
+        // write by a reader, whose row is then refused. Defining the database again keeps its contents.
         let define = format!(
             "DEFINE NAMESPACE IF NOT EXISTS {NAMESPACE}; USE NS {NAMESPACE}; DEFINE DATABASE OVERWRITE {DATABASE} STRICT;"
         );
         db.query(define).await.and_then(IndexedResults::check).map_err(|error| failed(error.to_string()))?;
         db.use_ns(NAMESPACE).use_db(DATABASE).await.map_err(|error| failed(error.to_string()))?;
         let engine = Self(Kind::Embedded(Box::new(Embedded { db, datastore, news })));
-        // A process that was killed may have left its guest behind.
+        // A killed process may have left its endpoint's user behind.
         engine.run(STUDIO_USER_REMOVE, Variables::new()).await?;
         Ok(engine)
     }
 
-    /// Connects to a server, and goes on connecting anew when the connection breaks.
+    /// Connects to a server, and reconnects whenever the connection breaks.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`] within a bound; [`EngineError::Remote`] when the server is none to work with.
+    /// [`EngineError::Unreachable`] within a bound; [`EngineError::Remote`] when the server cannot be used.
     pub fn connect(remote: Remote) -> BoxFuture<'static, Result<Self, EngineError>> {
         Box::pin(async move { Ok(Self(Kind::Remote(Box::new(Link::open(remote).await?)))) })
     }
 
-    /// Whether others write to the database too.
+    /// Whether other processes write to the same database.
     pub fn is_shared(&self) -> bool {
         matches!(self.0, Kind::Remote(_))
     }
@@ -165,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// The database under the handle, for those who are not this program; `what` needs it.
+    /// The database under the handle, for access by others than this program; `what` says in errors what needs it.
     ///
     /// # Errors
     /// [`EngineError::NotRemote`]
@@ -173,7 +173,7 @@ impl Engine {
         Ok(&self.embedded(what)?.datastore)
     }
 
-    /// What live queries are told.
+    /// The forwarder of live-query notifications.
     ///
     /// # Errors
     /// [`EngineError::NotRemote`]
@@ -184,7 +184,7 @@ impl Engine {
     /// Runs a named statement.
     ///
     /// # Errors
-    /// The most telling error of all its rows: a failed transaction reports one for each statement.
+    /// The most informative of all its errors: a failed transaction reports one for each statement.
     pub fn run(
         &self,
         statement: Statement,
@@ -193,10 +193,10 @@ impl Engine {
         self.script(statement.name, statement.text, vars)
     }
 
-    /// Runs a text that is part of this program, under a name for messages.
+    /// Runs a script of this program, under a name for messages.
     ///
     /// # Errors
-    /// The most telling error of all its rows: a failed transaction reports one for each statement.
+    /// The most informative of all its errors: a failed transaction reports one for each statement.
     pub fn script<'a>(
         &'a self,
         name: &'static str,
@@ -230,7 +230,7 @@ impl Engine {
         {
             return Err(link.forbidden(refused));
         }
-        // In the order of the statements: the first that says more than that it was not run is the cause.
+        // In the order of the statements: the first error that says more than "not executed" is the cause.
         let mut errors: Vec<_> = errors.into_iter().collect();
         errors.sort_by_key(|(at, _)| *at);
         let mut causes: Vec<EngineError> =
@@ -243,7 +243,7 @@ impl Engine {
         })
     }
 
-    /// The handle of the embedded database; `what` needs it.
+    /// The handle of the embedded database; `what` says in errors what needs it.
     ///
     /// # Errors
     /// [`EngineError::NotRemote`]
@@ -254,7 +254,7 @@ impl Engine {
     /// Flushes, closes and releases the lock on the folder.
     ///
     /// # Errors
-    /// [`EngineError::Query`] when it could not flush; what was committed is safe all the same.
+    /// [`EngineError::Query`] when it could not flush. What was committed is safe anyway.
     pub fn close(self) -> BoxFuture<'static, Result<(), EngineError>> {
         Box::pin(async move {
             match self.0 {
@@ -267,8 +267,8 @@ impl Engine {
 
 impl Embedded {
     async fn close(self) -> Result<(), EngineError> {
-        // The last handle that goes makes the engine's own task shut the datastore down, and then let go of it and
-        // of the folder's lock. A shutdown of ours before that would only make the engine's second one fail loudly.
+        // Dropping the last handle makes the engine's own task shut the datastore down and release it and the
+        // folder's lock. If we shut it down before that, the engine's second shutdown would fail noisily.
         drop(self.db);
         let released = async {
             while Arc::strong_count(&self.datastore) > 1 {
@@ -278,7 +278,7 @@ impl Embedded {
         if tokio::time::timeout(RELEASE_MAX, released).await.is_ok() {
             return Ok(());
         }
-        // Somebody keeps a handle.
+        // Somebody else still has a handle.
         let closed = self.datastore.shutdown().await;
         closed.map_err(|error| EngineError::Query { statement: "shutdown", reason: format!("{error:#}") })
     }

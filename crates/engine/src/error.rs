@@ -1,13 +1,13 @@
-//! What can go wrong in the database, and the one look at SurrealDB's own errors.
+//! The errors of the database, and the only place that inspects SurrealDB's own errors.
 
 use std::path::PathBuf;
 
 use surrealdb::types::QueryError;
 
-/// The text that a script throws when a row changed since it was read.
+/// The text that a script throws when a row has changed since it was read.
 const STALE: &str = "cerebro:stale";
 
-/// Why the database did not do what it was asked.
+/// Why the database did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Another writer committed in between: the whole decision must be made again.
@@ -21,7 +21,7 @@ pub enum EngineError {
     Open {
         /// The database's folder.
         dir: PathBuf,
-        /// The engine's own words.
+        /// The engine's message.
         reason: String,
     },
     /// The disk is full, or the database made itself read-only because it nearly is.
@@ -32,7 +32,7 @@ pub enum EngineError {
     Query {
         /// The file in `surql/statements`.
         statement: &'static str,
-        /// The engine's own words.
+        /// The engine's message.
         reason: String,
     },
     /// A person's query cannot be run.
@@ -49,7 +49,7 @@ pub enum EngineError {
         /// What happened.
         reason: String,
     },
-    /// The server, the account or the database on it is none to work with.
+    /// The server, the account or the database on it cannot be used.
     #[error("cannot use the database at {url}: {reason}")]
     Remote {
         /// The server's address.
@@ -57,15 +57,15 @@ pub enum EngineError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// Something that only an embedded store can do.
+    /// Something that needs an embedded store.
     #[error(
         "{0} needs a store of this machine, and this one is on a server: use SurrealDB's own tools there"
     )]
     NotRemote(&'static str),
 }
 
-/// Sorts one error of the engine. A failed transaction reports an error for each of its statements: those before the
-/// one that failed say that they were not executed, those after it that they were cancelled. These are `None`.
+/// Classifies one error of the engine. A failed transaction reports an error for each statement: those before the
+/// failed one say that they were not executed, those after it that they were cancelled. These give `None`.
 pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Option<EngineError> {
     match error.query_details() {
         Some(QueryError::TransactionConflict) => return Some(EngineError::Conflict),
@@ -73,7 +73,7 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
         _ => {}
     }
     let text = error.to_string();
-    // The type of these is lost on the way out of a transaction, so their text decides.
+    // Their type is lost on the way out of a transaction, so the text decides.
     if text.contains("can be retried") || text.contains(STALE) || is_unique_violation(&text) {
         return Some(EngineError::Conflict);
     }
@@ -86,13 +86,13 @@ pub(super) fn classify(statement: &'static str, error: &surrealdb::Error) -> Opt
     Some(EngineError::Query { statement, reason: text })
 }
 
-/// The unique indexes hold what decisions rely on (one holder of a topic key, one event for a number):
-/// running into one means that the decision was made on an older state.
+/// The unique indexes guard what decisions rely on (one holder of a topic key, one event for a number). Violating
+/// one means that the decision was made on an outdated state.
 fn is_unique_violation(text: &str) -> bool {
     text.contains("already contains") || text.contains("already exists")
 }
 
-/// Sorts an error of opening the database in `dir`.
+/// Classifies an error of opening the database in `dir`.
 pub(super) fn classify_open(dir: &std::path::Path, reason: String) -> EngineError {
     if reason.contains("/LOCK") {
         EngineError::Locked(dir.to_path_buf())

@@ -1,9 +1,9 @@
-//! The database engine behind a narrow door: SurrealDB on RocksDB in this process, or a SurrealDB server.
+//! The database engine behind a narrow interface: SurrealDB on RocksDB in this process, or a SurrealDB server.
 //!
-//! This crate is the only one that drives SurrealDB. It exists for the sake of the build: the engine's
-//! async functions are compiled where they are polled, half of the program's machine code. So every
-//! function here that polls one returns a [`BoxFuture`], the engine is compiled once, with this crate, and
-//! a change elsewhere does not compile it again. It knows nothing of memories; `cerebro-store` does.
+//! This crate is the only one that drives SurrealDB. The reason is build time: async functions of the engine are
+//! compiled where they are polled, and they are half of the program's machine code. So every function here that
+//! polls one returns a [`BoxFuture`]: the engine is compiled once, with this crate, and changes elsewhere do not
+//! recompile it. This crate knows nothing of memories; `cerebro-store` does.
 
 // The engine's async functions are nested deeply.
 #![recursion_limit = "512"]

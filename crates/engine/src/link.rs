@@ -1,8 +1,8 @@
 //! The connection to a server.
 //!
-//! This file remakes it, not the SDK: a new connection signs in again, so that no token expires, and requests under
-//! way on the old one fail at once and are never sent later. The pause between attempts grows up to a bound; calls
-//! made in between fail at once instead of waiting.
+//! This file reconnects, not the SDK: a new connection signs in again, so that no token expires, and requests under
+//! way on the old connection fail at once and are never sent later. The pause between attempts grows up to a bound;
+//! calls made in between fail at once instead of waiting.
 
 use std::{
     sync::{Arc, Weak},
@@ -19,31 +19,31 @@ use tokio_util::sync::CancellationToken;
 
 use super::{EngineError, Remote, error::classify};
 
-/// The longest that a connection may take, signing in included.
+/// The longest time for connecting, including signing in.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// The longest that one statement or transaction may take.
+/// The longest time for one statement or transaction.
 const CALL_MAX: Duration = Duration::from_secs(30);
-/// How long a starting daemon waits for a server that starts, too.
+/// How long a starting daemon waits for a server that is also starting.
 const START_MAX: Duration = Duration::from_secs(10);
 /// The pause before the second attempt to connect, and the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// How often a standing connection is tried, and how long the server may take to answer that: while it is away,
-/// the SDK holds calls back instead of failing them.
+/// How often an established connection is probed, and how long the server may take to answer. While the server is
+/// away, the SDK holds calls back instead of failing them.
 const BEAT: Duration = Duration::from_secs(1);
 const BEAT_MAX: Duration = Duration::from_secs(3);
 
-/// Versions of the server that work, from the first up to below the second, as (major, minor).
+/// Supported versions of the server, from the first up to but without the second, as (major, minor).
 const VERSIONS: [(u64, u64); 2] = [(3, 3), (4, 0)];
 
-/// A connection that stands, or stood.
+/// A connection, possibly broken by now.
 struct Live {
     db: Surreal<Any>,
     broken: CancellationToken,
 }
 
-/// Where the connection is between two attempts.
+/// The state between two attempts to connect.
 #[derive(Default)]
 struct ConnectionState {
     live: Option<Arc<Live>>,
@@ -52,7 +52,7 @@ struct ConnectionState {
     waiting: Option<(Instant, String)>,
 }
 
-/// A server, connected when it can be.
+/// A server, to which a connection is made when possible.
 pub(super) struct Link {
     remote: Remote,
     state: tokio::sync::Mutex<ConnectionState>,
@@ -62,7 +62,7 @@ impl Link {
     /// Connects, within a bound.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`]; [`EngineError::Remote`] when connecting again cannot help.
+    /// [`EngineError::Unreachable`]; [`EngineError::Remote`] when another attempt cannot help.
     pub(super) async fn open(remote: Remote) -> Result<Self, EngineError> {
         let link = Self { remote, state: tokio::sync::Mutex::default() };
         let begun = Instant::now();
@@ -78,11 +78,11 @@ impl Link {
         }
     }
 
-    /// Runs a text that is part of this program.
+    /// Runs a script of this program.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`] when the connection does not stand or broke: then it is not known whether
-    /// anything was done. Else the server's.
+    /// [`EngineError::Unreachable`] when there is no connection or it broke, in which case the outcome is unknown;
+    /// otherwise the error of the server.
     pub(super) async fn query(
         &self,
         name: &'static str,
@@ -100,7 +100,7 @@ impl Link {
         };
         match answer {
             Ok(results) => Ok(results),
-            // The server was started anew behind the SDK's back, or the session ran out.
+            // The server was restarted without the SDK noticing, or the session expired.
             Err(error) if error.is_connection() || is_signed_out(&error) => {
                 Err(self.lose(&live, error.to_string()).await)
             }
@@ -118,7 +118,7 @@ impl Link {
         EngineError::Remote { url: self.remote.url.clone(), reason: reason.into() }
     }
 
-    /// What the server does not let this user do. To call again does not help.
+    /// The error for what the server forbids to this user. Another call does not help.
     pub(super) fn forbidden(&self, error: &surrealdb::Error) -> EngineError {
         self.unfit(format!(
             "the user `{}` may not do there what this program must ({error}); give it the role EDITOR or OWNER, or name \
@@ -127,7 +127,7 @@ impl Link {
         ))
     }
 
-    /// Gives a connection up, so that the next call makes another one.
+    /// Abandons a connection, so that the next call makes another one.
     async fn lose(&self, live: &Arc<Live>, reason: String) -> EngineError {
         live.broken.cancel();
         let mut state = self.state.lock().await;
@@ -138,7 +138,7 @@ impl Link {
         self.unreachable(reason)
     }
 
-    /// The connection that stands, or a new one.
+    /// The present connection, or a new one.
     async fn live(&self) -> Result<Arc<Live>, EngineError> {
         let mut state = self.state.lock().await;
         if let Some(live) = state.live.take_if(|live| live.broken.is_cancelled()) {
@@ -181,7 +181,7 @@ impl Link {
     async fn connect(&self) -> Result<Surreal<Any>, EngineError> {
         let Remote { namespace, database, .. } = &self.remote;
         let failed = |error: surrealdb::Error| self.unreachable(error.to_string());
-        // A provider that is installed already, by an earlier connection, stays.
+        // A provider installed by an earlier connection stays.
         drop(rustls::crypto::ring::default_provider().install_default());
         let asked = async {
             let db = any::connect(self.remote.url.as_str()).await?;
@@ -190,7 +190,7 @@ impl Link {
         };
         let (db, version) = match asked.await {
             Ok(answered) => answered,
-            // One of another version may not even understand the question.
+            // A server of another version may not even understand the question.
             Err(error) => match self.told_version().await {
                 Some((major, minor)) if !fits(major, minor) => {
                     return Err(self.other_version(&format!("{major}.{minor}")));
@@ -217,7 +217,7 @@ impl Link {
         self.unfit(format!("it is SurrealDB {version}; this cerebro works with 3.3 up to below 4.0"))
     }
 
-    /// The version (major, minor) that the server tells on a page that every version has.
+    /// The version (major, minor) that the server reports on a page that all versions have.
     async fn told_version(&self) -> Option<(u64, u64)> {
         let page = format!(
             "{}/version",
@@ -229,7 +229,7 @@ impl Link {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
-    /// Signs in as a user of the database, else of its namespace, else of the server.
+    /// Signs in as a user of the database, or else of its namespace, or else of the server.
     async fn sign_in(&self, db: &Surreal<Any>) -> Result<Level, EngineError> {
         let (namespace, database) = (self.remote.namespace.clone(), self.remote.database.clone());
         let (username, password) = (self.remote.user.clone(), self.remote.password.0.clone());
@@ -262,14 +262,14 @@ impl Link {
             "DEFINE NAMESPACE IF NOT EXISTS {namespace}; USE NS {namespace}; \
              DEFINE DATABASE IF NOT EXISTS {database} STRICT;"
         );
-        // Others may make it at this moment; whether it is there is looked at afterwards.
+        // Another process may create it at this moment; the check that follows decides.
         if let Err(error) = db.query(define).await.and_then(IndexedResults::check) {
             tracing::debug!(%error, "the database could not be made");
         }
         Ok(())
     }
 
-    /// Refuses a namespace or database that is not there: using it as a user with the right to would make it.
+    /// Refuses a missing namespace or database: a user with the permission would create it by using it.
     async fn look(&self, db: &Surreal<Any>, level: Level) -> Result<(), EngineError> {
         let Remote { namespace, database, .. } = &self.remote;
         if level == Level::Server && !self.lists(db, "INFO FOR ROOT", "namespaces", namespace).await? {
@@ -282,7 +282,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the last answer of a script names something in a list.
+    /// Whether a list in the last answer of a script contains a name.
     async fn lists(
         &self,
         db: &Surreal<Any>,
@@ -313,7 +313,7 @@ impl Link {
     }
 }
 
-/// Where the user is defined.
+/// The level at which the user is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Database,
@@ -321,7 +321,7 @@ enum Level {
     Server,
 }
 
-/// Gives a connection up when the server does not answer on it any more.
+/// Abandons a connection when the server no longer answers on it.
 async fn watch(live: Weak<Live>) {
     loop {
         tokio::time::sleep(BEAT).await;
@@ -334,8 +334,8 @@ async fn watch(live: Weak<Live>) {
     }
 }
 
-/// Whether a refusal means that nobody is signed in on the connection any more. Without words about the reason it may be
-/// that, and connecting anew finds out.
+/// Whether a refusal means that the connection is no longer signed in. A refusal without a reason may mean that;
+/// reconnecting finds out.
 fn is_signed_out(error: &surrealdb::Error) -> bool {
     match error.not_allowed_details() {
         None => error.is_not_allowed(),
@@ -347,14 +347,14 @@ fn is_signed_out(error: &surrealdb::Error) -> bool {
     }
 }
 
-/// Whether the user may not do something, though signed in. The kind of an error may be lost on its way here, so its text
-/// counts too.
+/// Whether the user lacks a permission, though signed in. The kind of an error may be lost on its way here, so its
+/// text counts too.
 pub(super) fn is_forbidden(error: &surrealdb::Error) -> bool {
     let is_told = error.to_string().contains("Not enough permissions to perform this action");
     if error.is_not_allowed() { !is_signed_out(error) } else { is_told }
 }
 
-/// Whether a server of a version works.
+/// Whether this version of the server is supported.
 fn fits(major: u64, minor: u64) -> bool {
     let [from, below] = VERSIONS;
     (from..below).contains(&(major, minor))

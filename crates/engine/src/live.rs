@@ -14,7 +14,7 @@ use surrealdb_core::{
     dbs::{MessageBroker, RoutedNotification},
 };
 
-/// Most news that wait to be delivered.
+/// Most notifications that wait for delivery.
 const QUEUE_MAX: usize = 4_096;
 
 /// The engine's broker of live queries.
@@ -24,14 +24,14 @@ pub(super) struct News {
 }
 
 impl News {
-    /// Begins to deliver; what was subscribed before gets nothing any more.
+    /// Subscribes; the previous subscriber gets nothing any more.
     pub(super) fn subscribe(&self) -> Receiver<Notification> {
         let (sender, receiver) = bounded(QUEUE_MAX);
         *self.sender() = Some(sender);
         receiver
     }
 
-    /// Delivers no more.
+    /// Ends the subscription.
     pub(super) fn silence(&self) {
         *self.sender() = None;
     }
@@ -42,7 +42,7 @@ impl News {
 }
 
 impl MessageBroker for News {
-    /// Live queries of processes that are gone may still stand in the store.
+    /// The store may still contain live queries of processes that are gone.
     fn should_emit(&self, node_id: [u8; 16], target_node: [u8; 16]) -> anyhow::Result<bool> {
         Ok(node_id == target_node && self.sender().is_some())
     }

@@ -1,4 +1,4 @@
-//! Which database on which server, and as whom.
+//! Names a database on a server, and the user to sign in as.
 
 use std::fmt;
 
@@ -25,14 +25,14 @@ pub struct Remote {
     pub user: String,
     /// The user's password.
     pub password: Secret,
-    /// Whether namespace and database are made when they are missing.
+    /// Whether to create the namespace and database if they are missing.
     pub create: bool,
-    /// The name under which this home numbers its events; no other home has the same.
+    /// The name under which this home numbers its events, unique among all homes.
     pub writer: String,
 }
 
 impl Remote {
-    /// Where it is, for people: the server, the namespace and the database.
+    /// Its location for people: server, namespace and database.
     pub fn place(&self) -> String {
         format!("{}, database {} of namespace {}", self.url, self.database, self.namespace)
     }

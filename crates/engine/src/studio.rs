@@ -1,26 +1,26 @@
 //! The live endpoint: SurrealDB's own protocol over the store that agents are using, for Surrealist and
 //! the official clients.
 //!
-//! What is possible: whoever knows the password reads all of the database `cerebro/main`, with any query,
-//! and subscribes to changes (`LIVE SELECT`).
+//! Allowed: whoever knows the password may read all of the database `cerebro/main` with any query, and subscribe to
+//! changes (`LIVE SELECT`).
 //!
-//! What is not, and by what:
+//! Prevented, and by what:
 //!
-//! - **Writing.** The one user is a `VIEWER` of one database: the engine refuses definitions and lets
-//!   writes of rows change nothing. Methods of the protocol that write are not answered at all.
-//! - **Coming in without the password.** Guests may do nothing. The password is 160 random bits, drawn at
-//!   each opening; the user is removed at closing, and at the next opening of the store after a crash. A
-//!   token that was given out is signed with the user's own key and ends with it.
-//! - **Coming in from elsewhere.** Who serves [`Endpoint::routes`] listens on 127.0.0.1 only, and looks at
-//!   host, origin and path of every request.
+//! - **Writing.** The one user is a `VIEWER` of one database: the engine refuses definitions, and writes of rows
+//!   have no effect. Methods of the protocol that write are not answered at all.
+//! - **Access without the password.** Guests may do nothing. The password is 160 random bits, drawn at each
+//!   opening. The user is removed at closing, or after a crash when the store is next opened. A token is signed
+//!   with the user's own key and becomes invalid with it.
+//! - **Access from elsewhere.** The server of [`Endpoint::routes`] listens on 127.0.0.1 only, and checks host,
+//!   origin and path of every request.
 //! - **More than reading memories.** No scripting, network, files, import, export or other query
 //!   languages ([`super::access`]).
-//! - **Holding agents up.** Statements end after a minute, connections are bounded, and news for a slow
-//!   reader are dropped. A heavy query still takes processor time that agents would have; the condition
-//!   of a live query is computed with each write of its table.
+//! - **Slowing agents down.** Statements end after a minute, connections are bounded, and notifications for a slow
+//!   reader are dropped. A heavy query still takes processor time from agents, and the condition of a live query is
+//!   evaluated with each write to its table.
 //!
-//! Other users of the machine can reach the port, though not past the password: until they have signed in
-//! they can make connections and have password guesses refused.
+//! Other users of the machine can reach the port, but not get past the password. Until they have signed in, they
+//! can open connections and have password guesses refused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,12 +35,12 @@ use super::{
     live::News,
 };
 
-/// Whom visitors sign in as; `surql/statements/studio_user_remove.surql` names it too.
+/// The user of visitors; `surql/statements/studio_user_remove.surql` names it too.
 const USER: &str = "studio";
-/// How long connections may take to say goodbye when it closes.
+/// How long connections may take to close when the endpoint closes.
 const FAREWELL_MAX: Duration = Duration::from_millis(800);
 
-/// What a visitor needs to sign in. It is not printed by `Debug`.
+/// The credentials of a visitor. `Debug` does not print the password.
 #[derive(Clone)]
 pub struct Visitor {
     /// The namespace.
@@ -49,11 +49,11 @@ pub struct Visitor {
     pub database: &'static str,
     /// The user, of the database's level.
     pub user: &'static str,
-    /// The password, of this opening only.
+    /// The password, valid for this opening only.
     pub password: String,
 }
 
-/// The endpoint while it is open.
+/// An open endpoint.
 pub struct Endpoint {
     stop: CancellationToken,
     rpc: Arc<RpcState>,
@@ -61,11 +61,10 @@ pub struct Endpoint {
 }
 
 impl Engine {
-    /// Makes the endpoint's routes, and defines the visitors' user last: an endpoint that did not open
-    /// leaves none.
+    /// Makes the endpoint's routes. Defines the visitors' user last, so that a failed opening leaves none.
     ///
     /// # Errors
-    /// [`EngineError::NotRemote`] of a database on a server; [`EngineError::Studio`] with the engine's words.
+    /// [`EngineError::NotRemote`] for a database on a server; [`EngineError::Studio`] with the engine's message.
     pub fn endpoint(&self) -> BoxFuture<'_, Result<(Endpoint, axum::Router, Visitor), EngineError>> {
         Box::pin(self.make_endpoint())
     }
@@ -96,8 +95,8 @@ impl Engine {
         Ok((Endpoint { stop, rpc, news: Arc::clone(self.news()?) }, router.into_router(), visitor))
     }
 
-    /// Defines the visitors' user. A password cannot be a parameter of the statement; this one has only
-    /// letters and digits.
+    /// Defines the visitors' user. A password cannot be a parameter of the statement; this one consists of letters
+    /// and digits only.
     async fn define_visitor(&self, password: &str) -> Result<(), EngineError> {
         let define = format!(
             "DEFINE USER OVERWRITE {USER} ON DATABASE PASSWORD '{password}' ROLES VIEWER DURATION FOR TOKEN 12h, \
@@ -108,8 +107,8 @@ impl Engine {
 }
 
 impl Endpoint {
-    /// Lets nobody sign in any more and ends every connection. The visitors' user goes first; if that
-    /// fails, it goes when the store is next opened.
+    /// Removes the visitors' user, so that nobody can sign in, and ends every connection. If removing fails, the
+    /// user is removed when the store is next opened.
     pub fn close(self, engine: &Engine) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if let Err(error) = engine.run(super::engine::STUDIO_USER_REMOVE, Variables::new()).await {

@@ -1,7 +1,7 @@
-//! Statements that are run and then undone: in a transaction that is always cancelled.
+//! Runs statements and undoes them, in a transaction that is always cancelled.
 //!
-//! What they would change is told by the database itself: within the transaction, and gone with it, every table has
-//! an event that notes each row.
+//! The database itself reports the changes: within the transaction, and gone with it, every table has an event that
+//! records each row.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use surrealdb_core::syn;
 
 use super::{BoxFuture, Engine, EngineError, Query};
 
-/// Most statements that are tried at once.
+/// Most statements of one trial.
 const STATEMENTS_MAX: usize = 100;
-/// What begins a statement that is about the connection or the transaction, and so cannot be tried in one.
+/// The beginnings of statements about the connection or transaction, which cannot run inside one.
 const OUTSIDE: [&str; 7] = ["BEGIN", "CANCEL", "COMMIT", "USE", "LIVE", "KILL", "ACCESS"];
-/// Where the events note the rows; no table of ours.
+/// The table in which the events record rows; it is not part of the schema.
 const NOTES: &str = "trial_note";
 
-/// What statements would change.
+/// The changes that statements would make.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trial {
     /// How many rows of each table would be created, changed and deleted: `place`, `deed` and `rows`.
     pub counts: Vec<Json>,
-    /// Those rows, in the order of the changes: `row` and `deed`. At most as many as were asked for.
+    /// These rows, in the order of the changes, as `row` and `deed`; at most the requested number.
     pub changes: Vec<Json>,
-    /// There are more.
+    /// Whether there are more.
     pub more: bool,
 }
 
 impl Engine {
-    /// Runs statements of a person, tells what they change, and undoes all of it.
+    /// Runs a person's statements, reports their changes, and undoes all of them.
     ///
     /// # Errors
     /// [`EngineError::Refused`] when they cannot be parsed or tried, one fails, or they take too long;
@@ -59,7 +59,8 @@ impl Engine {
             }
         }
         let transaction = self.db(WHAT)?.clone().begin().await.map_err(refused)?;
-        // A cut-off statement poisons its transaction, which is what is wanted of this one anyway.
+        // A statement that is cut off poisons its transaction; here that is harmless, because it is cancelled
+        // anyway.
         let tried = tokio::time::timeout(query.timeout, attempt(&transaction, &query)).await;
         let cancelled = transaction.cancel().await;
         let trial = tried.map_err(|_| too_long(query.timeout))??;
@@ -99,7 +100,7 @@ async fn attempt(transaction: &Transaction<Db>, query: &Query) -> Result<Trial, 
     Ok(Trial { counts, changes, more })
 }
 
-/// The answers of all statements; the first that fails is the error.
+/// The answers of all statements. The first failure is the error.
 async fn run(
     transaction: &Transaction<Db>,
     text: String,

@@ -1,8 +1,8 @@
-//! Queries of people, run by the engine as a reader of the database.
+//! People's queries, run by the engine with read permission.
 //!
-//! Reading only is the engine's decision, not one about the text: the session has the role `VIEWER` of one
-//! database ([`super::access`]). Definitions are refused by it, and writes of rows find nothing that they
-//! may change. Answers are bounded in rows, bytes and time.
+//! The engine enforces reading, not an inspection of the text: the session has the role `VIEWER` of one database
+//! ([`super::access`]). It refuses definitions, and writes of rows find nothing that they may change. Answers are
+//! bounded in rows, bytes and time.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::{BoxFuture, Engine, EngineError, access};
 const BATCHES_MAX: usize = 2;
 /// Most statements of one query.
 const STATEMENTS_MAX: usize = 100;
-/// How long the engine may take to let go of a query that was cut off.
+/// How long the engine may take to release a query that was cut off.
 const LETTING_GO_MAX: Duration = Duration::from_secs(2);
 
 /// A query and its bounds.
@@ -30,7 +30,7 @@ const LETTING_GO_MAX: Duration = Duration::from_secs(2);
 pub struct Query {
     /// SurrealQL, one statement or more.
     pub text: String,
-    /// What `$name` stands for in it.
+    /// The values of `$name` parameters in it.
     pub params: Map<String, Json>,
     /// Most rows of each statement.
     pub rows_max: usize,
@@ -40,10 +40,10 @@ pub struct Query {
     pub timeout: Duration,
 }
 
-/// What one statement answered.
+/// The answer of one statement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Rows, or the one value of a statement that has no rows.
+    /// Rows, or a single value of a statement without rows.
     pub value: Json,
     /// Whether there was more than the bounds allow.
     pub cut: bool,
@@ -51,16 +51,16 @@ pub struct Answer {
     pub took: Duration,
     /// Why it failed.
     pub error: Option<String>,
-    /// It can write, and answered nothing: a reader's writes change nothing.
+    /// Whether it could have written but answered nothing: a reader's writes have no effect.
     pub wrote_nothing: bool,
 }
 
 impl Engine {
-    /// Runs a query of a person.
+    /// Runs a person's query.
     ///
     /// # Errors
-    /// [`EngineError::Refused`] when it cannot be parsed, has too many statements or takes too long. A
-    /// statement that fails says so in its own answer.
+    /// [`EngineError::Refused`] when it cannot be parsed, has too many statements or takes too long. A failing
+    /// statement reports its error in its own answer.
     pub fn read(&self, query: Query) -> BoxFuture<'_, Result<Vec<Answer>, EngineError>> {
         Box::pin(self.run_query(query))
     }
@@ -88,7 +88,7 @@ impl Engine {
         let mut running = tokio::spawn(job.run);
         let mut answers = Answers::new(&query, writers);
         let ended = tokio::time::timeout(query.timeout, answers.collect(items)).await;
-        // Whatever is left of it is not wanted any more; a finished one does not notice.
+        // Stops whatever is left of it; a finished query ignores this.
         cancel.trip();
         let ran = tokio::time::timeout(LETTING_GO_MAX, &mut running).await;
         if ended.is_err() {
@@ -105,14 +105,14 @@ impl Engine {
     }
 }
 
-/// Answers under way.
+/// Answers in progress.
 struct Answers {
     rows_max: usize,
     bytes_left: usize,
     writers: Vec<bool>,
     under_way: Vec<Option<Answer>>,
     done: Vec<Answer>,
-    /// No byte more fits.
+    /// Whether no byte more fits.
     full: bool,
 }
 
@@ -128,7 +128,7 @@ impl Answers {
         }
     }
 
-    /// Takes what the engine produces, until it is done or the answer is full.
+    /// Collects what the engine produces, until it ends or the answer is full.
     async fn collect(&mut self, items: Receiver<QueryStreamItem>) {
         while let Ok(item) = items.recv().await {
             let index = item.index();
@@ -198,14 +198,14 @@ impl Answers {
     fn finished(&mut self, index: usize, took: Duration, error: Option<String>) {
         let can_write = self.writers.get(index).copied().unwrap_or(false);
         let told = self.under_way.get_mut(index).and_then(Option::take);
-        // A statement that has rows and found none tells only that it is done.
+        // A statement with rows that found none reports only that it is done.
         let none = || Answer { value: Json::Array(Vec::new()), ..Answer::default() };
         let mut answer = told.unwrap_or_else(none);
         answer.took = took;
         answer.wrote_nothing =
             can_write && error.is_none() && answer.value.as_array().is_some_and(Vec::is_empty);
         if error.is_some() {
-            // Rows of a statement that failed are not true.
+            // Rows of a failed statement are not valid.
             answer.value = Json::Null;
         }
         answer.error = error;

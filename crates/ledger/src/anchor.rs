@@ -1,10 +1,10 @@
-//! Heads of the journal that were written down outside, read again out of whatever they stand in.
+//! Witnesses: finds heads of the journal that were written down outside, in whatever text contains them.
 
 use cerebro_core::text;
 
 use crate::seal::unbase64;
 
-/// The fewest digits of a root that are compared: as many as a hint tells.
+/// Fewest digits of a root that are compared; a hint has this many.
 pub const ROOT_DIGITS_MIN: usize = 16;
 /// The digits of a whole root.
 const ROOT_DIGITS: usize = 64;
@@ -12,14 +12,14 @@ const ROOT_DIGITS: usize = 64;
 /// A head that was written down outside.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Anchor {
-    /// How many leaves the tree of seals had.
+    /// The number of leaves in the tree of seals.
     pub size: u64,
     /// The beginning of its root in lower-case hex: [`ROOT_DIGITS_MIN`] to 64 digits.
     pub root: String,
 }
 
 impl Anchor {
-    /// Whether it is of a tree with this root.
+    /// Whether it is the head of a tree with this root.
     pub fn is_of(&self, root: &[u8; 32]) -> bool {
         text::hex(root).starts_with(&self.root)
     }
@@ -33,8 +33,8 @@ impl Anchor {
     }
 }
 
-/// The heads that a text has, each once, in the order of their sizes: lines of `work head`, signed notes of
-/// `work anchor`, and last lines of hints, also within the lines of a transcript. All else in the text is passed over.
+/// The heads in a text, without repetitions, ordered by size: lines of `work head`, signed notes of `work anchor`,
+/// and last lines of hints, also inside lines of a transcript. Everything else in the text is ignored.
 pub fn anchors(text: &str) -> Vec<Anchor> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut found: Vec<Anchor> = lines.iter().flat_map(|line| of_line(line)).collect();
@@ -44,7 +44,7 @@ pub fn anchors(text: &str) -> Vec<Anchor> {
     found
 }
 
-/// Those of one line.
+/// The heads in one line.
 fn of_line(line: &str) -> Vec<Anchor> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if let [size, root] = words[..] {
@@ -54,7 +54,7 @@ fn of_line(line: &str) -> Vec<Anchor> {
     words.windows(3).filter_map(of_hint).collect()
 }
 
-/// That of a signed note: a line with the size, and one with the root in base64.
+/// The head of a signed note: a line with the size, and one with the root in base64.
 fn of_note(size: &str, root: &str) -> Option<Anchor> {
     Some(Anchor { size: size.parse().ok()?, root: text::hex(&unbase64(root)?) })
 }

@@ -1,4 +1,4 @@
-//! The body of an event: its step as JSON, redacted, as much of it as its row takes.
+//! The body of an event: its step as redacted JSON, cut to what fits into its row.
 
 use cerebro_core::redact::{RedactedText, redact_json};
 use cerebro_core::text;
@@ -9,33 +9,33 @@ use crate::{
     limits::{ARTIFACT_BYTES_MAX, BODY_BYTES_MAX},
 };
 
-/// How the texts and lists of a body are cut, one after the other, until it fits: longest text in bytes, most items.
+/// The successive cuts of a body's texts and lists until it fits: longest text in bytes, most items.
 const CUTS: [(usize, usize); 5] = [(1_500, 50), (800, 50), (400, 16), (240, 8), (100, 8)];
 
-/// What of an event stands in its row, and what beside it.
+/// The body of an event, split between its row and an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// JSON of at most [`BODY_BYTES_MAX`].
     pub text: RedactedText,
-    /// The length of the whole in bytes.
+    /// The length of the whole body in bytes.
     pub full: u64,
-    /// The whole, of at most [`ARTIFACT_BYTES_MAX`], where it does not stand in the row.
+    /// The whole body, at most [`ARTIFACT_BYTES_MAX`], if it does not fit into the row.
     pub artifact: Option<RedactedText>,
-    /// How many secrets were taken out.
+    /// How many secrets were redacted.
     pub redacted: usize,
 }
 
 impl Body {
     /// Redacts a step and fits it into its row.
     pub fn of(step: &Step) -> Self {
-        // A step is texts, numbers and lists: there is nothing in it that JSON does not have.
+        // A step has only texts, numbers and lists, so it always converts to JSON.
         let value = serde_json::to_value(step).unwrap_or_default();
         let whole = redact_json(&value);
         let full = whole.kept.len() as u64;
         if whole.kept.len() <= BODY_BYTES_MAX {
             return Self { text: whole.kept, full, artifact: None, redacted: whole.count };
         }
-        // Cut after redaction: half a secret is not known as one.
+        // Cut after redaction, because half a secret is not recognised.
         let mut value: Value = serde_json::from_str(&whole.kept).unwrap_or_default();
         let mut text = RedactedText::default();
         for (bytes, items) in CUTS {

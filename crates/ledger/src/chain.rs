@@ -1,13 +1,13 @@
 //! The keyed chain over the events of a piece of work.
 //!
-//! Each event has a commitment to its text, which is salted, so that the text can be purged and the rest still
-//! verifies; a MAC of its own over everything else in its row, with its number and the piece it belongs to; and the
-//! row of the work has the head: a MAC over the head before it and the MAC of the event. The MACs say which row was
-//! changed, the head says that none is missing. All are HMAC-SHA-256 (RFC 2104) under a key of the piece of work,
-//! which HKDF-Expand (RFC 5869) makes of the key of the home.
+//! The text of each event is bound by a salted commitment, so it can be purged while the rest still verifies. The
+//! event has a MAC over everything else in its row, its number and its piece of work. The row of the piece of work
+//! has the head: a MAC over the previous head and the event's MAC. The MACs show which row was changed, and the
+//! head shows that none is missing. All are HMAC-SHA-256 (RFC 2104) under a key of the piece of work, which
+//! HKDF-Expand (RFC 5869) derives from the key of the home.
 //!
-//! It shows what was changed by somebody who does not use the key. A process of the same user can read the key; against
-//! that stand the seals ([`crate::seal`]) and what was written down outside.
+//! The chain exposes changes by anybody who does not use the key. A process of the same user can read the key;
+//! seals ([`crate::seal`]) and witnesses guard against that.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub const SALT_BYTES: usize = 16;
 pub struct Mac(pub [u8; 32]);
 
 impl Mac {
-    /// Reads one that the store holds.
+    /// Reads a stored one.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -60,7 +60,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// Which key it is: says nothing about it.
+    /// An identifier of the key that reveals nothing about it.
     pub fn id(&self) -> String {
         text::hex(&Canon::new("cerebro/journal/key-id").mac(&self.0).0[..8])
     }
@@ -74,27 +74,27 @@ impl Key {
 /// The key of one piece of work.
 pub struct WorkKey([u8; 32]);
 
-/// An event as it is kept.
+/// An event as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     pub seq: u64,
     pub at: Timestamp,
     pub kind: String,
-    /// What makes it the same as another one.
+    /// The key by which a repetition of the event is recognised.
     pub once: Option<String>,
     pub late: bool,
-    /// The length of the whole body in bytes; more than is in `body` where there is an artifact.
+    /// The length of the whole body in bytes. Longer than `body` if there is an artifact.
     pub full: u64,
-    /// The SHA-256 of the whole body in hex, where it does not stand here.
+    /// The SHA-256 of the whole body in hex, if it is in an artifact.
     pub artifact: Option<String>,
-    /// JSON. None, with its salt, where the text was purged.
+    /// JSON. `None`, like the salt, if the text was purged.
     pub body: Option<RedactedText>,
     pub salt: Option<Vec<u8>>,
     pub commitment: Mac,
     pub mac: Mac,
 }
 
-/// What a body is committed to with.
+/// The commitment to a body.
 pub fn commitment(salt: &[u8], body: &str) -> Mac {
     Canon::new("cerebro/journal/text").field(body.as_bytes()).mac(salt)
 }
@@ -110,7 +110,7 @@ impl WorkKey {
             .mac(&self.0)
     }
 
-    /// The MAC of an event that has its commitment, as the `seq`th one of the piece of work.
+    /// The MAC of an event with its commitment, as number `seq` of the piece of work.
     pub fn event(&self, work: &WorkId, seq: u64, kept: &Kept) -> Mac {
         Canon::new("cerebro/journal/event")
             .field(work.as_str().as_bytes())
@@ -130,8 +130,8 @@ impl WorkKey {
         Canon::new("cerebro/journal/head").field(&before.0).field(&event.0).mac(&self.0)
     }
 
-    /// The MAC of the row of the work: over what must not change without an event. The project, the title and the name
-    /// are not in it: a merge of projects and a purge change them.
+    /// The MAC of the piece of work's row, over everything that must not change without an event. Project, title
+    /// and name are left out, because a merge of projects and a purge change them.
     pub fn row(&self, work: &Work) -> Mac {
         let lease = work.lease.as_ref();
         let parent = work.parent.map(|id| id.to_string());
@@ -160,7 +160,7 @@ impl WorkKey {
             .mac(&self.0)
     }
 
-    /// The MAC of what a piece of work had come to after an event, as JSON.
+    /// The MAC of a checkpoint: the state after an event, as JSON.
     pub fn checkpoint(&self, work: &WorkId, seq: u64, state: &str) -> Mac {
         Canon::new("cerebro/journal/checkpoint")
             .field(work.as_str().as_bytes())
@@ -169,8 +169,9 @@ impl WorkKey {
             .mac(&self.0)
     }
 
-    /// Commits to an event's body and chains it to a piece of work as its next one: the event gets its MACs, the work
-    /// its number and head. The MAC of the row is left to [`Self::row`], for when all of it is known.
+    /// Commits to an event's body and appends it to the chain of a piece of work: the event gets its MACs, the
+    /// piece of work its new number and head. The MAC of the row is computed by [`Self::row`], once the row is
+    /// complete.
     pub fn append(&self, work: &mut Work, kept: &mut Kept) {
         if work.seq == 0 {
             work.head = self.origin(work);
@@ -185,7 +186,7 @@ impl WorkKey {
     }
 }
 
-/// Reads a salt in hex. One that is none is empty: no commitment holds with it.
+/// Reads a salt in hex. Malformed text gives an empty salt, with which no commitment verifies.
 pub fn salt_of(text: &str) -> Vec<u8> {
     text::unhex(text).filter(|salt| salt.len() == SALT_BYTES).unwrap_or_default()
 }
@@ -195,7 +196,7 @@ pub fn artifact_id(bytes: &[u8]) -> String {
     text::hex(&Sha256::digest(bytes))
 }
 
-/// Bytes of which no two different lists of fields have the same: each field after its length.
+/// An injective encoding of a list of fields: each field follows its length.
 struct Canon(Vec<u8>);
 
 impl Canon {
@@ -232,7 +233,7 @@ impl Canon {
     }
 
     fn mac(self, key: &[u8]) -> Mac {
-        // A key of any length is one.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Mac::default() };
         mac.update(&self.0);
         Mac(mac.finalize().into_bytes().into())

@@ -1,18 +1,18 @@
-//! Who holds a piece of work: leases with fences.
+//! Claims of pieces of work: leases with fencing.
 //!
-//! A claim is a lease. Each that goes to somebody else raises the fence, and what an earlier holder writes after that is
-//! late, until it claims again: also when the later one has let go or its lease has ended. Somebody who never claimed has
-//! no fence, and is late only while another one holds it. Whoever asks says what time it is.
+//! A claim is a lease. Each claim by a new holder raises the fence. What an earlier holder writes after that is
+//! late until it claims again, even if the later holder has let go or its lease has ended. A writer that never
+//! claimed has no fence, and is late only while another one holds the piece of work. The caller passes in the time.
 
 use cerebro_core::domain::Timestamp;
 
 use crate::{Lease, State, Step, Work};
 
-/// Claims a piece of work until a moment, or renews the claim. What is told is the event of a claim that went to
-/// somebody new; a renewal is none.
+/// Claims a piece of work until a moment, or renews the claim. Returns the step to record for a claim by a new
+/// holder; a renewal has none.
 ///
 /// # Errors
-/// Who holds it, where that is somebody else and it is not taken over.
+/// The present holder, if it is somebody else and the claim does not take over.
 pub fn claim(
     work: &mut Work,
     me: &str,
@@ -34,19 +34,19 @@ pub fn claim(
     Ok(Some(Step::Claimed { holder: me.to_owned(), fence: work.fence, until, from }))
 }
 
-/// Lets go of a piece of work; nothing is told where somebody else holds it.
+/// Releases a piece of work. Returns no step if somebody else holds it.
 pub fn release(work: &mut Work, me: &str) -> Option<Step> {
     work.lease.take_if(|lease| lease.holder == me)?;
     Some(Step::Released { holder: me.to_owned(), fence: work.fence })
 }
 
-/// Whether what somebody writes now is late: another one holds the work, or has claimed it since.
+/// Whether an event of this writer is late: another one holds the piece of work, or has claimed it since.
 pub fn is_late(work: &Work, state: &State, me: &str, now: Timestamp) -> bool {
     let fence = state.claims.iter().find(|claim| claim.holder == me).map(|claim| claim.fence);
     work.holder(now).is_some_and(|holder| holder != me) || fence.is_some_and(|fence| fence < work.fence)
 }
 
-/// Any activity of its holder keeps a claim, at least until a moment.
+/// Extends the claim of the present holder, at least until a moment. Any activity of the holder does this.
 pub fn renew(work: &mut Work, me: &str, until: Timestamp) {
     if let Some(lease) = &mut work.lease
         && lease.holder == me

@@ -1,5 +1,5 @@
-//! What events come to: one pure, total function. Every kind of work is folded by it, also one that this program does
-//! not know; what differs by kind is only what comes next, see [`mod@crate::hint`].
+//! Folds events into a state: one pure, total function. It handles every kind of work, including unknown ones.
+//! Kinds differ only in what comes next; see [`mod@crate::hint`].
 
 use std::collections::VecDeque;
 
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// Most things that were done last.
+/// Most entries in the list of what was done last.
 const LAST_MAX: usize = 5;
-/// Longest line of one of them, in characters.
+/// Longest line of such an entry, in characters.
 const LINE_CHARS_MAX: usize = 160;
 
 /// The state after an event.
@@ -31,19 +31,19 @@ pub fn fold(mut state: State, entry: &Entry) -> State {
     state.active_at = Some(entry.at);
     match &entry.step {
         Some(step) => state.apply(entry.at, entry.seq, step),
-        // Purged, or of a kind that a newer program wrote.
+        // Its text was purged, or a newer program wrote its kind.
         None if is_known(&entry.kind) => state.purged += 1,
         None => state.unknown += 1,
     }
     state
 }
 
-/// Folds all of a piece of work.
+/// Folds all events of a piece of work.
 pub fn fold_all<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> State {
     entries.into_iter().fold(State::default(), fold)
 }
 
-/// Whether a kind is one of this program.
+/// Whether this program knows the kind.
 fn is_known(kind: &str) -> bool {
     crate::step::KINDS.contains(&kind)
 }
@@ -52,7 +52,7 @@ fn said(at: Timestamp, text: &str) -> Said {
     Said { at, text: text::cut_bytes(text, TEXT_BYTES_MAX).to_owned() }
 }
 
-/// Adds an item at the end; the oldest goes when there are too many.
+/// Appends an item; the oldest is dropped when there are too many.
 fn push<T>(items: &mut VecDeque<T>, item: T, most: usize) {
     if items.len() == most {
         items.pop_front();
@@ -125,15 +125,15 @@ impl State {
                 push(&mut self.claims, ClaimState { holder: holder.clone(), fence: *fence }, HOLDERS_MAX);
             }
             Step::Released { holder, .. } => self.let_go(holder),
-            // Who held the other one does not hold this one.
+            // The holder of the original does not hold the fork.
             Step::Forked { .. } => self.claims.clear(),
-            // What was missing and follows is not missing.
+            // A filled gap is none.
             Step::Gap { filled: true, .. } | Step::Read { .. } | Step::Anchored { .. } => {}
         }
     }
 
-    /// One of the things that were done last. Of a command whose end was noted without its outcome, the line that tells
-    /// the outcome takes the place.
+    /// Adds an entry to what was done last. If it is the outcome of a command whose end was recorded without one,
+    /// it replaces that entry.
     fn note_last(&mut self, at: Timestamp, step: &Step) {
         let Some(line) = line(step) else { return };
         if let Step::Ran { call: Some(_), command, ending, .. } = step
@@ -158,7 +158,7 @@ impl State {
             Step::TurnEnded { said: last } => {
                 self.turn_open = false;
                 self.turn_failed = None;
-                // Whatever ran in the turn has ended with it.
+                // Everything that ran in the turn has ended with it.
                 self.under_way.clear();
                 if let Some(text) = last {
                     self.said = Some(said(at, text));
@@ -200,7 +200,10 @@ impl State {
     }
 
     fn begin_call(&mut self, at: Timestamp, call: &str, tool: &str, what: &str) {
-        self.end_call(Some(call));
+        if self.ended_calls.iter().any(|ended| ended == call) {
+            return;
+        }
+        self.under_way.retain(|under_way| under_way.call != call);
         if self.under_way.len() == CALLS_MAX {
             self.under_way.remove(0);
         }
@@ -209,7 +212,13 @@ impl State {
     }
 
     fn end_call(&mut self, call: Option<&str>) {
-        self.under_way.retain(|under_way| Some(under_way.call.as_str()) != call);
+        let Some(call) = call else { return };
+        let begun = self.under_way.len();
+        self.under_way.retain(|under_way| under_way.call != call);
+        // Only of a call whose beginning was not told yet may the beginning still come.
+        if self.under_way.len() == begun {
+            push(&mut self.ended_calls, text::cut_bytes(call, TEXT_BYTES_MAX).to_owned(), CALLS_MAX);
+        }
     }
 
     fn add_step(&mut self, text: &str) {
@@ -226,7 +235,7 @@ impl State {
         if let Some(text) = text {
             text::cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut step.text);
         }
-        // Something goes on: whatever blocked it does not.
+        // Progress on a step lifts a block.
         if standing != Standing::Pending {
             self.blocked = None;
         }
@@ -245,7 +254,7 @@ impl State {
         }
     }
 
-    /// Effects. What was confirmed stays so: nothing may propose it again.
+    /// Applies a step about an effect. A confirmed effect stays confirmed: nothing may propose it again.
     fn effect(&mut self, seq: u64, step: &Step) {
         let (key, standing) = match step {
             Step::Intent { key, text, repeat } => {
@@ -272,7 +281,7 @@ impl State {
         }
     }
 
-    /// Makes room among the intents: one that did not take place need not be known.
+    /// Makes room among the intents by dropping refuted ones.
     fn forget_refuted(&mut self) {
         if self.intents.len() >= 2 * INTENTS_OPEN_MAX
             && let Some(i) = self.intents.iter().position(|intent| intent.standing == IntentStanding::Refuted)
@@ -281,39 +290,39 @@ impl State {
         }
     }
 
-    /// The effects of which nobody knows whether they took place.
+    /// The effects whose outcome is unknown.
     pub fn open_intents(&self) -> impl Iterator<Item = &IntentState> {
         self.intents.iter().filter(|intent| intent.standing == IntentStanding::Open)
     }
 
-    /// An effect by its key.
+    /// The effect with this key.
     pub fn intent(&self, key: &str) -> Option<&IntentState> {
         self.intents.iter().find(|intent| intent.key == key)
     }
 
-    /// Whether a gate or a block keeps it from going on.
+    /// Whether a gate or a block stops the piece of work.
     pub fn is_waiting(&self) -> bool {
         self.blocked.is_some() || self.gates.iter().any(|gate| gate.standing != Standing::Passed)
     }
 
-    /// What comes next by the plan: the step that is being worked on, else the first that is open.
+    /// The next step of the plan: the active one, else the first pending one.
     pub fn next_step(&self) -> Option<&PlanStep> {
         let with = |standing| self.steps.iter().find(|step| step.standing == standing);
         with(Standing::Active).or_else(|| with(Standing::Pending))
     }
 }
 
-/// A text as one of the last things that were done.
+/// A text as an entry of what was done last.
 fn one_line(text: &str) -> String {
     text::cut_chars(&text::one_line(text), LINE_CHARS_MAX).into_owned()
 }
 
-/// The line of a command that ended and did not tell how.
+/// The line of a command that ended with an unknown outcome.
 fn untold(command: &str) -> String {
     format!("{command} → outcome not told")
 }
 
-/// A step as one of the last things that were done, if it is one.
+/// The entry for a step, if it counts as something done.
 fn line(step: &Step) -> Option<String> {
     Some(match step {
         Step::Ran { command, ending, exit, tests, .. } => {

@@ -1,7 +1,7 @@
-//! What whoever goes on is told: facts of the journal, checked against the world, and never an order.
+//! The hint for the agent that goes on: facts of the journal, checked against the world, never orders.
 //!
-//! The text is made for an agent's context: each line is inert ([`inert`]), the whole has a bound, and what matters
-//! least goes first when it does not fit.
+//! The text goes into an agent's context: each line is inert ([`inert`]), the whole is bounded, and the least
+//! important lines are dropped first.
 
 use cerebro_core::domain::Timestamp;
 use cerebro_core::text::{self, inert};
@@ -15,9 +15,9 @@ use crate::{
 const REQUEST_CHARS_MAX: usize = 400;
 /// Longest title, step or command in a line, in characters.
 const PIECE_CHARS_MAX: usize = 120;
-/// Most files of a line.
+/// Most files named in one line.
 const FILES_SHOWN_MAX: usize = 8;
-/// Most things of unknown outcome that are named.
+/// Most effects of unknown outcome that are named.
 const UNKNOWN_SHOWN_MAX: usize = 6;
 
 /// What a piece of work needs.
@@ -38,7 +38,7 @@ pub fn action(state: &State, world: &World) -> Action {
     }
 }
 
-/// The hint: of at most `max` bytes, as far as that is within [`HINT_BYTES_RANGE`].
+/// The hint, at most `max` bytes; `max` is clamped to [`HINT_BYTES_RANGE`].
 pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
     let max = max.clamp(HINT_BYTES_RANGE.0, HINT_BYTES_RANGE.1);
     let mut lines = Lines::default();
@@ -61,7 +61,7 @@ pub fn hint(work: &Work, state: &State, world: &World, max: usize) -> String {
     lines.fit(max)
 }
 
-/// Lines in order, each with how soon it may go: the highest number first.
+/// Lines in order, each with its priority for dropping: the highest number goes first.
 #[derive(Default)]
 struct Lines(Vec<(u8, String)>);
 
@@ -91,7 +91,7 @@ fn piece(text: &str) -> String {
     text::cut_chars(&text::one_line(text), PIECE_CHARS_MAX).into_owned()
 }
 
-/// A moment in UTC: the hour, and the day where it is another one.
+/// A moment in UTC: the time, and the date if it is not today's.
 fn clock(at: Timestamp, now: Timestamp) -> String {
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let form = if day(at) == day(now) { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
@@ -211,7 +211,7 @@ fn waiting(state: &State) -> Option<String> {
     (!gates.is_empty()).then(|| format!("Gates: {}", gates.join("; ")))
 }
 
-/// What is not as this work left it.
+/// The line about what differs from how this work left it.
 fn changed(state: &State, world: &World) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for file in &state.files {
@@ -262,7 +262,7 @@ fn gaps(state: &State) -> Option<String> {
     Some(format!("Not recorded: {count}{reason}"))
 }
 
-/// What is next, by the kind of work: for a session its request, else the plan.
+/// The line about what comes next: the request for a session, the plan for other kinds.
 fn next(work: &Work, state: &State) -> Option<String> {
     if state.closed.is_some() {
         return None;

@@ -3,15 +3,15 @@
 //! | file | question it answers |
 //! | --- | --- |
 //! | [`mod@step`] | what happened, in words that no agent owns |
-//! | [`mod@verdict`] | what a run of tests says of itself |
+//! | [`mod@verdict`] | what the output of a test run says |
 //! | [`mod@work`] | what a piece of work and its events are |
-//! | [`mod@body`] | what of an event stands in its row |
-//! | [`mod@fold`] | what the events come to |
-//! | [`mod@hint`] | what the next one is told, in view of the world |
+//! | [`mod@body`] | which part of an event is stored in its row |
+//! | [`mod@fold`] | what state the events lead to |
+//! | [`mod@hint`] | what the next agent is told, in view of the world |
 //! | [`mod@claim`] | who holds it |
-//! | [`mod@chain`], [`mod@verify`] | whether it is what was written |
-//! | [`mod@seal`] | whether all of it is there, also for somebody outside |
-//! | [`mod@anchor`] | which heads somebody wrote down outside |
+//! | [`mod@chain`], [`mod@verify`] | whether it is as it was written |
+//! | [`mod@seal`] | whether all of it is there, provable to outsiders |
+//! | [`mod@anchor`] | which heads were written down outside |
 //!
 //! Everything is a pure function: the same events and facts give the same bytes.
 

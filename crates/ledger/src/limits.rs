@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// Largest body of an event that stands in its row; a longer one is an artifact, and the row has its beginning.
+/// Largest body of an event in its row; a longer one is an artifact, and the row has its beginning.
 pub const BODY_BYTES_MAX: usize = 4_096;
-/// Largest artifact. What is longer is cut, and its full length told.
+/// Largest artifact. Longer data is cut, and its full length recorded.
 pub const ARTIFACT_BYTES_MAX: usize = 1024 * 1024;
 /// Most events of one commit.
 pub const BATCH_MAX: usize = 64;
 /// Most events of one piece of work.
 pub const EVENTS_MAX: u64 = 10_000;
-/// Events from which a piece of work warns that it comes to its end.
+/// Number of events from which a piece of work warns that it is near its limit.
 pub const EVENTS_WARN: u64 = 8_000;
 /// Most steps of a plan.
 pub const STEPS_MAX: usize = 50;
@@ -36,7 +36,7 @@ pub const REMARKS_MAX: usize = 16;
 pub const TEXT_BYTES_MAX: usize = 600;
 /// Most former holders that a state knows; the oldest go first.
 pub const HOLDERS_MAX: usize = 16;
-/// Most heads of one check that were written down outside.
+/// Most witnesses in one check.
 pub const ANCHORS_MAX: usize = 1_000;
 /// How long a claim holds without any activity, unless the claimer says otherwise.
 pub const LEASE: Duration = Duration::from_secs(30 * 60);

@@ -1,9 +1,9 @@
 //! Seals: signed heads of a tree over the heads of all pieces of work.
 //!
-//! The tree is that of RFC 6962, by `ct-merkle`; a leaf says how far a piece of work had come. A seal is a signed note
-//! whose text begins as C2SP's `tlog-checkpoint`: origin, size, root. The key that signs is used for an epoch. The last
-//! seal of an epoch names the next public key, and then the secret one is destroyed: so closed epochs cannot be signed
-//! anew, also by somebody who has all of the home.
+//! The tree is that of RFC 6962, by `ct-merkle`; a leaf records how far a piece of work had got. A seal is a signed
+//! note whose text begins like C2SP's `tlog-checkpoint`: origin, size, root. A signing key is used for one epoch.
+//! The last seal of an epoch names the next public key, and then the secret key is destroyed. So nobody can sign
+//! for a closed epoch again, not even somebody who has the whole home.
 
 use cerebro_core::domain::WorkId;
 use cerebro_core::text;
@@ -15,18 +15,18 @@ use crate::chain::Mac;
 
 type Tree = MemoryBackedTree<sha2_tree::Sha256, String>;
 
-/// How far a piece of work had come.
+/// How far a piece of work had got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
     pub work: WorkId,
     pub seq: u64,
     pub head: Mac,
-    /// It is pruned: its row and events are gone, by the user's own setting.
+    /// Whether it was pruned: its row and events are gone, by the user's own setting.
     pub pruned: bool,
 }
 
 impl Leaf {
-    /// Its text: what is hashed.
+    /// The text that is hashed.
     pub fn text(&self) -> String {
         let word = if self.pruned { "pruned" } else { "at" };
         format!("{} {word} {} {}", self.work, self.seq, self.head.hex())
@@ -50,18 +50,18 @@ impl Leaf {
 /// A signed head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
-    /// Which journal: the first line of its note.
+    /// The name of the journal, which is the first line of the note.
     pub origin: String,
     /// Counted from 0.
     pub number: u64,
     /// The leaves that it adds, as texts.
     pub leaves: Vec<String>,
-    /// How many leaves there are with them.
+    /// The number of leaves including these.
     pub size: u64,
     pub root: [u8; 32],
     /// The epoch of the key that signed it.
     pub epoch: u64,
-    /// The public key of the next epoch, where this seal is the last one of its own.
+    /// The public key of the next epoch, if this seal is the last of its epoch.
     pub next: Option<[u8; 32]>,
     pub signature: Vec<u8>,
 }
@@ -75,7 +75,7 @@ impl Seal {
         format!("{origin}\n{size}\n{root}\nseal {number} epoch {epoch}\n{next}")
     }
 
-    /// The signed note, as the Go project's `note` and C2SP's `signed-note` have it.
+    /// The signed note, in the format of the Go project's `note` and C2SP's `signed-note`.
     pub fn note(&self, public: &[u8; 32]) -> String {
         let mut signature = key_hash(&self.origin, public).to_vec();
         signature.extend_from_slice(&self.signature);
@@ -90,14 +90,14 @@ impl Seal {
     }
 }
 
-/// A public key in the form in which Go's `note` reads it: name, hash, and the key after its kind.
+/// A public key in the format of Go's `note`: name, hash, and the key after its algorithm.
 pub fn verifier(name: &str, public: &[u8; 32]) -> String {
     let mut key = vec![1];
     key.extend_from_slice(public);
     format!("{name}+{}+{}", text::hex(&key_hash(name, public)), base64(&key))
 }
 
-/// The hash that names a key in a note: of its name, its kind (1 is Ed25519) and itself.
+/// The hash that identifies a key in a note: of its name, its algorithm (1 is Ed25519) and the key.
 fn key_hash(name: &str, public: &[u8; 32]) -> [u8; 4] {
     let digest = Sha256::new().chain_update(name).chain_update(b"\n\x01").chain_update(public).finalize();
     [digest[0], digest[1], digest[2], digest[3]]
@@ -134,12 +134,12 @@ pub struct Inclusion {
 }
 
 impl Log {
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn size(&self) -> u64 {
         self.tree.len()
     }
 
-    /// How many seals there are.
+    /// The number of seals.
     pub fn seals(&self) -> u64 {
         self.seals
     }
@@ -149,7 +149,7 @@ impl Log {
         bytes(self.tree.root().as_bytes())
     }
 
-    /// Takes in a seal that is kept, and says whether its leaves have its root.
+    /// Adds a stored seal. Returns whether its leaves lead to its root.
     pub fn take_in(&mut self, seal: &Seal) -> bool {
         for leaf in &seal.leaves {
             self.tree.push(leaf.clone());
@@ -158,7 +158,7 @@ impl Log {
         self.size() == seal.size && self.root() == seal.root
     }
 
-    /// Seals more leaves. `next` is the public key of the next epoch, where this one ends.
+    /// Seals further leaves. `next` is the public key of the next epoch, if this one ends.
     pub fn seal(
         &mut self,
         origin: &str,
@@ -193,7 +193,7 @@ impl Log {
         Some((leaf, Inclusion { index: index as u64, size: self.size(), path }))
     }
 
-    /// The hashes that show that the tree began as it was with `old` leaves.
+    /// The consistency proof that the tree began as it was with `old` leaves.
     pub fn prove_growth(&self, old: u64) -> Option<Vec<[u8; 32]>> {
         let additions = usize::try_from(self.size().checked_sub(old)?).ok()?;
         if old == 0 || additions == 0 {
@@ -204,7 +204,7 @@ impl Log {
 }
 
 impl Inclusion {
-    /// Whether a leaf is in the tree with this root: what somebody outside checks.
+    /// Whether the leaf is in the tree with this root, as an outsider can check.
     pub fn holds(&self, leaf: &str, root: &[u8; 32]) -> bool {
         let root = RootHash::<sha2_tree::Sha256>::new((*root).into(), self.size);
         let Ok(proof) = ct_merkle::InclusionProof::try_from_bytes(self.path.concat()) else { return false };
@@ -212,7 +212,7 @@ impl Inclusion {
     }
 }
 
-/// Whether a tree began as another one was.
+/// Whether a tree is an extension of an older one.
 pub fn grew(old: (u64, &[u8; 32]), new: (u64, &[u8; 32]), path: &[[u8; 32]]) -> bool {
     if old.0 == 0 {
         return true;

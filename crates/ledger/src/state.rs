@@ -1,4 +1,4 @@
-//! What the events of a piece of work come to.
+//! The state to which the events of a piece of work lead.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Outcome, Repeat, Standing, Tests};
 
-/// A text and when it was said.
+/// A text, and when it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
     pub at: Timestamp,
@@ -32,30 +32,30 @@ pub struct GateState {
     pub text: Option<String>,
 }
 
-/// Where an intent stands.
+/// The standing of an intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentStanding {
-    /// Nobody knows whether it took place.
+    /// Its outcome is unknown.
     Open,
     /// It took place.
     Confirmed,
-    /// It did not.
+    /// It did not take place.
     Refuted,
 }
 
-/// An effect on the world.
+/// An effect outside the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntentState {
     pub key: String,
     pub text: String,
     pub repeat: Repeat,
     pub standing: IntentStanding,
-    /// The event that said so first.
+    /// The number of the event that announced it.
     pub seq: u64,
 }
 
-/// Somebody who claimed it and did not let go.
+/// A holder that claimed it and did not let go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimState {
     pub holder: String,
@@ -69,7 +69,7 @@ pub struct FileState {
     pub path: String,
     pub added: u32,
     pub removed: u32,
-    /// The beginning of its SHA-256 after the last change, in hex, if somebody looked.
+    /// The beginning of its SHA-256 after the last change, in hex, if it was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub at: Timestamp,
@@ -84,7 +84,7 @@ pub struct TestState {
     pub at: Timestamp,
 }
 
-/// A command, a tool or a model that was called and has not ended as far as is known.
+/// A call of a command, tool or model that has not ended, as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallState {
     pub call: String,
@@ -93,29 +93,29 @@ pub struct CallState {
     pub at: Timestamp,
 }
 
-/// What is told to be missing.
+/// The gaps that were recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
-    /// How many times.
+    /// The number of gaps.
     pub times: u32,
-    /// Events that are missing, as far as they were counted.
+    /// The number of missing events, as far as it is known.
     pub events: u64,
     /// The reason of the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What the events of a piece of work come to. A pure function of them: see [`crate::fold`].
+/// The state of a piece of work, a pure function of its events: see [`crate::fold`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// The number of the last event that is in it.
+    /// The number of the last event that is included.
     pub seq: u64,
     pub title: String,
     pub goal: Option<String>,
     pub agent: String,
     pub directory: Option<String>,
-    /// The commit that the checkout was at when it began.
+    /// The commit of the checkout when the work began.
     pub commit: Option<String>,
     /// The user's first and last request.
     pub first_request: Option<Said>,
@@ -124,38 +124,41 @@ pub struct State {
     pub turn_open: bool,
     /// Why the last turn broke off, if it did.
     pub turn_failed: Option<Said>,
-    /// What the agent said last at the end of a turn.
+    /// The agent's last words at the end of a turn.
     pub said: Option<Said>,
-    /// The agent's connection went away without an end, and when.
+    /// When the agent's connection was lost without an end of the session.
     pub lost: Option<Timestamp>,
-    /// The session ended as it should.
+    /// Whether the session ended properly.
     pub ended: bool,
     pub steps: Vec<PlanStep>,
     pub gates: Vec<GateState>,
     pub intents: Vec<IntentState>,
-    /// Who claimed it and did not let go, the last one last: whoever is not the last one is late.
+    /// The holders that did not let go, the latest last. All but the latest are late.
     pub claims: VecDeque<ClaimState>,
     pub files: Vec<FileState>,
     /// The last run of tests.
     pub test: Option<TestState>,
-    /// The last command that failed and was not run again since.
+    /// The last failed command that was not run again since.
     pub failed: Option<Said>,
     pub under_way: Vec<CallState>,
+    /// The calls that ended last. Hooks run side by side, so the beginning of a short call may be told after its end.
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
+    pub ended_calls: VecDeque<String>,
     /// The last five things that were done, oldest first, each on one line.
     pub last: VecDeque<Said>,
     /// Decisions, findings and notes, oldest first.
     pub remarks: VecDeque<Said>,
-    /// What was found out: offered to memory.
+    /// What was found out, for memories.
     pub findings: VecDeque<Said>,
     pub blocked: Option<Said>,
-    /// How often the conversation was shortened.
+    /// How often the conversation was compacted.
     pub compactions: u32,
     pub gaps: Gaps,
     /// Events whose text was purged.
     pub purged: u64,
     /// Events of kinds that this program does not know.
     pub unknown: u64,
-    /// Events of somebody who did not hold it any more.
+    /// Events by somebody who no longer held it.
     pub late: u64,
     pub closed: Option<Outcome>,
     pub active_at: Option<Timestamp>,

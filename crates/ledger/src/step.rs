@@ -1,4 +1,5 @@
-//! What happens in a piece of work, in words that no agent owns: hooks, transcripts and tools are read into these.
+//! What happens in a piece of work, in words that no agent owns: hooks, transcripts and tools are translated into
+//! these.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It did what it should.
+    /// It succeeded.
     Passed,
     /// It failed.
     Failed,
     /// Somebody stopped it.
     Interrupted,
-    /// It ended, and nobody said how: Codex's hooks tell no exit code.
+    /// It ended with an unknown outcome: Codex's hooks report no exit code.
     Unknown,
 }
 
-/// Where a step of a plan, or a gate, stands.
+/// The standing of a step of a plan, or of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -28,31 +29,31 @@ pub enum Standing {
     Passed,
     /// A gate that failed.
     Failed,
-    /// A step that is not wanted any more.
+    /// A step that is no longer wanted.
     Dropped,
 }
 
-/// What to do with an effect of which nobody knows whether it took place.
+/// What to do about an effect whose outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// It may be done again under the same key.
     Safe,
-    /// Look whether it took place, then decide.
+    /// Check whether it took place, then decide.
     Check,
     /// A person decides.
     Never,
 }
 
-/// How a piece of work came to its end.
+/// How a piece of work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// What was wanted is there.
+    /// The goal is reached.
     Done,
-    /// It cannot be done.
+    /// The goal cannot be reached.
     Failed,
-    /// Nobody wants it any more.
+    /// The goal was given up.
     Abandoned,
 }
 
@@ -72,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// What a run of tests said.
+/// The result of a test run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tests {
     /// The program that ran them: `cargo test`, `pytest`.
@@ -88,18 +89,19 @@ pub struct Tests {
     pub names: Vec<String>,
 }
 
-/// A step of a plan as an agent's own list has it.
+/// A step of a plan, from an agent's own list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// Where it stands.
+    /// Its standing.
     pub standing: Standing,
 }
 
-/// One thing that happened. Texts are as they came; they are redacted before any of it is kept.
+/// One thing that happened. Texts are unredacted; they are redacted before any of it is stored.
 ///
-/// `call` is the agent's own id of a tool call: the beginning and the end of one call are joined by it, also when one
+/// `call` is the agent's own id of a tool call. It joins the beginning and the end of a call, even if one comes
+/// from a hook and the other from the transcript.
 /// comes from a hook and the other from the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -113,7 +115,7 @@ pub enum Step {
         agent: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         directory: Option<String>,
-        /// The commit that the checkout was at.
+        /// The commit of the checkout.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit: Option<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -121,14 +123,14 @@ pub enum Step {
     },
     /// The user asked for something; a turn begins.
     Prompt { text: String },
-    /// The turn ended as it should.
+    /// The turn ended properly.
     TurnEnded {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
     },
     /// The turn broke off: a rate limit, an overloaded server.
     TurnFailed { error: String },
-    /// A command or another call of a tool began, and its end is not known yet.
+    /// A call of a command or another tool began, and its end is not known yet.
     Started { call: String, tool: String, what: String },
     /// A command ended.
     Ran {
@@ -142,7 +144,7 @@ pub enum Step {
         ms: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tests: Option<Tests>,
-        /// The end of what it printed.
+        /// The end of its output.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tail: String,
     },
@@ -155,13 +157,13 @@ pub enum Step {
         added: u32,
         #[serde(default)]
         removed: u32,
-        /// The beginning of the SHA-256 of the file afterwards, in hex, where somebody looked.
+        /// The beginning of the SHA-256 of the file afterwards, in hex, if it was computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
     },
     /// A file was read.
     Read { path: String },
-    /// Another tool's call ended.
+    /// A call of another tool ended.
     Called {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<String>,
@@ -169,49 +171,49 @@ pub enum Step {
         what: String,
         ending: Ending,
     },
-    /// A call of a model began that can be fetched again under `response`.
+    /// A call of a model began. Its result can be fetched again under `response`.
     ModelStarted {
         call: String,
         provider: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<String>,
     },
-    /// It ended.
+    /// The model's call ended.
     ModelEnded { call: String, ending: Ending },
-    /// The agent's own list of what is to be done, whole.
+    /// The agent's own to-do list, whole.
     Planned { steps: Vec<Planned> },
-    /// The conversation was shortened.
+    /// The conversation was compacted.
     Compacted {
         trigger: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
-    /// The agent's connection is there.
+    /// The agent is connected.
     Connected,
-    /// The agent's connection went away without an end of the session.
+    /// The agent's connection was lost without an end of the session.
     Lost,
-    /// Somebody goes on with it.
+    /// An agent resumed the work.
     Resumed { agent: String },
-    /// The session ended as it should.
+    /// The session ended properly.
     Ended { reason: String },
     /// A step is added to the plan; it gets the next number.
     StepAdded { text: String },
-    /// A step of the plan stands elsewhere.
+    /// A step of the plan changed its standing.
     StepSet {
         step: u32,
         standing: Standing,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// What was decided.
+    /// A decision was made.
     Decision { text: String },
-    /// What was found out: offered to memory when the work is closed.
+    /// Something was found out; it is offered to memory when the work is closed.
     Finding { text: String },
     /// Anything else worth a line.
     Note { text: String },
-    /// What keeps it from going on.
+    /// Something blocks the work.
     Blocked { text: String },
-    /// A condition that must hold before it goes on.
+    /// A condition must be met before the work goes on.
     Gate {
         name: String,
         standing: Standing,
@@ -222,13 +224,13 @@ pub enum Step {
     Intent { key: String, text: String, repeat: Repeat },
     /// The effect took place.
     Confirmed { key: String },
-    /// It did not.
+    /// The effect did not take place.
     Refuted {
         key: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// Somebody holds it. `from` is the holder whose lease had ended, or from whom it was taken.
+    /// Somebody claimed the work. `from` is the holder whose lease had ended, or from whom it was taken over.
     Claimed {
         holder: String,
         fence: u64,
@@ -245,21 +247,22 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
         reason: String,
-        /// They follow, from another source than the one that should have told of them.
+        /// Whether the gap is filled: the events follow, from a source other than the one that should have reported
+        /// them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         filled: bool,
     },
-    /// It goes on from event `at` of another piece of work: what went before is read there.
+    /// The work continues from event `at` of another piece of work, which has the earlier events.
     Forked { from: String, at: u64 },
     /// The head was written down outside.
     Anchored { place: String, size: u64, root: String },
-    /// It is at its end.
+    /// The work was closed.
     Closed {
         outcome: Outcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// It goes on after its end.
+    /// The work was reopened.
     Reopened,
 }
 
@@ -305,7 +308,7 @@ impl Step {
     }
 }
 
-/// The kinds of all steps that this program knows.
+/// All kinds of steps that this program knows.
 pub const KINDS: [&str; 34] = [
     "begun", "prompt", "turn_ended", "turn_failed", "started", "ran", "edited", "read", "called",
     "model_started", "model_ended", "planned", "compacted", "connected", "lost", "resumed", "ended",

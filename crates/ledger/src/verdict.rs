@@ -1,16 +1,17 @@
-//! What a run of tests says of itself: how many passed and failed, and the names of some that failed.
+//! Reads the output of a test run: how many tests passed and failed, and the names of some that failed.
 //!
-//! Known by the command line first, then by what the runner prints. What is not recognised is nothing, never a guess.
+//! The runner is recognised by the command line first, then by its output. Unrecognised output gives nothing, never
+//! a guess.
 
 use crate::{Tests, limits::TEST_NAMES_MAX};
 
-/// Longest name, in characters. A longer one is left out: half of it would be no name, and half of a secret is not
-/// known as one.
+/// Longest name, in characters. A longer one is left out: half a name is useless, and half a secret is not
+/// recognised.
 const NAME_CHARS_MAX: usize = 120;
-/// Longest line that is looked at.
+/// Longest line that is examined.
 const LINE_BYTES_MAX: usize = 1_024;
 
-/// Runners by words of a command line that follow each other; the more special come first.
+/// Runners, by consecutive words of a command line; more specific ones come first.
 const RUNNERS: [(&[&str], &str); 24] = [
     (&["cargo", "nextest"], "cargo nextest"),
     (&["cargo", "test"], "cargo test"),
@@ -37,7 +38,7 @@ const RUNNERS: [(&[&str], &str); 24] = [
     (&["mix", "test"], "mix test"),
     (&["swift", "test"], "swift test"),
 ];
-/// Build tools whose tests are a goal among others.
+/// Build tools that have tests as one of their goals.
 const BUILDERS: [(&str, &str); 8] = [
     ("mvn", "maven"),
     ("mvnw", "maven"),
@@ -49,7 +50,7 @@ const BUILDERS: [(&str, &str); 8] = [
     ("pnpm", "pnpm test"),
 ];
 
-/// What a command says of tests, if it ran any.
+/// The result of the tests that a command ran, if it ran any.
 pub fn tests(command: &str, output: &str) -> Option<Tests> {
     let mut tests = Tests { tool: runner(command)?.to_owned(), ..Tests::default() };
     for line in output.lines().filter(|line| line.len() <= LINE_BYTES_MAX) {
@@ -66,7 +67,7 @@ fn runner(command: &str) -> Option<&'static str> {
         .map(|word| word.rsplit('/').next().unwrap_or(word))
         .collect();
     let follows = |wanted: &[&str]| words.windows(wanted.len()).any(|window| window == wanted);
-    // `cargo +nightly test` names a toolchain between.
+    // In `cargo +nightly test`, a toolchain comes between.
     let is_cargo = words
         .windows(3)
         .any(|window| matches!(window, ["cargo", toolchain, "test" | "t"] if toolchain.starts_with('+')));
@@ -88,6 +89,15 @@ fn read(tests: &mut Tests, line: &str) {
         tests.passed = Some(tests.passed.unwrap_or(0).saturating_add(passed));
         tests.failed = Some(tests.failed.unwrap_or(0).saturating_add(failed));
     }
+    // unittest prints all that ran first, `Ran 3 tests in 0.01s`, and then `FAILED (failures=1, errors=1)`.
+    if line.starts_with("Ran ") {
+        tests.passed = number_before(line, "tests").or_else(|| number_before(line, "test")).or(tests.passed);
+    }
+    if let Some(totals) = line.strip_prefix("FAILED (") {
+        let failed = number_after(totals, "failures").saturating_add(number_after(totals, "errors"));
+        tests.failed = Some(failed);
+        tests.passed = tests.passed.map(|ran| ran.saturating_sub(failed));
+    }
     if let Some(name) = failed_name(line)
         && tests.names.len() < TEST_NAMES_MAX
         && name.chars().count() <= NAME_CHARS_MAX
@@ -97,7 +107,7 @@ fn read(tests: &mut Tests, line: &str) {
     }
 }
 
-/// How many passed and failed, in a runner's line of totals.
+/// The numbers of passed and failed tests in a runner's summary line.
 fn counts(line: &str) -> Option<(u32, u32)> {
     // cargo: `test result: FAILED. 3 passed; 1 failed; 0 ignored`; nextest: `Summary [ 0.1s] 4 tests run: 3 passed, 1 failed`;
     // pytest: `==== 1 failed, 3 passed in 0.12s ====`; jest, vitest: `Tests: 1 failed, 3 passed, 4 total`.
@@ -114,12 +124,19 @@ fn counts(line: &str) -> Option<(u32, u32)> {
     (passed.is_some() || failed.is_some()).then(|| (passed.unwrap_or(0), failed.unwrap_or(0)))
 }
 
-/// The number that stands before a word.
+/// The number before a word.
 fn number_before(line: &str, word: &str) -> Option<u32> {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let at = words.iter().position(|found| *found == word)?;
     words.get(at.checked_sub(1)?)?.parse().ok()
+}
+
+/// The number that is given to a word as `word=3`, or 0.
+fn number_after(line: &str, word: &str) -> u32 {
+    let digits = line.split_once(word).and_then(|(_, rest)| rest.strip_prefix('='));
+    let digits = digits.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// The name of a test that a line calls failed.
@@ -128,7 +145,12 @@ fn failed_name(line: &str) -> Option<&str> {
         return one_word(name);
     }
     if let Some(rest) = line.strip_prefix("--- FAIL: ").or_else(|| line.strip_prefix("FAILED ")) {
-        return rest.split_whitespace().next();
+        return rest.split_whitespace().next().filter(|name| !name.starts_with('('));
+    }
+    if let Some(rest) = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: ")) {
+        // unittest: `FAIL: test_split (tests.test_a.Split)`, with the name again behind the class since Python 3.11.
+        let (name, place) = rest.strip_suffix(')')?.split_once(" (")?;
+        return place.contains('.').then_some(if place.ends_with(name) { place } else { name });
     }
     if let Some(rest) = line.strip_prefix("FAIL [") {
         // nextest: `FAIL [   0.010s] crate module::test`
@@ -190,12 +212,17 @@ mod tests {
         assert_eq!(told("cargo nextest run", nextest), (Some(3), Some(1), "rules::pem".to_owned()));
         let jest = "  ✕ splits keys (3 ms)\nTests:       1 failed, 2 passed, 3 total";
         assert_eq!(told("npx jest", jest), (Some(2), Some(1), "splits keys".to_owned()));
+        let unittest = "FAIL: test_split (tests.test_a.Split.test_split)\nERROR: test_b (tests.test_a.Split)\n\
+             Ran 5 tests in 0.002s\n\nFAILED (failures=1, errors=1)";
+        let names = "tests.test_a.Split.test_split test_b".to_owned();
+        assert_eq!(told("python -m unittest", unittest), (Some(3), Some(2), names));
+        assert_eq!(told("python -m unittest", "Ran 1 test in 0.1s\n\nOK"), (Some(1), None, String::new()));
         assert_eq!(told("make test", "gcc: error"), (None, None, String::new()));
     }
 
     proptest! {
         #[test]
-        fn no_output_is_too_odd(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|[0-9]+ passed|\n|.){0,200}") {
+        fn no_output_is_too_odd(command in "(cargo test|pytest|.{0,20})", output in "(test |FAIL|FAILED \\(|ERROR: |Ran |errors=|[0-9]+ passed|\n|.){0,200}") {
             if let Some(tests) = tests(&command, &output) {
                 prop_assert!(tests.names.len() <= TEST_NAMES_MAX);
                 prop_assert!(tests.names.iter().all(|name| name.chars().count() <= NAME_CHARS_MAX));

@@ -1,4 +1,4 @@
-//! Reads a piece of work again and names what is wrong with it.
+//! Verifies a stored piece of work and names what is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,45 +8,45 @@ use crate::{
     limits::EVENTS_MAX,
 };
 
-/// Most rows whose true number is looked for. Beyond it they are called edited.
+/// Most rows whose original number is searched for. Further ones are reported as edited.
 const SOUGHT_MAX: usize = 64;
 
-/// Something that is wrong. Numbers are those of events, but for seals.
+/// A fault. Numbers are those of events, except for seals.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Finding {
-    /// The event is not what was written.
+    /// The event is not as it was written.
     Edited { seq: u64 },
-    /// The event was not written here, or is there twice.
+    /// The event was not written here, or exists twice.
     Inserted { seq: u64 },
     /// Events are missing in the middle.
     Deleted { from: u64, to: u64 },
-    /// The event stands at another number than it had.
+    /// The event has a different number than when it was written.
     Reordered { seq: u64, was: u64 },
     /// The last events are missing.
     CutTail { from: u64, to: u64 },
-    /// The row, or all of the work, is as it was at an earlier event.
+    /// The row, or the whole piece of work, was reset to an earlier event.
     RolledBack { row: u64, found: u64 },
-    /// The row is not what was written.
+    /// The row is not as it was written.
     RowEdited,
-    /// Each event is genuine, and together they are not what was written: two pasts were mixed.
+    /// Each event is genuine, but together they are not what was written: two histories were mixed.
     Rewritten,
-    /// The bytes of an artifact are not those of its name.
+    /// The bytes of an artifact do not match its name.
     ArtifactChanged { seq: u64 },
-    /// An artifact is not there.
+    /// An artifact is missing.
     ArtifactMissing { seq: u64 },
-    /// A seal names a piece of work that is not there.
+    /// A seal names a piece of work that is missing.
     WorkMissing,
-    /// A seal says that it was pruned, and it is there.
+    /// A seal says that it was pruned, but it exists.
     WorkReturned,
-    /// The head under a seal is not the one that the events have there.
+    /// The head under a seal differs from the one that the events lead to.
     SealDiffers { seal: u64, seq: u64 },
-    /// A seal is not there.
+    /// A seal is missing.
     SealMissing { seal: u64 },
-    /// A seal is not what was written: its leaves do not have its root, or its signature is another's.
+    /// A seal is not as it was written: its leaves do not lead to its root, or its signature is wrong.
     SealEdited { seal: u64 },
-    /// What was written down outside is no earlier state of this journal.
+    /// A witness is not an earlier state of this journal.
     AnchorDiffers { size: u64 },
-    /// Seals of this store were made with a key that is not here: nothing under them can be checked.
+    /// The seals of this store were made with a missing key, so nothing under them can be checked.
     KeyMissing,
 }
 
@@ -75,20 +75,20 @@ impl Finding {
     }
 }
 
-/// What a piece of work turned out to be.
+/// The result of verifying a piece of work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// How many events there are.
+    /// The number of its events.
     pub events: u64,
-    /// Those of them whose text was purged.
+    /// The number of those whose text was purged.
     pub purged: u64,
     pub findings: Vec<Finding>,
-    /// The heads at the numbers that were asked for, as the rows have them.
+    /// The heads at the requested numbers, according to the rows.
     pub heads: BTreeMap<u64, Mac>,
 }
 
-/// Checks the events of a piece of work, in order of their numbers, against its row. `sealed` are numbers of which the
-/// head is wanted, to be compared with what seals say of them.
+/// Checks the events of a piece of work, in order of their numbers, against its row. `sealed` are the numbers whose
+/// heads are needed to compare them with seals.
 pub fn verify(key: &WorkKey, work: &Work, rows: &[Kept], sealed: &BTreeSet<u64>) -> Verified {
     let mut verified = Verified {
         events: rows.len() as u64,
@@ -124,15 +124,15 @@ fn is_row_genuine(key: &WorkKey, work: &Work) -> bool {
     key.row(work) == work.row_mac
 }
 
-/// Whether a piece of work that says to be made with another key was made with this one: its row was, but for the name
-/// of the key, or any of its events.
+/// Whether a piece of work that claims another key was in fact made with this one: its row was, apart from the name
+/// of the key, or any of its events was.
 pub fn is_of_key(key: &Key, work: &Work, rows: &[Kept]) -> bool {
     let own = Work { key_id: key.id(), ..work.clone() };
     let key = key.of(&work.id);
     is_row_genuine(&key, &own) || rows.iter().any(|kept| key.event(&work.id, kept.seq, kept) == kept.mac)
 }
 
-/// The number that each row was written with: its own, another, or none.
+/// The number with which each row was written: its own, another, or none.
 fn true_numbers(key: &WorkKey, work: &Work, rows: &[Kept]) -> Vec<Option<u64>> {
     let mut sought = 0;
     let most = work.seq.max(rows.last().map_or(0, |kept| kept.seq)).min(EVENTS_MAX + 1);
@@ -145,7 +145,7 @@ fn true_numbers(key: &WorkKey, work: &Work, rows: &[Kept]) -> Vec<Option<u64>> {
             if is(kept.seq) {
                 return Some(kept.seq);
             }
-            // The usual case first: all rows behind one that was put in or taken out stand one further.
+            // The usual case first: all rows after an inserted or deleted one are off by one.
             let near = [kept.seq.wrapping_sub(1), kept.seq + 1];
             near.into_iter().find(|seq| is(*seq)).or_else(|| {
                 sought += 1;
@@ -163,8 +163,9 @@ fn is_text_genuine(kept: &Kept) -> bool {
     }
 }
 
-/// Names what differs between the numbers that rows have and those that they were written with; and the last number
-/// that was written, as far as the rows show it. `end` is what the work's row says of that.
+/// Compares the numbers of the rows with those with which they were written. Returns the faults, and the last
+/// number that was written as far as the rows show it. `end` is that number according to the row of the piece of
+/// work.
 fn compare(rows: &[Kept], numbers: &[Option<u64>], end: Option<u64>) -> (Vec<Finding>, u64) {
     let mut findings = Vec::new();
     let genuine: BTreeSet<u64> = numbers.iter().flatten().copied().collect();
@@ -205,7 +206,7 @@ fn compare(rows: &[Kept], numbers: &[Option<u64>], end: Option<u64>) -> (Vec<Fin
     (findings, last)
 }
 
-/// The ranges of numbers up to `end` that are not covered.
+/// The uncovered ranges of numbers up to `end`.
 fn missing(covered: &BTreeSet<u64>, end: u64, last: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut next = 1;

@@ -1,23 +1,23 @@
-//! A piece of work and its events, as they are kept.
+//! A piece of work and its events, as they are stored.
 
 use cerebro_core::domain::{Project, SessionId, Timestamp, WorkId};
 use cerebro_core::redact::RedactedText;
 
 use crate::{Outcome, Step, chain::Mac};
 
-/// What handles a piece of work: which of its facts say what comes next.
+/// The handler of a piece of work, which decides what comes next from its facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A sitting of an agent, made by its first event.
+    /// A session of an agent, created by its first event.
     Session,
-    /// Something with a goal and steps, begun on purpose.
+    /// A task with a goal and steps, begun on purpose.
     Task,
-    /// Anything else, of this program or a newer one.
+    /// Anything else, from this program or a newer one.
     General,
 }
 
 impl Kind {
-    /// The handler of a kind by its stored name. There is one for each name.
+    /// The handler of a kind by its stored name. Every name has one.
     pub fn of(name: &str) -> Self {
         match name {
             "session" => Self::Session,
@@ -27,14 +27,14 @@ impl Kind {
     }
 }
 
-/// Where a piece of work stands.
+/// The status of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It goes on, or could.
+    /// It is going on, or could.
     Open,
-    /// A gate or a block keeps it from going on.
+    /// A gate or a block stops it.
     Waiting,
-    /// It is at its end.
+    /// It has ended.
     Closed,
 }
 
@@ -54,66 +54,66 @@ impl Status {
     }
 }
 
-/// Who holds a piece of work, and until when.
+/// The holder of a piece of work, and the end of the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// The session of the holder, or the name of an agent without one.
     pub holder: String,
-    /// When it ends, unless something is done before that.
+    /// When it ends, unless activity extends it.
     pub until: Timestamp,
 }
 
-/// A piece of work: the row that its events project on.
+/// A piece of work: the row with the projection of its events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     pub id: WorkId,
-    /// Whose it is. For anybody else it does not exist.
+    /// Its owner. For anybody else it does not exist.
     pub owner: String,
     pub project: Project,
-    /// The stored name of its kind; [`Kind::of`] knows the handler.
+    /// The stored name of its kind; [`Kind::of`] gives the handler.
     pub kind: String,
     pub title: RedactedText,
-    /// The caller's own name for it: beginning it twice is beginning it once.
+    /// The caller's own key for it: beginning it twice has no further effect.
     pub key: Option<String>,
-    /// Under which it is found: see [`key_name`] and [`session_name`]. No two have the same.
+    /// The unique name by which it is found: see [`key_name`] and [`session_name`].
     pub name: Option<String>,
     pub session: Option<SessionId>,
     pub agent: RedactedText,
     pub parent: Option<WorkId>,
-    /// The piece that it goes on from, and at which event.
+    /// The piece of work and the event from which it was forked.
     pub forked_from: Option<(WorkId, u64)>,
     pub status: Status,
     pub outcome: Option<Outcome>,
-    /// The agent's connection went away without an end.
+    /// Whether the agent's connection was lost without an end of the session.
     pub lost: bool,
-    /// Effects of which nobody knows whether they took place.
+    /// The number of effects whose outcome is unknown.
     pub unknown: u64,
     pub created_at: Timestamp,
-    /// When something last happened in it. Looking at it is nothing that happens.
+    /// When something last happened in it. Reading it does not count.
     pub active_at: Timestamp,
     /// The number of its last event.
     pub seq: u64,
     /// The end of its chain.
     pub head: Mac,
     pub lease: Option<Lease>,
-    /// Counts claims: an event of a holder with an older fence is late.
+    /// The number of claims: an event of a holder with an older fence is late.
     pub fence: u64,
-    /// Which key the chain was made with.
+    /// The id of the key of the chain.
     pub key_id: String,
-    /// Over all of the row that must not change without an event.
+    /// The MAC over all fields of the row that must not change without an event.
     pub row_mac: Mac,
-    /// Counts writes of the row: 0 before the first.
+    /// How often the row was written; 0 before the first time.
     pub version: u64,
 }
 
 impl Work {
-    /// The holder, if the lease still runs.
+    /// The holder, if the lease is still running.
     pub fn holder(&self, now: Timestamp) -> Option<&str> {
         self.lease.as_ref().filter(|lease| lease.until > now).map(|lease| lease.holder.as_str())
     }
 
-    /// The name under which it is looked for, if it is. That of a session is for the piece that the session goes on in:
-    /// one that is closed need not have it.
+    /// The name by which it should be found, if any. The name of a session belongs to the piece of work in which
+    /// the session goes on, so a closed one need not have it.
     pub fn proper_name(&self) -> Option<String> {
         match &self.key {
             Some(key) => Some(key_name(&self.owner, &self.project, key)),
@@ -125,8 +125,8 @@ impl Work {
         }
     }
 
-    /// Whether a piece of work like this one can have its name. The project in it may be another one: in that which its
-    /// own was merged into, the name may have been taken.
+    /// Whether its name fits it. The project in the name may be a former one: in the project into which that was
+    /// merged, the name may have been taken.
     pub fn has_fitting_name(&self) -> bool {
         let (Some(name), Some(key)) = (&self.name, &self.key) else {
             return self.name.is_none() || self.name == self.proper_name();
@@ -137,29 +137,29 @@ impl Work {
     }
 }
 
-/// The name of the piece of work of a session: there is one of each.
+/// The name of a session's piece of work. Each session has one.
 pub fn session_name(owner: &str, session: &str) -> String {
     format!("session\n{owner}\n{session}")
 }
 
-/// The name of a piece of work that its maker gave a key.
+/// The name of a piece of work whose creator gave it a key.
 pub fn key_name(owner: &str, project: &Project, key: &str) -> String {
     format!("key\n{owner}\n{project}\n{key}")
 }
 
-/// An event as it is folded and shown.
+/// An event for folding and display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub seq: u64,
     pub at: Timestamp,
     /// The stored name of its kind.
     pub kind: String,
-    /// None where the text was purged, or where a newer program wrote a kind that this one does not know.
+    /// `None` if the text was purged, or if a newer program wrote a kind that this one does not know.
     pub step: Option<Step>,
-    /// It came from somebody who did not hold the work any more: kept, and changes no state.
+    /// Whether its writer no longer held the work: it is kept and changes nothing in the state.
     pub late: bool,
     /// The length of its whole body in bytes.
     pub full: u64,
-    /// The SHA-256 of that in hex, where only its beginning stands in the row.
+    /// The SHA-256 of the whole body in hex, if the row has only its beginning.
     pub artifact: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Facts of the world that a hint is checked against. Whoever asks gathers them; nothing here looks anywhere.
+//! The facts of the world against which a hint is checked. The caller gathers them; nothing here does I/O.
 
 use cerebro_core::domain::Timestamp;
 
@@ -6,20 +6,20 @@ use cerebro_core::domain::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct World {
     pub now: Timestamp,
-    /// The commit that the checkout is at.
+    /// The present commit of the checkout.
     pub commit: Option<String>,
-    /// Files that were looked at: those that the state names, as far as somebody had the time.
+    /// Files that were examined: those that the state names, as far as time allowed.
     pub files: Vec<SeenFile>,
     /// Other sessions of the project that are live.
     pub live: Vec<LiveSession>,
-    /// The holder of the work, if another live session holds it.
+    /// The holder of the work, if it is another live session.
     pub held_by: Option<String>,
-    /// The size of the tree of seals and its root in hex: the head, for which the reader is a witness.
+    /// The present head, size and root in hex, which makes the reader a witness.
     pub head: Option<(u64, String)>,
 }
 
 impl World {
-    /// A world of which nothing is known but the time.
+    /// A world of which only the time is known.
     pub fn at(now: Timestamp) -> Self {
         Self { now, commit: None, files: Vec::new(), live: Vec::new(), held_by: None, head: None }
     }
@@ -29,38 +29,38 @@ impl World {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenFile {
     pub path: String,
-    /// The beginning of its SHA-256, in hex; none where it is gone.
+    /// The beginning of its SHA-256, in hex; `None` if it does not exist.
     pub digest: Option<String>,
 }
 
-/// A session that is live now.
+/// A live session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSession {
     pub agent: String,
     pub active_at: Timestamp,
-    /// What it edited.
+    /// The files that it edited.
     pub files: Vec<String>,
 }
 
 /// What a piece of work needs, decided from its state and the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Go on with what is open.
+    /// Go on with the open work.
     Resume,
-    /// An effect of unknown outcome comes first.
+    /// First check an effect of unknown outcome.
     CheckFirst,
-    /// A gate is not passed.
+    /// Wait for a gate.
     WaitGate,
     /// Another live session holds it.
     Held,
-    /// It is done, or nobody wants it any more.
+    /// It is done, or was given up.
     Complete,
     /// It failed.
     Failed,
 }
 
 impl Action {
-    /// The name under which it is told.
+    /// The published name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Resume => "resume",

@@ -1,5 +1,5 @@
-//! Models: text to vectors (`embed`), and questions to JSON (`llm`). The HTTP client, keys, retries and bounds that
-//! providers share are in `provider`.
+//! Models: text to vectors (`embed`), and questions to JSON (`llm`). Both share the HTTP client, keys, retries and
+//! bounds in `provider`.
 
 pub mod embed;
 pub mod llm;

@@ -1,8 +1,8 @@
-//! Who may speak to a listener at all: looked at before anything behind it sees a request.
+//! The check of host and origin, before anything behind it sees a request.
 //!
-//! A page in a browser can reach loopback. So a request that names an origin must name an allowed one,
-//! also for a WebSocket, for which browsers ask no leave; and the host it was sent to must be one that is
-//! meant, so that a foreign name that resolves to 127.0.0.1 gets nothing.
+//! A page in a browser can reach loopback. So a request that names an origin must name an allowed one, also for a
+//! WebSocket, which browsers open to any origin. And the host of a request must be an expected one, so that a
+//! foreign name that resolves to 127.0.0.1 gets nothing.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// What is let in beside this machine's own names and pages.
+/// The hosts and origins that are allowed, besides this machine's own.
 #[derive(Debug, Clone)]
 pub struct Guard {
     hosts: Arc<Vec<String>>,
@@ -21,7 +21,7 @@ pub struct Guard {
     paths: Paths,
 }
 
-/// What is served at all.
+/// The paths that are served.
 #[derive(Debug, Clone, Copy)]
 enum Paths {
     /// These paths, whatever the port that they were asked at.
@@ -30,19 +30,20 @@ enum Paths {
     Pages(u16),
 }
 
-/// What was given as an origin and is none.
+/// A text that was given as an origin and is not one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an origin; write scheme://host or scheme://host:port")]
 pub struct OddOrigin(String);
 
 impl Guard {
-    /// Lets requests to `paths` in, and to nothing else: they are not there.
+    /// Allows requests to `paths`; all others are answered as not found.
     pub fn new(paths: &'static [&'static str]) -> Self {
         Self { hosts: Arc::default(), origins: Arc::default(), paths: Paths::Named(paths) }
     }
 
-    /// Lets requests to any path in, under loopback's names at this port and from pages of this port alone. Pages of
-    /// other ports of this machine are other programs', although a browser sends them its cookies of this one.
+    /// Allows requests to any path, but only under loopback's names at this port and from this port's own pages.
+    /// Pages of other ports of this machine belong to other programs, although a browser sends them the cookies of
+    /// this one.
     pub fn of_pages(port: u16) -> Self {
         Self { hosts: Arc::default(), origins: Arc::default(), paths: Paths::Pages(port) }
     }
@@ -97,14 +98,14 @@ impl Guard {
     }
 }
 
-/// Passes a request on, or says why not.
+/// Passes a request on, or answers why it is refused.
 pub async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if let Some(refusal) = guard.refusal(request.uri().path(), request.headers()) {
         return refusal.into_response();
     }
     let origin = request.headers().get(header::ORIGIN).cloned();
     let mut response = next.run(request).await;
-    // What is behind might name every origin; only the one that was looked at is meant.
+    // The service behind may read every `Origin` header; only the checked one counts.
     match origin {
         Some(origin) => response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin),
         None => response.headers_mut().remove(header::ACCESS_CONTROL_ALLOW_ORIGIN),
@@ -128,7 +129,7 @@ fn port(host: &str) -> Option<u16> {
     }
 }
 
-/// Whether a host, with or without a port, is this machine by its own name.
+/// Whether a host, with or without a port, is a loopback name of this machine.
 pub fn is_loopback(host: &str) -> bool {
     ["127.0.0.1", "localhost", "[::1]"].contains(&name(host).to_ascii_lowercase().as_str())
 }

@@ -1,4 +1,4 @@
-//! A listener that never has more than a bounded number of connections, and keeps none for good.
+//! A listener with a bounded number of connections, each for a bounded time.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use tokio::{
 
 /// Most connections at once; further ones wait unaccepted.
 const CONNECTIONS_MAX: usize = 64;
-/// How long to wait after a connection could not be accepted: too many files are open.
+/// How long to wait after accepting failed, as when too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long a connection may keep its place, by what it does.
@@ -28,7 +28,7 @@ pub(super) struct Limits {
     pub head: Duration,
     /// How long the peer may go without reading what is sent to it.
     pub stalled: Duration,
-    /// After which time a connection gets its last answer. A client opens another one.
+    /// The age at which a connection gets its last answer; its client must open another one.
     pub age: Duration,
     /// How long that last answer may take.
     pub last_answer: Duration,
@@ -113,18 +113,18 @@ impl axum::serve::Listener for Bounded {
     }
 }
 
-/// A connection with its place. Writing fails when the other side takes nothing for too long: the answers to a client
-/// that only asks and never reads would keep the place for good.
+/// A connection that holds one of the places. Writing fails when the peer does not read for too long: otherwise the
+/// answers to a client that only asks would keep the place for good.
 pub struct Seated {
     stream: TcpStream,
     stalled_max: Duration,
-    /// Runs while the other side takes nothing.
+    /// Runs while the peer does not read.
     stalled: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Seated {
-    /// What came of a write, or that it took too long.
+    /// The result of a write, or an error if it took too long.
     fn in_time<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;

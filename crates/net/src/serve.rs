@@ -1,7 +1,7 @@
 //! Serving on a listener, with bounds on how long a connection may keep its place.
 //!
-//! `axum::serve` has none: a client that sends a head byte by byte, or never reads its answers, would keep one of the
-//! few places for good.
+//! `axum::serve` has no such bounds: a client that sends a head byte by byte, or never reads its answers, would
+//! keep one of the few places for good.
 
 use std::pin::pin;
 
@@ -29,7 +29,7 @@ pub async fn serve(mut listener: Bounded, router: Router, stop: CancellationToke
             came = listener.accept() => came,
             () = stop.cancelled() => break,
         };
-        // Those that ended meanwhile.
+        // Collects the connections that ended meanwhile.
         while connections.try_join_next().is_some() {}
         connections.spawn(connection(stream, router.clone(), stop.clone(), limits));
     }
@@ -53,7 +53,7 @@ async fn connection(stream: Seated, router: Router, stop: CancellationToken, lim
         }
         () = tokio::time::sleep(limits.age) => {
             connection.as_mut().graceful_shutdown();
-            // Dropped where it is, when even the last answer takes too long.
+            // The connection is dropped when even the last answer takes too long.
             tokio::time::timeout(limits.last_answer, connection).await.unwrap_or(Ok(()))
         }
     };

@@ -1,6 +1,6 @@
 //! Sessions: start, end, summary, and the ones that calls bring into being.
 
-use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, lock};
+use super::{Caller, Door, SaveOutcome, Service, ServiceError, fields::Fields, guard, lock};
 use cerebro_core::domain::{
     Body, EndReason, Kind, Memory, MemoryId, Project, Scope, Session, SessionId, Timestamp, Validity,
     limits::DISCONNECT_GRACE,
@@ -8,7 +8,7 @@ use cerebro_core::domain::{
 use cerebro_core::hygiene::{Draft, summary_key, summary_title};
 use cerebro_core::redact::RedactedText;
 use cerebro_core::taint;
-use cerebro_store::{Decision, Write};
+use cerebro_store::{Decision, Saying, Write};
 
 /// Most sessions that are kept in mind as live; beyond it they are looked up.
 const LIVE_MAX: usize = 10_000;
@@ -139,11 +139,18 @@ impl Service {
         tags: Vec<RedactedText>,
         door: Door,
     ) -> Result<Summarised, ServiceError> {
-        let mut session = match write.store().session(id).await? {
+        let title = summary_title(summary);
+        let stored = write.store().session(id).await?;
+        // The session keeps the summary too, so a text that does not hold must be refused before either has it.
+        if door.is_automatic() {
+            let project = stored.as_ref().map_or(&caller.project, |session| &session.project);
+            let saying = Saying { project, scope: Scope::Project, title: &title, content: summary };
+            guard::admit(write, saying, None, door).await?;
+        }
+        let mut session = match stored {
             Some(session) => session,
             None => fresh(write, id, &caller.project, &caller.agent).await?,
         };
-        let title = summary_title(summary);
         let draft = Draft {
             taint: taint::of(&title, summary, door.origin(caller)),
             body: Body {

@@ -1,4 +1,4 @@
-//! Reading what a person looks through: the deleted memories, the types, and when texts were written.
+//! Reads what people browse: deleted memories, the types in use, and when texts were written.
 
 use surrealdb::types::{Datetime, SurrealValue, Value, Variables};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use cerebro_core::domain::{Kind, Memory, Project, Scope, Timestamp};
 
-/// Which deleted memories.
+/// Which deleted memories to read.
 #[derive(Debug, Clone, Default)]
 pub struct DeletedFilter {
     /// Of this project; of all when `None`.
@@ -22,7 +22,7 @@ pub struct DeletedFilter {
 }
 
 impl Store {
-    /// A page of the deleted memories that can be restored, deleted last first, and how many there are.
+    /// A page of the deleted memories that can be restored, the latest deletion first, and their total number.
     pub async fn deleted_page(
         &self,
         filter: &DeletedFilter,
@@ -49,7 +49,7 @@ impl Store {
         Ok((parse::<MemoryRow, _>("memory", rows)?, total))
     }
 
-    /// How many live memories there are of each type, in no order.
+    /// The number of live memories of each type, in no order.
     pub async fn types(&self) -> Result<Vec<(Kind, usize)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -67,7 +67,7 @@ impl Store {
         Ok(rows.into_iter().filter_map(counted).collect())
     }
 
-    /// When the earlier texts of memories were written, from a moment on, in no order.
+    /// When earlier texts of memories were written, from a moment on, in no order.
     pub async fn revision_moments(
         &self,
         project: Option<&Project>,

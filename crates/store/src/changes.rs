@@ -1,7 +1,8 @@
-//! What one call changes: rows of some tables and the events that tell of them, and the script that commits both.
+//! The changes of one call: rows of some tables, the events that record them, and the script that commits both.
 //!
-//! A table takes part by a type that holds what changes in it and implements [`Part`], in the table's own file,
-//! and a field of [`Tables`]. [`Changes::tell`] is the only way to it, so no change can be made without its event.
+//! A table takes part with a type that holds its changes and implements [`Part`], in the table's own file, and with
+//! a field of [`Tables`]. [`Changes::tell`] is the only access to the tables, so no change is made without its
+//! event.
 
 use surrealdb::types::{SurrealValue, Value, Variables};
 
@@ -30,13 +31,13 @@ use cerebro_core::domain::{
     Event, EventKind, Memory, MemoryId, Project, Prompt, Session, SessionId, Timestamp,
 };
 
-/// What changes in one table.
+/// The changes of one table.
 pub(super) trait Part {
-    /// Adds its statements, with their rows, to a commit.
+    /// Adds its statements and their rows to a commit.
     fn add_to(&self, commit: &mut CommitScript);
 }
 
-/// What changes, by table.
+/// The changes, by table.
 #[derive(Default)]
 pub(super) struct Tables {
     pub sessions: SessionChanges,
@@ -59,9 +60,9 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// In the order in which a commit goes through them.
+    /// In the order in which a commit writes them.
     fn parts(&self) -> [&dyn Part; 17] {
-        // Taken apart, so that the compiler asks here for a table that is new.
+        // Destructured, so that a new table does not compile until it is listed here.
         let Self {
             sessions,
             memories,
@@ -81,7 +82,7 @@ impl Tables {
             cycles,
             documents,
         } = self;
-        // An edge comes after the rows at its ends.
+        // The rows at the ends of an edge come before the edge.
         [
             sessions, memories, works, revisions, prompts, edges, supersessions, tombstones, former, jobs,
             vectors, seals, history, distil, handbooks, cycles, documents,
@@ -89,7 +90,7 @@ impl Tables {
     }
 }
 
-/// What one call changes. Everything in it is committed together or not at all.
+/// The changes of one call. They are committed together or not at all.
 #[derive(Default)]
 pub(super) struct Changes {
     tables: Tables,
@@ -97,28 +98,30 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Notes what happened, and gives access to what changes by it.
+    /// Records an event, and gives access to the tables that it changes.
     pub fn tell(&mut self, happened: Happened) -> &mut Tables {
         self.events.push(happened);
         &mut self.tables
     }
 
-    /// What else changes by what was told already; `None` where nothing was, so that no change is without its event.
+    /// Gives access to the tables for further changes by an event already recorded. `None` if there is none, so
+    /// that no change is without an event.
     pub fn besides(&mut self) -> Option<&mut Tables> {
         (!self.events.is_empty()).then_some(&mut self.tables)
     }
 
-    /// What changes so far.
+    /// The changes so far.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// What happened, in order. Where nothing did, nothing changes.
+    /// The events, in order. Without events there are no changes.
     pub fn events(&self) -> &[Happened] {
         &self.events
     }
 
-    /// The transaction that makes the changes at a moment and tells the log `events`; `now` is what the clock says.
+    /// The transaction that makes the changes at a moment and writes `events` to the log. `now` is the time by the
+    /// clock.
     pub fn script(&self, at: Timestamp, now: Timestamp, events: &[Event]) -> (String, Variables) {
         let mut script = CommitScript::begin(at, now);
         for part in self.tables.parts() {
@@ -128,26 +131,26 @@ impl Changes {
         script.end()
     }
 
-    /// The memories that were put, as the commit left them.
+    /// The memories that were written, as the commit left them.
     pub fn into_memories(self) -> Vec<Memory> {
         self.tables.memories.committed()
     }
 }
 
-/// An event before it has its number.
+/// An event before it has a number.
 #[derive(Debug, Clone)]
 pub(super) struct Happened {
     pub kind: EventKind,
-    /// The memory it is about.
+    /// The memory that it is about, if any.
     pub memory: Option<MemoryId>,
-    /// The session it is about or was done in.
+    /// The session that it is about, or in which it was done.
     pub session: Option<SessionId>,
     /// The project it belongs to.
     pub project: Option<Project>,
 }
 
 impl Happened {
-    /// Something that is about no memory, session or project alone.
+    /// An event that is about no single memory, session or project.
     pub fn to_none(kind: EventKind) -> Self {
         Self { kind, memory: None, session: None, project: None }
     }
@@ -175,7 +178,7 @@ impl Happened {
 pub(super) struct CommitScript {
     /// The moment of the commit.
     pub at: Timestamp,
-    /// What the clock says: earlier than the commit where it stands still or went back.
+    /// The time by the clock. It is earlier than the commit's where the clock stands still or went back.
     pub now: Timestamp,
     text: String,
     vars: Variables,
@@ -191,15 +194,16 @@ impl CommitScript {
         (self.text, self.vars)
     }
 
-    /// The transaction that writes into one table what follows from the rows of others, of which the log has told.
+    /// The transaction that writes derived rows into one table. It has no events, because the log has those of the
+    /// rows from which they are derived.
     pub fn derived(part: &dyn Part, now: Timestamp) -> (String, Variables) {
         let mut script = Self::begin(now, now);
         part.add_to(&mut script);
         script.end()
     }
 
-    /// Adds a statement whose parameter `name` gets a row of each item. Without items it is left out: each statement
-    /// costs a tenth of a millisecond.
+    /// Adds a statement and binds its parameter `name` to the rows of the items. Without items the statement is
+    /// left out: each one costs a tenth of a millisecond.
     pub fn add<T, R: SurrealValue>(
         &mut self,
         statement: Statement,

@@ -1,10 +1,10 @@
-//! What long pieces of work had come to at one of their events: derived, so that not all of them need be read again.
+//! Checkpoints of long pieces of work: derived states, so that not all events need to be read again.
 
 use cerebro_ledger::Mac;
 use surrealdb::types::{RecordId, SurrealValue};
 
 use super::{
-    Store, StoreError, Write,
+    Store, StoreError,
     changes::CommitScript,
     read::{Vars, one},
     row::{Put, key, malformed, parse, signed, unsigned},
@@ -19,15 +19,15 @@ fn record(id: &WorkId) -> RecordId {
     RecordId::new(CHECKPOINT, id.as_str())
 }
 
-/// What a piece of work had come to. The newest is kept.
+/// The state of a piece of work after one of its events. Only the latest is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub work: WorkId,
-    /// The number of the event after which it was so.
+    /// The number of that event.
     pub seq: u64,
-    /// The state as JSON, folded from what was redacted.
+    /// The state as JSON, folded from redacted events.
     pub state: String,
-    /// Whoever reads it checks this first.
+    /// A reader must verify it first.
     pub mac: Mac,
 }
 
@@ -52,15 +52,16 @@ impl TryFrom<CheckpointRow> for Checkpoint {
     }
 }
 
-/// What changes in the table.
+/// The changes of the table.
 #[derive(Default)]
 pub(super) struct CheckpointChanges {
-    put: Vec<Checkpoint>,
+    /// The newest replaces the one before.
+    pub put: Vec<Checkpoint>,
     gone: Vec<WorkId>,
 }
 
 impl CheckpointChanges {
-    /// Adds it to a commit.
+    /// Adds them to a commit.
     pub fn add_to(&self, commit: &mut CommitScript) {
         commit.add(statement::COMMIT_CHECKPOINTS, "checkpoints", &self.put, |checkpoint| Put {
             id: record(&checkpoint.work),
@@ -74,24 +75,14 @@ impl CheckpointChanges {
         commit.add(statement::COMMIT_GONE_CHECKPOINTS, "gone_checkpoints", &self.gone, record);
     }
 
-    /// That of a piece of work goes.
+    /// Removes the checkpoint of a piece of work.
     pub fn drop(&mut self, work: WorkId) {
         self.gone.push(work);
     }
 }
 
-impl Write<'_> {
-    /// Keeps what a piece of work has come to, after the events that brought it there were put. It is derived.
-    pub fn put_checkpoint(&mut self, checkpoint: Checkpoint) {
-        if let Some(tables) = self.besides() {
-            tables.works.checkpoints.put.push(checkpoint);
-        }
-    }
-}
-
 impl Store {
-    /// What a piece of work had come to at one of its events, if that is kept. A row that cannot be read is none: it is
-    /// derived.
+    /// The checkpoint of a piece of work, if there is one. An unreadable row counts as none, because it is derived.
     pub async fn checkpoint(&self, work: &WorkId) -> Result<Option<Checkpoint>, StoreError> {
         let vars = Vars::new().with("ids", vec![record(work)]);
         let rows = self.rows(CHECKPOINT, statement::WORK_CHECKPOINT, vars).await?;

@@ -1,4 +1,4 @@
-//! How much there is, of a project or of all.
+//! Counts of what the store holds, per project or in all.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use cerebro_core::domain::{Project, Timestamp};
 pub struct Counts {
     /// Live memories.
     pub memories: i64,
-    /// Deleted ones, tombstones included.
+    /// Deleted memories, including purged ones.
     pub deleted: i64,
     /// Sessions.
     pub sessions: i64,
@@ -30,26 +30,26 @@ pub struct Counts {
     pub relates_to: i64,
     /// Edges between sessions, in all projects.
     pub follows: i64,
-    /// Work that waits, in all projects.
+    /// Waiting jobs, in all projects.
     pub jobs: i64,
-    /// Work that was given up, in all projects.
+    /// Dead letters, in all projects.
     pub dead_jobs: i64,
 }
 
-/// What health counts beside memories, in all projects.
+/// The counts of health, apart from memories, in all projects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthCounts {
-    /// Names that a model read in memories.
+    /// Names that a model found in memories.
     pub names: u64,
-    /// Relations between memories, and memories that took another's place, once for each.
+    /// Relations between memories and supersessions, each counted once.
     pub edges: u64,
-    /// Documents whose files are there.
+    /// Documents whose files exist.
     pub documents: u64,
-    /// When memories were consolidated last, as far as that still holds.
+    /// When the last consolidation that was not undone took place.
     pub consolidated_at: Option<Timestamp>,
 }
 
-/// What a project holds.
+/// The counts of one project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectCount {
     /// Live memories.
@@ -58,12 +58,12 @@ pub struct ProjectCount {
     pub sessions: i64,
     /// Prompts.
     pub prompts: i64,
-    /// When something was last written, if a memory or session says so.
+    /// The time of the last write, if a memory or session records one.
     pub last_at: Option<Timestamp>,
 }
 
 impl Store {
-    /// Counts rows, of one project or of all.
+    /// Counts the rows of one project or of all.
     pub async fn counts(&self, project: Option<&Project>) -> Result<Counts, StoreError> {
         let mut results = match project {
             Some(project) => {
@@ -78,7 +78,7 @@ impl Store {
         Ok(counts.unwrap_or_default())
     }
 
-    /// Counts what health tells beside memories, of a project or of all. It walks the names.
+    /// Counts what health reports apart from memories, for one project or all. It walks the names.
     ///
     /// # Errors
     /// A failing store.
@@ -106,7 +106,7 @@ impl Store {
         Ok(row.map(counts).unwrap_or_default())
     }
 
-    /// Every project that holds anything.
+    /// Every project that holds anything, with its counts.
     pub async fn projects(&self) -> Result<BTreeMap<Project, ProjectCount>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]

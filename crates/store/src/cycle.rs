@@ -1,5 +1,5 @@
-//! Consolidations: what was planned, what was done, and what undoing it needs. The rows hold no text of a memory, and that of
-//! an insight only until it is one.
+//! Consolidations: their plans, what was done, and what is needed to undo it. The rows hold no text of a memory,
+//! and the text of an insight only until it is a memory.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -18,19 +18,19 @@ use cerebro_core::pace::Spent;
 use cerebro_core::truth::{Action, Insight, Step};
 
 const CYCLE: &str = "cycle";
-/// How many consolidations are kept; older ones cannot be undone any more.
+/// How many consolidations are kept; older ones can no longer be undone.
 const KEPT: usize = 400;
-/// Most of older ones that go with a new plan.
+/// Most old consolidations that are removed when a new plan is written.
 const OLD_MAX: usize = 50;
 
-/// How far a consolidation is.
+/// The state of a consolidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CycleState {
-    /// Nothing of it was done.
+    /// Nothing is done yet.
     Planned,
     /// It was carried out.
     Applied,
-    /// It was carried out and taken back.
+    /// It was carried out and undone.
     Undone,
 }
 
@@ -49,16 +49,16 @@ impl CycleState {
     }
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
     /// It was carried out.
     Done,
-    /// It was not: the memory, or what stays for it, was another one by then, or not found by its meaning yet.
+    /// It was skipped: the memory, or the one that stays for it, had changed, or its vectors were not ready.
     Skipped,
-    /// It was taken back.
+    /// It was undone.
     Undone,
-    /// It was not taken back: the memory was changed since.
+    /// It was not undone, because the memory has changed since.
     Left,
 }
 
@@ -78,52 +78,52 @@ impl StepOutcome {
     }
 }
 
-/// What a memory was before others were united with it.
+/// The state of a memory before others were united with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alone {
-    /// How many tags it had; those that it took in stand behind them.
+    /// How many tags it had; those that it took in follow them.
     pub tags: usize,
     /// How often it had been repeated.
     pub duplicate_count: u32,
-    /// When it had last been said.
+    /// When it had last been seen.
     pub last_seen_at: Timestamp,
 }
 
-/// A step, and what became of it.
+/// A step and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredStep {
-    /// What was planned.
+    /// The planned step.
     pub step: Step,
-    /// What became of it; none while it is only planned.
+    /// The result; `None` while it is only planned.
     pub outcome: Option<StepOutcome>,
-    /// The version of the memory that it left.
+    /// The version of the memory after the step.
     pub after: Option<u64>,
-    /// What a memory was that took others in.
+    /// The former state of a memory that took others in.
     pub alone: Option<Alone>,
-    /// What is added, without its text once it was; of [`Action::Derive`] alone.
+    /// The new memory, without its text once it was created; only for [`Action::Derive`].
     pub insight: Option<Insight>,
 }
 
 impl StoredStep {
-    /// A step of which nothing is done.
+    /// A step that is not carried out yet.
     pub fn planned(step: Step, insight: Option<Insight>) -> Self {
         Self { step, outcome: None, after: None, alone: None, insight }
     }
 }
 
-/// What a model was asked for a plan.
+/// The record of what a model was asked for a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The groups of memories that it was asked about, by their fingerprints, in this plan and those before: the latest
+    /// The fingerprints of the topics that it was asked about, in this plan and earlier ones: the latest
     /// [`ASKED_KEPT`].
     pub topics: Vec<String>,
-    /// What that cost for this plan.
+    /// The cost for this plan.
     pub spent: Spent,
     /// How many insights did not pass the check.
     pub dropped: u64,
 }
 
-/// How many groups of memories are known to have been asked about.
+/// How many topics are remembered as asked about.
 pub const ASKED_KEPT: usize = 1_000;
 
 /// A consolidation.
@@ -131,17 +131,17 @@ pub const ASKED_KEPT: usize = 1_000;
 pub struct StoredCycle {
     /// Its id.
     pub id: CycleId,
-    /// How far it is.
+    /// Its state.
     pub state: CycleState,
-    /// Who had it planned: `person` or `clock`.
+    /// Who asked for the plan: `person` or `clock`.
     pub by: String,
     /// When it was planned.
     pub at: Timestamp,
     /// When it was carried out.
     pub applied_at: Option<Timestamp>,
-    /// When it was taken back.
+    /// When it was undone.
     pub undone_at: Option<Timestamp>,
-    /// What it changes, in order.
+    /// Its steps, in order.
     pub steps: Vec<StoredStep>,
     /// What a model was asked for it.
     pub asked: Asked,
@@ -150,7 +150,7 @@ pub struct StoredCycle {
 }
 
 impl StoredCycle {
-    /// How many steps came to an outcome.
+    /// The number of steps with this result.
     pub fn count(&self, outcome: StepOutcome) -> usize {
         self.steps.iter().filter(|step| step.outcome == Some(outcome)).count()
     }
@@ -199,7 +199,7 @@ fn counted(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A count that rows of before the schema had it lack.
+/// A count that rows lack if they are older than the schema that introduced it.
 fn counted_of(count: Option<i64>) -> u64 {
     count.map_or(0, unsigned)
 }
@@ -318,7 +318,7 @@ impl TryFrom<Row> for StoredCycle {
     }
 }
 
-/// What changes in the table of consolidations.
+/// The changes of the table.
 #[derive(Default)]
 pub(super) struct CycleChanges {
     put: Vec<StoredCycle>,
@@ -337,7 +337,8 @@ impl Part for CycleChanges {
 }
 
 impl Write<'_> {
-    /// A consolidation is planned, carried out or taken back, as it says itself. A new plan takes the place of `replaced`.
+    /// Records that a consolidation was planned, carried out or undone, according to its state. A new plan replaces
+    /// those in `replaced`.
     pub fn put_cycle(&mut self, cycle: &StoredCycle, replaced: Vec<CycleId>) {
         let kind = match cycle.state {
             CycleState::Planned => EventKind::CyclePlanned,
@@ -357,12 +358,12 @@ impl Store {
         Ok(one(parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_GET, vars).await?)?))
     }
 
-    /// Consolidations, planned or done, the latest first.
+    /// The latest consolidations, planned or done, newest first.
     pub async fn latest_cycles(&self, limit: usize) -> Result<Vec<StoredCycle>, StoreError> {
         parse::<Row, _>(CYCLE, self.rows(CYCLE, statement::CYCLE_LATEST, Vars::new().limit(limit)).await?)
     }
 
-    /// Consolidations of which nobody needs to know any more.
+    /// Consolidations that may be forgotten.
     pub async fn old_cycles(&self) -> Result<Vec<CycleId>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -374,7 +375,7 @@ impl Store {
         take::<Old>(CYCLE, &mut results, 0)?.into_iter().map(|old| cycle_id(old.id)).collect()
     }
 
-    /// The memories that carried-out plans derived from one.
+    /// The memories that were derived from this one by plans carried out.
     pub async fn derived_of(&self, memory: &MemoryId) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
         let mut results = self.engine()?.run(statement::CYCLE_DERIVED, vars.0).await?;

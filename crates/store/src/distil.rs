@@ -1,4 +1,4 @@
-//! Candidates that distilling proposes, and which past sessions were distilled.
+//! Distilled candidates, and the record of which past sessions were distilled.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use cerebro_core::domain::{
 const TABLE: &str = "candidate";
 const RUNS: &str = "distil_run";
 
-/// What changes in these tables.
+/// The changes of these tables.
 #[derive(Default)]
 pub(super) struct DistilChanges {
     put: Vec<Candidate>,
     gone: Vec<CandidateId>,
     runs: Vec<DistilRun>,
-    /// Sessions of which something was forgotten.
+    /// Sessions of which something was forgotten; they lose their titles.
     untitled: Vec<SessionId>,
     gone_runs: Vec<SessionId>,
 }
@@ -202,7 +202,7 @@ fn session_key(text: &str) -> Result<SessionId, StoreError> {
 }
 
 impl DistilChanges {
-    /// Something of a session is forgotten, or all of it.
+    /// Something of a session, or all of it, is forgotten.
     pub(super) fn forget(&mut self, session: &PastSession) {
         let which = if session.exchanges == 0 { &mut self.gone_runs } else { &mut self.untitled };
         which.push(session.id.clone());
@@ -219,16 +219,16 @@ impl Part for DistilChanges {
     }
 }
 
-/// What may happen to candidates.
+/// The changes of candidates.
 impl Write<'_> {
-    /// A session was distilled, and these candidates are new.
+    /// A session was distilled and gave these new candidates.
     pub fn keep_distilled(&mut self, session: &PastSession, run: DistilRun, candidates: Vec<Candidate>) {
         let distil = &mut self.tell(history::happened(EventKind::HistoryDistilled, session)).distil;
         distil.runs.push(run);
         distil.put.extend(candidates);
     }
 
-    /// A person decided on a candidate, which is put as it is now.
+    /// A person decided on a candidate, which is written in its new state.
     pub fn decide_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
         let kind = match candidate.state {
             CandidateState::Accepted => EventKind::CandidateAccepted,
@@ -239,7 +239,7 @@ impl Write<'_> {
         self.tell(told).distil.put.push(candidate.clone());
     }
 
-    /// Something that a candidate rests on is forgotten: it is put as it is now, or goes where nothing is left of it.
+    /// Evidence of a candidate was forgotten: the candidate is written again, or removed if no evidence is left.
     pub fn retract_candidate(&mut self, candidate: &Candidate, session: &PastSession) {
         let distil = &mut self.tell(history::happened(EventKind::CandidateRetracted, session)).distil;
         if candidate.evidence.is_empty() {
@@ -249,21 +249,21 @@ impl Write<'_> {
         }
     }
 
-    /// A candidate comes from an export.
+    /// A candidate came with an export.
     pub fn import_candidate(&mut self, candidate: Candidate, session: &PastSession) {
         let told = history::happened(EventKind::CandidateImported, session);
         self.tell(told).distil.put.push(candidate);
     }
 }
 
-/// How much was distilled.
+/// Statistics of distilling.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DistilCounts {
     /// Candidates by state.
     pub candidates: BTreeMap<String, u64>,
-    /// Sessions by what became of them.
+    /// Sessions by result.
     pub sessions: BTreeMap<String, u64>,
-    /// Claims and operations that did not pass the check, by reason.
+    /// Claims and operations that failed the check, by reason.
     pub dropped: BTreeMap<String, u64>,
     /// Arrangements of handbooks by state.
     pub arrangements: BTreeMap<String, u64>,
@@ -277,7 +277,7 @@ impl Store {
         Ok(one(self.candidates_by_id(std::slice::from_ref(id)).await?))
     }
 
-    /// Candidates by their ids; those that are not there are left out.
+    /// Candidates by id; missing ones are left out.
     pub async fn candidates_by_id(&self, ids: &[CandidateId]) -> Result<Vec<Candidate>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -292,13 +292,13 @@ impl Store {
         self.read_candidates(statement::CANDIDATE_OF_SESSION, vars).await
     }
 
-    /// The candidates that became a memory: one, or several that say the same.
+    /// The candidates that became this memory: one, or several that say the same.
     pub async fn candidates_of_memory(&self, memory: &MemoryId) -> Result<Vec<Candidate>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory));
         self.read_candidates(statement::CANDIDATE_OF_MEMORY, vars).await
     }
 
-    /// The candidates of a state, the latest first.
+    /// The candidates in a state, the latest first.
     pub async fn candidates(
         &self,
         state: CandidateState,
@@ -321,7 +321,7 @@ impl Store {
         self.page::<CandidateRow, _>(Table::Candidate, after, limit).await
     }
 
-    /// What became of distilling some sessions; those that never were are left out.
+    /// The distilling runs of some sessions; sessions that were never distilled are left out.
     pub async fn distil_runs(&self, sessions: &[SessionId]) -> Result<Vec<DistilRun>, StoreError> {
         if sessions.is_empty() {
             return Ok(Vec::new());
@@ -330,7 +330,7 @@ impl Store {
         parse::<RunRow, _>(RUNS, self.rows(RUNS, statement::DISTIL_RUN_GET, vars).await?)
     }
 
-    /// How much was distilled.
+    /// The statistics of distilling.
     pub async fn distil_counts(&self) -> Result<DistilCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]

@@ -17,7 +17,7 @@ use cerebro_core::domain::{ChunkId, Document, DocumentChunk, DocumentId, Documen
 const TABLE: &str = "document";
 const CHUNKS: &str = "chunk";
 
-/// What changes in the tables of documents.
+/// The changes of the tables of documents.
 #[derive(Default)]
 pub(super) struct DocumentChanges {
     put: Vec<Document>,
@@ -214,9 +214,9 @@ fn happened(kind: EventKind, document: &Document) -> Happened {
     }
 }
 
-/// What may happen to documents.
+/// The changes of documents.
 impl Write<'_> {
-    /// A document was read: it is put as it is now, with the chunks that are new, and without those that it no longer
+    /// A document was read: writes its present state and the new chunks, and removes the chunks that it no longer
     /// has.
     pub fn ingest_document(&mut self, document: &Document, new: Vec<DocumentChunk>, gone: Vec<ChunkId>) {
         let at = self.at();
@@ -226,43 +226,42 @@ impl Write<'_> {
         documents.gone_chunks.extend(gone);
     }
 
-    /// The file of a document is gone: it keeps its text and is not found.
+    /// The file of a document is gone: the document keeps its text, but no search finds it.
     pub fn remove_document(&mut self, document: &Document) {
         let removed = Document { removed: true, at: self.at(), ..document.clone() };
         self.tell(happened(EventKind::DocumentRemoved, document)).documents.put.push(removed);
     }
 
-    /// A document and all its chunks go for good.
+    /// A document and all its chunks are purged.
     pub fn forget_document(&mut self, document: &Document) {
         self.tell(happened(EventKind::DocumentForgotten, document)).documents.gone.push(document.id);
     }
 
-    /// A document belongs to another project, since its own was merged into that.
+    /// A document moves to another project, because its own was merged.
     pub fn merge_document(&mut self, document: &Document) {
         let document = Document { at: self.at(), ..document.clone() };
         self.tell(happened(EventKind::ProjectMerged, &document)).documents.put.push(document);
     }
 
-    /// A document comes from an export; its chunks follow.
+    /// A document came with an export; its chunks follow.
     pub fn import_document(&mut self, document: &Document) {
         let told = self.tell(happened(EventKind::DocumentIngested, document));
         told.documents.put.push(document.clone());
     }
 
-    /// A chunk of a document comes from an export. The log tells of each document once.
+    /// A chunk came with an export. The log records each document only once.
     pub fn import_chunk(&mut self, document: &Document, chunk: DocumentChunk) {
         let here = &self.tables().documents;
         let is_told = here.put.iter().any(|put| put.id == document.id)
             || here.chunks.iter().any(|other| other.document == document.id);
-        if !is_told {
-            self.tell(happened(EventKind::DocumentIngested, document));
-        }
-        if let Some(tables) = self.besides() {
-            tables.documents.chunks.push(chunk);
-        }
+        let tables = match self.besides() {
+            Some(tables) if is_told => tables,
+            _ => self.tell(happened(EventKind::DocumentIngested, document)),
+        };
+        tables.documents.chunks.push(chunk);
     }
 
-    /// A document as it will be when this is committed.
+    /// The document as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -273,7 +272,7 @@ impl Write<'_> {
         }
     }
 
-    /// Whether a chunk will be there when this is committed.
+    /// Whether the chunk will exist after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -284,12 +283,12 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// Whether any document was ever read and not forgotten.
+    /// Whether there is any document.
     pub async fn has_documents(&self) -> Result<bool, StoreError> {
         Ok(!self.rows(TABLE, statement::DOCUMENT_ANY, Vars::new()).await?.is_empty())
     }
 
-    /// Documents by their ids; those that are not there are left out.
+    /// Documents by id; missing ones are left out.
     pub async fn documents_by_id(&self, ids: &[DocumentId]) -> Result<Vec<Document>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -298,13 +297,13 @@ impl Store {
         self.documents_of(statement::DOCUMENT_GET, vars).await
     }
 
-    /// The document that was read from a path.
+    /// The document with this path.
     pub async fn document_at(&self, project: &Project, path: &str) -> Result<Option<Document>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).with("path", path);
         Ok(one(self.documents_of(statement::DOCUMENT_AT, vars).await?))
     }
 
-    /// A document of the same bytes whose file is gone.
+    /// A document with the same bytes whose file is gone.
     pub async fn removed_document(
         &self,
         project: &Project,
@@ -314,7 +313,7 @@ impl Store {
         Ok(one(self.documents_of(statement::DOCUMENT_REMOVED, vars).await?))
     }
 
-    /// A page of the documents of a project (of all, when `None`), by their paths.
+    /// A page of the documents of a project (of all, when `None`), ordered by path.
     pub async fn documents(
         &self,
         project: Option<&Project>,
@@ -348,7 +347,7 @@ impl Store {
         self.page_of::<ChunkRow, _>(CHUNKS, after, limit).await
     }
 
-    /// Chunks by their ids, in no order; those that are not there are left out.
+    /// Chunks by id, in no order; missing ones are left out.
     pub async fn chunks_by_id(&self, ids: &[ChunkId]) -> Result<Vec<DocumentChunk>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());

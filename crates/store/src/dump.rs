@@ -1,4 +1,4 @@
-//! Everything in the store as one SurrealQL script, and a store made from such a script.
+//! Dumps the whole store as one SurrealQL script, and restores a store from one.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -6,11 +6,11 @@ use surrealdb::types::Variables;
 
 use super::{Dump, Engine, Script, Store, StoreError, foreign, identity, migrate, statement};
 
-/// The rows of each table, by its name.
+/// The number of rows in each table, by name.
 pub type RowCounts = BTreeMap<String, u64>;
 
 impl Store {
-    /// Begins to write everything as it is at this moment. Reads and writes go on meanwhile.
+    /// Begins a dump of the present state. Reads and writes continue meanwhile.
     pub async fn dump(&self) -> Result<Dump, StoreError> {
         Ok(self.engine()?.dump().await?)
     }
@@ -21,13 +21,13 @@ impl Store {
     }
 
     /// Makes a new database in `dir` from a script, compares it with the rows that the script is known to hold,
-    /// brings its schema up to date, and refuses what is no part of that. It is another store then than the one
-    /// that was backed up. Neither folder may exist; `scratch` can be removed afterwards, and after an error
-    /// `dir` is worthless.
+    /// brings its schema up to date, and refuses anything that is not part of the schema. The result is a different
+    /// store with an id of its own. Neither folder may exist. `scratch` can be removed afterwards; after an error,
+    /// `dir` is unusable.
     ///
     /// # Errors
-    /// [`StoreError`] with the engine's words for a script that it does not take, with the table whose rows are
-    /// not all there, or with what it defines beyond the schema.
+    /// [`StoreError`] with the engine's message for a script that it refuses, with the table that lacks rows, or
+    /// with the definitions that are not part of the schema.
     pub async fn restore(
         dir: &Path,
         scratch: &Path,

@@ -1,5 +1,5 @@
-//! Edges that have nothing but a time: from a memory to the sessions that wrote it and to the pieces of work that it was
-//! found out in, and from a session to the one it continues.
+//! Edges whose only field is a time: from a memory to the sessions that wrote it and the pieces of work in which it
+//! was found out, and from a session to the one that it continues.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -13,20 +13,20 @@ use super::{
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp, WorkId};
 
-/// An edge that has nothing but a time.
+/// An edge whose only field is a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     /// Which relation.
     pub table: Table,
-    /// The id it leaves from.
+    /// The id at its start.
     pub from: String,
-    /// The id it goes to.
+    /// The id at its end.
     pub to: String,
-    /// When it was drawn.
+    /// When it was made.
     pub at: Timestamp,
 }
 
-/// The id of an edge follows from its ends, so that drawing it twice is drawing it once.
+/// The id of an edge. It is derived from both ends, so making an edge twice has no further effect.
 pub(super) fn edge_id(table: &'static str, from: &str, to: &str) -> RecordId {
     use sha2::{Digest, Sha256};
     let digest = Sha256::new().chain_update(from).chain_update([0]).chain_update(to).finalize();
@@ -60,14 +60,14 @@ impl TryFrom<EdgeRow> for RawEdge {
     }
 }
 
-/// What changes in the tables of these edges. An edge that is there already stays as it is.
+/// The changes of the tables of these edges. An existing edge stays as it is.
 #[derive(Default)]
 pub(super) struct EdgeChanges {
-    /// Memories, the sessions that wrote them, and when.
+    /// Memories, the sessions that wrote them, and the times.
     pub created_in: Vec<(MemoryId, SessionId, Timestamp)>,
-    /// Sessions, those that they continue, and since when.
+    /// Sessions, the sessions that they continue, and since when.
     pub follows: Vec<(SessionId, SessionId, Timestamp)>,
-    /// Memories, the pieces of work that they were found out in, and when they were taken over.
+    /// Memories, the pieces of work in which they were found out, and when they were tied to them.
     pub worked_in: Vec<(MemoryId, WorkId, Timestamp)>,
 }
 
@@ -97,13 +97,13 @@ impl Part for EdgeChanges {
 }
 
 impl Write<'_> {
-    /// That a session wrote a memory comes from an export.
+    /// An edge from a memory to a session that wrote it came with an export.
     pub fn import_writing(&mut self, memory: &Memory, session: SessionId, at: Timestamp) {
         let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, memory, Some(&session)));
         tables.edges.created_in.push((memory.id, session, at));
     }
 
-    /// That a session continues another comes from an export.
+    /// An edge from a session to the one that it continues came with an export.
     pub fn import_following(&mut self, later: SessionId, earlier: SessionId, at: Timestamp) {
         let happened = Happened {
             kind: EventKind::SessionImported,
@@ -114,13 +114,14 @@ impl Write<'_> {
         self.tell(happened).edges.follows.push((later, earlier, at));
     }
 
-    /// A memory was found out in a piece of work. One that comes from an export has a moment of its own.
+    /// A memory is tied to the piece of work in which it was found out. `at` is the moment of a tie that came with
+    /// an export.
     pub fn tie_to_work(&mut self, kind: EventKind, memory: &Memory, work: WorkId, at: Option<Timestamp>) {
         let at = at.unwrap_or_else(|| self.at());
         self.tell(Happened::to_memory(kind, memory, None)).edges.worked_in.push((memory.id, work, at));
     }
 
-    /// Whether it will be known that a memory was found out in a piece of work when this is committed.
+    /// Whether the memory will be tied to the piece of work after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -130,7 +131,7 @@ impl Write<'_> {
         Ok(here || self.store().edge_time(edge).await?.is_some())
     }
 
-    /// Whether it will be known that a session wrote a memory when this is committed.
+    /// Whether there will be an edge from the memory to the session that wrote it after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -139,7 +140,7 @@ impl Write<'_> {
         Ok(here || self.store().written_at(memory, session).await?.is_some())
     }
 
-    /// Whether it will be known that a session continues another when this is committed.
+    /// Whether there will be an edge from the later session to the earlier one after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -165,7 +166,7 @@ impl Store {
         self.edge_time(edge_id("CREATED_IN", memory.as_str(), session.as_str())).await
     }
 
-    /// The pieces of work that a memory was found out in, the latest first.
+    /// The pieces of work in which a memory was found out, the latest first.
     pub async fn works_of_memory(&self, memory: &MemoryId, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let vars = Vars::new().with("memory", memory_record(memory)).limit(limit);
         let mut results = self.engine()?.run(statement::WORKED_IN_OF_MEMORY, vars.0).await?;
@@ -173,7 +174,7 @@ impl Store {
         edges.into_iter().map(|edge| work_id("WORKED_IN", edge.to)).collect()
     }
 
-    /// The live memories that were found out in a piece of work, in the order in which they were taken over.
+    /// The live memories that were found out in a piece of work, in the order in which they were tied to it.
     pub async fn memories_of_work(&self, work: &WorkId, limit: usize) -> Result<Vec<MemoryId>, StoreError> {
         let vars = Vars::new().with("work", work_record(work)).limit(limit);
         let mut results = self.engine()?.run(statement::WORKED_IN_OF_WORK, vars.0).await?;

@@ -1,12 +1,12 @@
-//! What can go wrong in the store.
+//! The errors of the store.
 
 use cerebro_core::domain::limits::WRITE_ATTEMPTS_MAX;
 use cerebro_engine::EngineError;
 
-/// Why the store did not do what it was asked.
+/// Why the store did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another writer committed in between: the whole decision is made again.
+    /// Another writer committed in between; the whole decision must be made again.
     #[error("the write met other writers {WRITE_ATTEMPTS_MAX} times in a row; call again")]
     Conflict,
     /// The engine failed.
@@ -17,9 +17,9 @@ pub enum StoreError {
         "the store has schema version {found}, but this cerebro knows versions up to {supported}; install the newer cerebro that wrote it"
     )]
     SchemaTooNew {
-        /// The version in the store.
+        /// The version of the store.
         found: u32,
-        /// The newest this binary can read.
+        /// The newest version that this binary knows.
         supported: u32,
     },
     /// An applied migration differs from the one in this binary.
@@ -36,13 +36,13 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A backup holds more than this program writes into one.
+    /// A backup defines more than this program does.
     #[error(
         "it defines what a memory of Cerebro does not, or otherwise: {0}. Somebody changed the file; restore only one \
          that `cerebro backup` made and nobody else could write to"
     )]
     Foreign(String),
-    /// The connection broke during a commit, and the server cannot be asked what became of it.
+    /// The connection broke during a commit, and the server cannot be asked whether it was done.
     #[error(
         "the connection to the database at {url} broke while this was being written, and it is not known yet whether it was; call again in a moment: a repetition is recognised"
     )]
@@ -56,12 +56,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// A statement that failed for a reason of ours.
+    /// A statement that failed, with a reason of this program.
     pub(super) fn query(statement: &'static str, reason: String) -> Self {
         Self::Engine(EngineError::Query { statement, reason })
     }
 
-    /// Whether deciding and writing once more can help.
+    /// Whether another attempt may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict)
     }

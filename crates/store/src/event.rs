@@ -73,7 +73,7 @@ impl Store {
         parse::<EventRow, _>("event", self.rows("event", statement::EVENT_AFTER, vars).await?)
     }
 
-    /// When memories were deleted (`true`) and restored (`false`). Reads through the whole log.
+    /// When memories were deleted (`true`) and restored (`false`). Reads the whole log.
     pub async fn deletions(&self) -> Result<Vec<(MemoryId, Timestamp, bool)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -89,12 +89,12 @@ impl Store {
         take::<Told>("event", &mut results, 0)?.into_iter().map(read).collect()
     }
 
-    /// The number and moment of the last event that this process's writer told; 0 before the first.
+    /// The number and moment of this writer's last event; 0 if there is none.
     pub async fn last_event(&self) -> Result<(u64, Timestamp), StoreError> {
         self.last_event_of(self.writer()).await
     }
 
-    /// The same of any writer.
+    /// The number and moment of any writer's last event.
     pub(super) async fn last_event_of(&self, writer: &str) -> Result<(u64, Timestamp), StoreError> {
         let vars = Vars::new().with("writer", writer);
         let mut results = self.engine()?.run(statement::WRITER_POSITION, vars.0).await?;
@@ -102,7 +102,7 @@ impl Store {
     }
 }
 
-/// The number and moment in an answer to `writer_position`; 0 where there is no event.
+/// The number and moment from an answer to `writer_position`; 0 if there is no event.
 pub(super) fn last_of(results: &mut IndexedResults, index: usize) -> Result<(u64, Timestamp), StoreError> {
     #[derive(SurrealValue)]
     #[surreal(crate = "surrealdb::types")]

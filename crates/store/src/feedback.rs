@@ -1,5 +1,5 @@
-//! Signs that memories were of use, or were not. They are derived from what agents did, as anchors are from code: no event
-//! tells of them, and a purge takes them along.
+//! Signs that memories were useful or not. They are derived from agents' actions, as anchors are from code: they
+//! have no events, and a purge removes them.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use cerebro_core::domain::{MemoryId, Project, SessionId};
 use cerebro_core::feedback::{Sign, Source};
 use cerebro_core::text;
 
-/// Bytes of a session's digest in a row's key.
+/// Bytes of a session's digest in the key of a row.
 const SESSION_BYTES: usize = 12;
 
-/// How many signs each source gave.
+/// The number of signs per source.
 pub type FeedbackCounts = BTreeMap<Source, u64>;
 
 #[derive(SurrealValue)]
@@ -34,10 +34,10 @@ struct Row {
 }
 
 impl Store {
-    /// Notes the signs of a session. One that is noted already stays as it is, so to note them again is harmless.
+    /// Stores the signs of a session. A sign that is stored already stays, so repeating the call is harmless.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when other writes kept meeting this one.
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one.
     pub async fn put_signs(&self, session: &SessionId, signs: &[Sign]) -> Result<(), StoreError> {
         let at = datetime(self.now());
         let place = text::hex(&Sha256::digest(session.as_str())[..SESSION_BYTES]);
@@ -56,7 +56,7 @@ impl Store {
         Ok(())
     }
 
-    /// The signs of each memory, counted: of [`Self::put_signs`] up to `limit` memories and sources. It walks all signs.
+    /// Counts the signs of each memory and source, up to `limit` of them. It walks all signs.
     ///
     /// # Errors
     /// A failing store.
@@ -81,7 +81,7 @@ impl Store {
         Ok(signs)
     }
 
-    /// Counts the signs, of a project's memories or of all. It walks all signs.
+    /// Counts the signs of the memories of a project or of all. It walks all signs.
     ///
     /// # Errors
     /// A failing store.
@@ -95,7 +95,7 @@ impl Store {
         let vars = Vars::new().with("project", project.map(|project| project.as_str().to_owned()));
         let mut results = self.engine()?.run(statement::FEEDBACK_COUNTS, vars.0).await?;
         let counted = take::<Counted>("feedback", &mut results, 0)?;
-        // What a later version counts is not known here.
+        // Sources of a later version are unknown here.
         Ok(counted
             .into_iter()
             .filter_map(|one| Some((Source::parse(&one.source)?, unsigned(one.count))))

@@ -1,6 +1,6 @@
-//! What memories stand on: what makes their texts suspect, and the code that they speak of.
+//! The footing of memories: their flags, and the code that they refer to.
 //!
-//! Anchors are derived, as relations are: no event tells of them, and a purge takes them along.
+//! Anchors are derived, as relations are: they have no events, and a purge removes them.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ use super::{
 use cerebro_anchors::{Anchor, Digest, Pinned};
 use cerebro_core::domain::{Flag, MemoryId, Project};
 
-/// What a memory stands on.
+/// The footing of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footing {
     /// Its project.
     pub project: Project,
-    /// It was put aside.
+    /// Whether it is archived.
     pub archived: bool,
-    /// What its text seems to try.
+    /// The flags of its text.
     pub flags: Vec<Flag>,
-    /// The code that its present revision speaks of.
+    /// The anchors of its present revision.
     pub anchors: Vec<Anchor>,
 }
 
@@ -99,11 +99,11 @@ fn anchor_record(memory: &MemoryId) -> RecordId {
 }
 
 impl Store {
-    /// Puts what a memory speaks of in the place of what was there before. `false` when the memory has another
-    /// revision by now or is gone: then nothing was put.
+    /// Replaces the anchors of a memory. Returns `false` and changes nothing when the memory has a different
+    /// revision or is gone.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put_anchors(
         &self,
         memory: &MemoryId,
@@ -125,13 +125,13 @@ impl Store {
         let put: Option<bool> = results
             .take(0)
             .map_err(|error| StoreError::Row { table: "anchor", reason: error.to_string() })?;
-        // A purge that committed since the look at the memory did not see the row.
+        // A purge that committed after the memory was read did not see the new row.
         let vars = Vars::new().with("memory", memory_record(memory));
         self.retry_on_conflict(statement::ANCHOR_OF_GONE, vars).await?;
         Ok(put.unwrap_or(false))
     }
 
-    /// What the live memories of a project are tied to, at most `limit` of them. It walks all that are tied to code.
+    /// The anchors of a project's live memories, of at most `limit` memories. It walks all anchored memories.
     ///
     /// # Errors
     /// A failing store, or a malformed row.
@@ -145,7 +145,7 @@ impl Store {
         take::<Anchored>("anchor", &mut results, 0)?.into_iter().map(Anchored::read).collect()
     }
 
-    /// What each of the live ones among some memories stands on.
+    /// The footings of those among some memories that are live.
     ///
     /// # Errors
     /// A failing store, or a malformed row.

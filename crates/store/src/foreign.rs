@@ -1,7 +1,8 @@
-//! Whether a database defines what the schema does, and nothing else.
+//! Checks that a database defines exactly what the schema defines.
 //!
-//! A backup is a script, and somebody may have written more into it: users, events that run at each save, functions in
-//! place of ours. What it left behind is compared with a database that this program made, definition by definition.
+//! A backup is a script, to which somebody may have added users, events that run at each save, or functions that
+//! replace ours. The result of the script is compared, definition by definition, with a database that this program
+//! made.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -16,17 +17,18 @@ use super::{
     vector::{self, StoredModel},
 };
 
-/// Most definitions that are named.
+/// Most differing definitions that an error names.
 const NAMED_MAX: usize = 5;
 
-/// The text of each definition, by what it defines.
+/// The text of each definition, by its name.
 type Definitions = BTreeMap<String, String>;
 
-/// Refuses a database, with its schema up to date, that has other definitions than one that this program made. One is made
-/// for that in `scratch`, an empty folder; the caller removes it.
+/// Refuses a database whose definitions differ from those of one made by this program. Its schema must be up to
+/// date. The other database is made in `scratch`, an empty folder that the caller removes.
 ///
 /// # Errors
-/// [`StoreError::Foreign`] names what differs; [`StoreError::Row`] a model whose table is not its own.
+/// [`StoreError::Foreign`] names the differences; [`StoreError::Row`] a model that names a table other than its
+/// own.
 pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreError> {
     let models = vector::models(engine).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut found = definitions(engine).await?;
@@ -50,8 +52,8 @@ pub(super) async fn refuse(engine: &Engine, scratch: &Path) -> Result<(), StoreE
     Err(StoreError::Foreign(what))
 }
 
-/// Removes tables of vectors that no model names, as a process may leave that was killed while it began with a model: they
-/// follow from what is remembered. Says whether there was one.
+/// Removes tables of vectors that no model names. A process leaves one if it is killed while it adds a model, and
+/// vectors are derived. Returns whether there was one.
 async fn remove_strays(
     engine: &Engine,
     found: &Definitions,
@@ -68,7 +70,7 @@ async fn remove_strays(
     Ok(!strays.is_empty())
 }
 
-/// A database as this program makes it, with the tables of some models.
+/// Makes a database as this program defines it, with the tables of some models.
 async fn make(engine: &Engine, models: &[StoredModel]) -> Result<Definitions, StoreError> {
     migrate::migrate(engine).await?;
     for model in models {
@@ -78,7 +80,7 @@ async fn make(engine: &Engine, models: &[StoredModel]) -> Result<Definitions, St
     definitions(engine).await
 }
 
-/// What one database defines that the other does not, or otherwise.
+/// The definitions that differ, or exist in only one of the two.
 fn differing(found: &Definitions, wanted: &Definitions) -> Vec<String> {
     let added = found.iter().filter(|(what, text)| wanted.get(*what) != Some(*text));
     let missing = wanted.keys().filter(|what| !found.contains_key(*what));
@@ -93,7 +95,7 @@ async fn definitions(engine: &Engine) -> Result<Definitions, StoreError> {
         gather(&mut all, level, taken(&mut results, at)?);
     }
     for table in tables(&all) {
-        // Quoted as the engine writes names, whatever is in it.
+        // Quoted as the engine quotes names, whatever characters they have.
         let text = format!("INFO FOR TABLE {}", Table::from(table.as_str()).to_sql());
         let mut results = engine.script(STATEMENT.name, &text, Variables::new()).await?;
         gather(&mut all, &format!("of table {table}"), taken(&mut results, 0)?);
@@ -106,7 +108,7 @@ fn taken(results: &mut IndexedResults, at: usize) -> Result<Value, StoreError> {
     results.take::<Value>(at).map_err(malformed)
 }
 
-/// `{ tables: { a: 'DEFINE …' } }` as `tables a of …`.
+/// Flattens `{ tables: { a: 'DEFINE …' } }` to `tables a of …`.
 fn gather(all: &mut Definitions, level: &str, info: Value) {
     let Value::Object(kinds) = info else { return };
     for (kind, named) in kinds {

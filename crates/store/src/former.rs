@@ -1,4 +1,4 @@
-//! The names that projects had before they were merged into another: a text that no longer held under one of them does not
+//! Former names: the names that projects had before they were merged into others. The tombstones of a former name
 //! hold in the project that has its memories now.
 
 use std::{
@@ -17,9 +17,9 @@ use super::{
 };
 use cerebro_core::domain::{EventKind, Project, Timestamp};
 
-/// Most names that one project is known to have had.
+/// Most former names of one project that are considered.
 const NAMES_MAX: usize = 64;
-/// Most merges that are looked at.
+/// Most merges that are read.
 const MERGES_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -32,7 +32,7 @@ struct Row {
     at: Datetime,
 }
 
-/// What changes in the table: which project was merged into which, and when.
+/// The changes of the table: which project was merged into which, and when.
 #[derive(Default)]
 pub(super) struct FormerChanges {
     pub put: Vec<(Project, Project, Timestamp)>,
@@ -55,10 +55,10 @@ impl Part for FormerChanges {
     }
 }
 
-/// Which projects were merged into which.
+/// For each project, the projects that were merged into it.
 type Merges = BTreeMap<Project, BTreeSet<Project>>;
 
-/// The merges as they were last read.
+/// A cache of the merges.
 #[derive(Default)]
 pub(super) struct FormerBook(Mutex<Option<Arc<Merges>>>);
 
@@ -67,13 +67,13 @@ impl FormerBook {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets what was read: another project was merged.
+    /// Drops the cache, because another project was merged.
     pub(super) fn forget(&self) {
         *self.held() = None;
     }
 }
 
-/// A project's name with those it had before, through several merges; its own first.
+/// A project's name and its former names, through several merges; its present name comes first.
 fn names_of(merges: &Merges, project: &Project) -> Vec<Project> {
     let mut names = vec![project.clone()];
     let mut next = 0;
@@ -88,7 +88,7 @@ fn names_of(merges: &Merges, project: &Project) -> Vec<Project> {
 }
 
 impl Write<'_> {
-    /// All that belongs to one project belongs to another from now on.
+    /// Everything in one project belongs to another one from now on.
     pub fn merge_project(&mut self, name: &Project, into: &Project) {
         let at = self.at();
         let happened =
@@ -98,7 +98,7 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// A project's name and those that it had before it was merged, at most [`NAMES_MAX`].
+    /// A project's name and its former names, at most [`NAMES_MAX`].
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! Arrangements of handbooks: what a model proposed, and what became of it. The rows hold no text of a memory.
+//! Arrangements of handbooks: the proposals of models, and their states. The rows hold no text of a memory.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -106,7 +106,7 @@ impl TryFrom<Row> for Arrangement {
     }
 }
 
-/// What changes in the table of arrangements.
+/// The changes of the table of arrangements.
 #[derive(Default)]
 pub(super) struct HandbookChanges {
     put: Vec<Arrangement>,
@@ -119,7 +119,7 @@ impl Part for HandbookChanges {
 }
 
 impl Write<'_> {
-    /// An arrangement is proposed, accepted, rejected or taken back, as it says itself.
+    /// An arrangement is proposed, accepted, rejected or undone, according to its state.
     pub fn put_arrangement(&mut self, arrangement: &Arrangement) {
         let kind = match arrangement.state {
             ArrangementState::Waiting => EventKind::HandbookPlanned,
@@ -140,7 +140,7 @@ impl Store {
         Ok(one(parse::<Row, _>(TABLE, self.rows(TABLE, statement::ARRANGEMENT_GET, vars).await?)?))
     }
 
-    /// The arrangements of a state, the latest first.
+    /// The arrangements in a state, the latest first.
     pub async fn arrangements(
         &self,
         state: ArrangementState,

@@ -1,7 +1,8 @@
-//! Which store this is.
+//! The id of a store.
 //!
-//! Numbers of events say nothing across two stores: both count from 1. An id that is drawn when a store is made, and anew
-//! when it is restored, tells their logs apart, so that an index or a backup of one is not taken for the other's.
+//! Numbers of events mean nothing across two stores: both count from 1. The id is drawn when a store is made, and
+//! again when it is restored. It tells their logs apart, so that an index or a backup of one is not taken for the
+//! other's.
 
 use surrealdb::types::Variables;
 
@@ -12,7 +13,7 @@ use super::{
     secret, statement,
 };
 
-/// The id of a store; one that has none yet gets it. Of several processes that come at once, all get the same.
+/// The id of a store, drawn if it has none yet. Several processes that ask at once get the same id.
 ///
 /// # Errors
 /// A failing database.
@@ -35,7 +36,7 @@ async fn read(engine: &Engine) -> Result<Option<String>, StoreError> {
     Ok(one(take::<String>("store", &mut results, 0)?))
 }
 
-/// Gives a store another id: its log goes on otherwise than the one of the store it was copied from.
+/// Gives a store another id, because its log departs from that of the store from which it was copied.
 ///
 /// # Errors
 /// A failing database.

@@ -1,4 +1,4 @@
-//! Questions about the whole store that only `cerebro doctor` asks: each reads through a table.
+//! Checks over the whole store, for `cerebro doctor` alone: each reads a whole table.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use cerebro_core::domain::{MemoryId, Timestamp};
 
-/// Most faulty rows of one kind that are looked for at once.
+/// Most faulty rows of one kind that one check returns.
 const FAULTS_MAX: usize = 10_000;
 /// The relations, whose rows have two ends.
 const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", "SUPERSEDES", "WORKED_IN"];
@@ -25,7 +25,7 @@ const RELATIONS: [&str; 6] = ["CREATED_IN", "FOLLOWS", "RELATES_TO", "SETTLED", 
 pub struct Faulty(Vec<RecordId>);
 
 impl Faulty {
-    /// How many; [`FAULTS_MAX`] means at least.
+    /// Their number; [`FAULTS_MAX`] means at least as many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -35,7 +35,7 @@ impl Faulty {
         self.0.is_empty()
     }
 
-    /// The first of them, as the database writes ids.
+    /// The first of them, in the database's notation.
     pub fn example(&self) -> String {
         self.0.first().map(ToSql::to_sql).unwrap_or_default()
     }
@@ -46,46 +46,46 @@ impl Faulty {
     }
 }
 
-/// How far a writer of the log has counted.
+/// The extent of one writer's log.
 #[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 pub struct Counted {
     /// Its name.
     pub writer: String,
-    /// Its events.
+    /// The number of its events.
     pub rows: i64,
-    /// The smallest number.
+    /// Its smallest number.
     pub first: i64,
-    /// The largest number.
+    /// Its largest number.
     pub last: i64,
 }
 
-/// The revisions that are kept of a memory.
+/// The stored revisions of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// How many.
+    /// Their number.
     pub rows: i64,
-    /// The oldest one's number.
+    /// The oldest number.
     pub first: i64,
-    /// The newest one's number.
+    /// The newest number.
     pub last: i64,
 }
 
-/// The jobs that need somebody's attention.
+/// The jobs that need attention.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FaultyJobs {
-    /// Their memory is not live.
+    /// Jobs whose memory is not live.
     pub orphans: Faulty,
-    /// Their lease ended before the given moment.
+    /// Jobs whose lease ended before the given moment.
     pub stuck: Faulty,
-    /// They were given up.
+    /// Dead letters.
     pub dead: Faulty,
 }
 
 /// The vectors of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors {
-    /// Those of memories that are not live.
+    /// Vectors of memories that are not live.
     pub orphans: Faulty,
     /// The newest revision of each memory that has any.
     pub revisions: BTreeMap<MemoryId, i64>,
@@ -125,12 +125,12 @@ impl Store {
         rows(statement, &mut self.ask(statement, vars).await?, 0)
     }
 
-    /// How far each writer of the log has counted.
+    /// The extent of each writer's log.
     pub async fn counted_events(&self) -> Result<Vec<Counted>, StoreError> {
         self.ask_rows(statement::DOCTOR_EVENTS, Variables::new()).await
     }
 
-    /// Edges of any relation that lack an end, and names that lack the memory they were read in.
+    /// Edges of any relation that lack an end, and names whose memory is missing.
     pub async fn loose_edges(&self) -> Result<Faulty, StoreError> {
         let mut loose = Faulty::default();
         for table in RELATIONS {
@@ -141,7 +141,7 @@ impl Store {
         Ok(loose.and(Faulty(self.ask_rows(statement::DOCTOR_ENTITIES, bounded()).await?)))
     }
 
-    /// Anchors and signs of memories that are not there or were destroyed, and tombstones whose key is none.
+    /// Anchors and signs of memories that are missing or purged, and tombstones with a malformed key.
     pub async fn loose_beside(&self) -> Result<[Faulty; 3], StoreError> {
         let statement = statement::DOCTOR_BESIDE;
         let mut results = self.ask(statement, bounded()).await?;
@@ -149,7 +149,7 @@ impl Store {
         Ok([of(0)?, of(1)?, of(2)?])
     }
 
-    /// Memories, prompts and sessions that name a session which is not there.
+    /// Memories, prompts and sessions that refer to a missing session.
     pub async fn loose_links(&self) -> Result<Faulty, StoreError> {
         let statement = statement::DOCTOR_LINKS;
         let mut results = self.ask(statement, bounded()).await?;
@@ -160,7 +160,7 @@ impl Store {
         Ok(loose)
     }
 
-    /// Which revisions of each memory are kept.
+    /// The extent of each memory's stored revisions.
     pub async fn revision_spans(&self) -> Result<BTreeMap<MemoryId, Span>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -188,7 +188,7 @@ impl Store {
         Ok(FaultyJobs { orphans: take(0)?, stuck: take(1)?, dead: take(2)? })
     }
 
-    /// The tables of vectors, and whether searches ask them.
+    /// The tables of vectors, and whether searches use them.
     pub async fn vector_tables(&self) -> Result<Vec<(String, bool)>, StoreError> {
         let tables = self.row_counts().await?;
         let active: Vec<String> = if tables.contains_key("model") {
@@ -200,7 +200,7 @@ impl Store {
         Ok(with_vectors.map(|name| (name.clone(), active.contains(&name))).collect())
     }
 
-    /// What a table of vectors holds.
+    /// The contents of a table of vectors.
     pub async fn vectors_in(&self, table: &str) -> Result<Vectors, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -219,7 +219,7 @@ impl Store {
         Ok(Vectors { orphans, revisions })
     }
 
-    /// Memories that a job is about, in order of id.
+    /// The memories of waiting jobs, in order of id.
     pub async fn owed(&self) -> Result<Vec<MemoryId>, StoreError> {
         let records: Vec<RecordId> = self.ask_rows(statement::DOCTOR_OWED, Variables::new()).await?;
         let mut ids =
@@ -228,17 +228,17 @@ impl Store {
         Ok(ids)
     }
 
-    /// Owes the worker a look at memories.
+    /// Queues jobs about memories for the worker.
     pub async fn owe(&self, memories: &[MemoryId]) -> Result<(), StoreError> {
         self.mend(statement::DOCTOR_OWE, memories.iter().map(memory_record).collect()).await
     }
 
-    /// Ends leases that nobody holds any more.
+    /// Ends leases whose holders are gone.
     pub async fn requeue(&self, jobs: &Faulty) -> Result<(), StoreError> {
         self.mend(statement::DOCTOR_REQUEUE, jobs.0.clone()).await
     }
 
-    /// Removes rows that lack what they are about: edges, jobs, vectors. Nothing that was remembered.
+    /// Removes rows that lack their subject: edges, jobs, vectors. It removes nothing that was saved.
     pub async fn remove(&self, rows: &Faulty) -> Result<(), StoreError> {
         let derived = |id: &RecordId| {
             let table = id.table.as_str();

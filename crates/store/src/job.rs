@@ -1,8 +1,7 @@
-//! The queue of jobs: work that a change left in its own transaction, one row for each subject and kind.
+//! The queue of jobs: work caused by a change and committed with it, one row for each subject and kind.
 //!
-//! None of this takes the writer. Leases are taken, renewed and ended by conditional updates, so several
-//! processes may work on one queue. Each lease has a fencing token: whoever comes late with an older one
-//! changes nothing.
+//! Jobs do not need the writer. Leases are taken, renewed and ended by conditional updates, so several processes
+//! may share one queue. Each lease has a fencing token; a late worker with an older token changes nothing.
 
 use std::fmt;
 
@@ -22,16 +21,16 @@ use cerebro_core::domain::{MemoryId, Project, Timestamp};
 /// Longest reason of a failure that is kept.
 const ERROR_CHARS_MAX: usize = 300;
 
-/// What a job asks for. This is the list of kinds: the schema has none.
+/// What a job does. The kinds are defined here; the schema does not list them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
-    /// A memory's vectors, and what relates it to others.
+    /// Computes a memory's vectors and its relations by likeness and mentions.
     Embed,
-    /// What a language model says of how a memory stands to others.
+    /// Asks a language model how a memory relates to others.
     InferRelations,
-    /// What a language model says is worth keeping of a past session.
+    /// Asks a language model what is worth keeping of a past session.
     Distil,
-    /// What a language model says that memories say together, for a plan of consolidation.
+    /// Asks a language model for insights, for a plan of consolidation.
     Derive,
 }
 
@@ -39,7 +38,7 @@ impl JobKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Embed, Self::InferRelations, Self::Distil, Self::Derive];
 
-    /// The stored name, which is also the beginning of the job's id. Stored names never change.
+    /// The stored name, which also begins the job's id. Stored names never change.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Embed => "embed",
@@ -49,7 +48,7 @@ impl JobKind {
         }
     }
 
-    /// The row of this kind of a subject's jobs.
+    /// The row of this kind of job for a subject.
     pub(super) fn record(self, subject: &Subject) -> RecordId {
         let kind = self.as_str();
         match subject {
@@ -113,36 +112,36 @@ impl fmt::Display for Subject {
     }
 }
 
-/// What a handler needs beside a job's subject: ids, places and counts, but no text of anybody.
+/// What a handler needs besides a job's subject: ids, positions and counts, but no person's text.
 pub type Payload = serde_json::Map<String, serde_json::Value>;
 
 /// A leased job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// What it asks for.
+    /// What it does.
     pub kind: JobKind,
     /// What it is about.
     pub subject: Subject,
     /// The revision of its subject for which it was queued.
     pub revision: u32,
-    /// What its handler needs beside the subject.
+    /// What its handler needs besides the subject.
     pub payload: Option<Payload>,
-    /// How often it was leased since it was queued, this time among it.
+    /// How often it was leased since it was queued, including this lease.
     pub attempts: u32,
-    /// When its cause was written; `None` for work that is caught up on.
+    /// When its cause was written; `None` for a job that catches up on earlier changes.
     pub queued_at: Option<Timestamp>,
-    /// Counts the leases of its row: only the holder of the last one can end, fail or release it.
+    /// The number of leases of its row. Only the holder of the last one can end, fail or release it.
     fencing_token: i64,
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// It waits, or waits for its next attempt.
+    /// It waits for its first or next attempt.
     Queued,
-    /// Somebody works on it.
+    /// A worker holds its lease.
     Leased,
-    /// It was given up.
+    /// It was given up and is a dead letter.
     Dead,
 }
 
@@ -157,7 +156,7 @@ impl JobState {
     }
 }
 
-/// A job as a person sees it.
+/// A job as shown to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedJob {
     /// What it is about.
@@ -166,15 +165,15 @@ pub struct ListedJob {
     pub title: String,
     /// Where it stands.
     pub state: JobState,
-    /// How often it was tried.
+    /// How often it was attempted.
     pub attempts: u32,
     /// When it is tried next, or its lease ends.
     pub due_at: Timestamp,
-    /// Why it failed last.
+    /// Why the last attempt failed.
     pub error: Option<String>,
 }
 
-/// How much work there is.
+/// The number of jobs by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JobCounts {
     /// Waiting.
@@ -186,7 +185,7 @@ pub struct JobCounts {
 }
 
 impl JobCounts {
-    /// What is not done and not given up.
+    /// The number of jobs that are neither done nor given up.
     pub fn depth(&self) -> usize {
         self.queued + self.leased
     }
@@ -229,7 +228,7 @@ struct PutVector {
 }
 
 impl JobRow {
-    /// A job that waits and is due at once.
+    /// A job that is queued at a moment.
     pub(super) fn queued(kind: JobKind, subject: &Subject, revision: u32, due_at: Timestamp) -> Self {
         Self {
             id: kind.record(subject),
@@ -279,8 +278,8 @@ fn small(count: i64) -> u32 {
 }
 
 impl Store {
-    /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that work
-    /// that ends the process is given up one day too.
+    /// Leases up to `limit` due jobs for `owner` until a moment. Each lease counts as an attempt, so that a job
+    /// which kills the process is given up eventually.
     pub async fn lease_jobs(
         &self,
         owner: &str,
@@ -288,7 +287,7 @@ impl Store {
         limit: usize,
         until: Timestamp,
     ) -> Result<Vec<Job>, StoreError> {
-        // What could not be put down would be done, and paid for, again and again.
+        // A result that cannot be stored would be computed, and paid for, again and again.
         self.check_space()?;
         let vars = Vars::new()
             .with("owner", owner)
@@ -301,12 +300,12 @@ impl Store {
         rows.into_iter().map(|row| row.leased(kind)).collect()
     }
 
-    /// Puts the vectors of a job's memory, one for each of its passages in order, in place of its older ones and
-    /// ends the job; `told` is called with the memory's project, in the order in which vectors change. `false`,
-    /// and nothing done, when the lease is not held any more: the memory changed or went, or another took over.
+    /// Replaces the vectors of a job's memory, one for each passage in order, and ends the job. `told` is called
+    /// with the memory's project, in the order in which vectors change. Returns `false` and does nothing when the
+    /// lease is lost: the memory has changed or is gone, or another worker took over.
     ///
     /// # Errors
-    /// [`StoreError::Row`] for a job that is about something else than a memory, and those of the engine.
+    /// [`StoreError::Row`] for a job whose subject is not a memory, and errors of the engine.
     pub async fn finish_job(
         &self,
         owner: &str,
@@ -362,7 +361,7 @@ impl Store {
         self.retry_on_conflict(statement::JOB_END, vars).await.map(drop)
     }
 
-    /// Notes that a job failed: it is tried again at a moment, or given up when there is none.
+    /// Records that a job failed. It is retried at a moment, or given up if there is none.
     pub async fn fail_job(
         &self,
         owner: &str,
@@ -384,7 +383,7 @@ impl Store {
         .await
     }
 
-    /// Gives leased jobs back as if they had not been taken.
+    /// Gives leased jobs back without counting the attempt.
     pub async fn release_jobs(&self, owner: &str, jobs: &[Job]) -> Result<(), StoreError> {
         if jobs.is_empty() {
             return Ok(());
@@ -413,19 +412,19 @@ impl Store {
         self.retry_on_conflict(statement::JOB_PUT_BACK, vars).await.map(drop)
     }
 
-    /// Lengthens all leases of an owner.
+    /// Extends all leases of an owner.
     pub async fn renew_jobs(&self, owner: &str, until: Timestamp) -> Result<(), StoreError> {
         let vars = Vars::new().with("owner", owner).at("until", until);
         self.retry_on_conflict(statement::JOB_RENEW, vars).await.map(drop)
     }
 
-    /// Queues again what earlier processes of this writer had leased when they ended.
+    /// Queues again the jobs that earlier processes of this writer held when they ended.
     pub async fn orphaned_jobs(&self) -> Result<(), StoreError> {
         let vars = Vars::new().with("writer", format!("{}/", self.writer)).at("now", self.now());
         self.retry_on_conflict(statement::JOB_ORPHANS, vars).await.map(drop)
     }
 
-    /// How much work there is.
+    /// The number of jobs by state.
     pub async fn job_counts(&self) -> Result<JobCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -444,7 +443,7 @@ impl Store {
         }))
     }
 
-    /// Whether jobs of a kind are under way, and when the next of those that wait is due.
+    /// Whether jobs of a kind are under way, and when the next waiting one is due.
     pub async fn jobs_ahead(&self, kind: JobKind) -> Result<(bool, Option<Timestamp>), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -458,7 +457,7 @@ impl Store {
         Ok(row.map_or((false, None), |row| (row.leased, row.next.map(timestamp))))
     }
 
-    /// Jobs of one state, those that are due first at the front.
+    /// Jobs in one state, the earliest due first.
     pub async fn jobs(&self, state: JobState, limit: usize) -> Result<Vec<ListedJob>, StoreError> {
         let vars = Vars::new().with("state", state.as_str()).limit(limit);
         let mut results = self.engine()?.run(statement::JOB_LIST, vars.0).await?;
@@ -466,7 +465,7 @@ impl Store {
         rows.into_iter().map(|row| row.listed(state)).collect()
     }
 
-    /// Revives what was given up; says how many.
+    /// Revives the dead letters and returns their number.
     pub async fn retry_jobs(&self) -> Result<usize, StoreError> {
         let mut results =
             self.retry_on_conflict(statement::JOB_RETRY, Vars::new().at("now", self.now())).await?;
@@ -474,7 +473,7 @@ impl Store {
         Ok(rows.len())
     }
 
-    /// Queues a job about a revision of a subject. One of this kind that waits already is the same row.
+    /// Queues a job about a revision of a subject. It replaces one of the same kind that waits already.
     pub async fn queue_job(
         &self,
         kind: JobKind,
@@ -487,7 +486,7 @@ impl Store {
         self.retry_on_conflict(statement::COMMIT_JOBS, Vars::new().with("jobs", vec![row])).await.map(drop)
     }
 
-    /// Queues jobs about subjects. One of this kind and subject that is there already stays as it is, given up or not.
+    /// Queues jobs about subjects. An existing job of the same kind and subject stays as it is, even a dead letter.
     pub async fn owe_jobs(&self, kind: JobKind, subjects: &[Subject]) -> Result<(), StoreError> {
         if subjects.is_empty() {
             return Ok(());
@@ -498,8 +497,8 @@ impl Store {
         self.retry_on_conflict(statement::JOB_PUT, Vars::new().with("jobs", jobs)).await.map(drop)
     }
 
-    /// Looks at a page of memories after an id and queues the live ones that have no vectors of their
-    /// revision. Gives where the page ended (`None` behind the last one) and how many were queued.
+    /// Reads a page of memories after an id and queues the live ones that lack vectors of their revision. Returns
+    /// where the page ended (`None` after the last one) and how many were queued.
     pub async fn queue_missing(
         &self,
         model: &StoredModel,

@@ -1,8 +1,8 @@
 //! The store: rows, SurrealQL, transactions, the event log and the job queue, over `cerebro-engine`.
 //!
-//! Reads return [`cerebro_core::domain`] values. Writes go through [`Store::transact`], which holds the one
-//! writer of this process from the reads of a decision to its commit, and commits it together with the
-//! events that describe it. Followers are notified after each commit, in commit order.
+//! Reads return values of [`cerebro_core::domain`]. Writes go through [`Store::transact`]. It holds the one writer
+//! of this process from the reads of a decision to its commit, and commits the changes together with the events
+//! that describe them. Followers are notified after each commit, in commit order.
 
 mod browse;
 mod changes;
@@ -84,7 +84,7 @@ pub use work::{Artifact, StoredEvent, StoredWork, Works};
 
 use cerebro_core::domain::Timestamp;
 
-/// The name under which the one writer of an embedded store numbers its events.
+/// The name under which the only writer of an embedded store numbers its events.
 const EMBEDDED_WRITER: &str = "local";
 
 type Follower = Box<dyn Fn(&Committed) + Send + Sync>;
@@ -92,32 +92,32 @@ type Clock = fn() -> Timestamp;
 
 /// The open store.
 pub struct Store {
-    /// Its folder; none where it is on a server.
+    /// Its folder; `None` if it is on a server.
     dir: Option<std::path::PathBuf>,
     engine: Engine,
     closing: std::sync::atomic::AtomicBool,
-    /// Which store it is.
+    /// The id of the store.
     id: String,
     writer: String,
-    /// Tells this process from another one of the same name: a home that was copied.
+    /// Distinguishes this process from another one with the same writer name, as in a copied home.
     lease: String,
     position: tokio::sync::Mutex<transaction::Position>,
-    /// The number of the last event of this writer that the follower heard of.
+    /// The number of this writer's last event of which the follower was notified.
     announced: std::sync::atomic::AtomicU64,
-    /// Held by whoever changes vectors, so that the order of the changes is known.
+    /// Held while vectors change, so that the order of changes is known.
     vectors: tokio::sync::Mutex<()>,
     follower: Follower,
     clock: Clock,
-    /// Knows texts again that no longer hold.
+    /// Makes the keys of tombstones.
     mason: tombstone::Stonemason,
-    /// Knows which projects were merged.
+    /// Knows the former names of projects.
     former: former::FormerBook,
 }
 
 impl Store {
     /// Opens or creates the store in `dir` and brings its schema up to date.
     ///
-    /// `follower` is called with every commit, in order, while the writer waits: it must be quick.
+    /// `follower` is called with every commit, in order, while the writer waits. It must be quick.
     ///
     /// # Errors
     /// [`EngineError::Locked`] when another process has it open, [`StoreError::SchemaTooNew`] when a newer
@@ -128,10 +128,10 @@ impl Store {
         Self::over(engine, Some(dir), EMBEDDED_WRITER.to_owned(), clock, follower).await
     }
 
-    /// Opens a database on a server, which others may have open too, and brings its schema up to date.
+    /// Opens a database on a server, which other processes may also have open, and brings its schema up to date.
     ///
     /// # Errors
-    /// [`EngineError::Unreachable`], [`EngineError::Remote`], or those of the schema as above.
+    /// [`EngineError::Unreachable`], [`EngineError::Remote`], or those of the schema as for [`Self::open`].
     pub async fn connect(remote: Remote, clock: Clock, follower: Follower) -> Result<Self, StoreError> {
         let writer = remote.writer.clone();
         Self::over(Engine::connect(remote).await?, None, writer, clock, follower).await
@@ -147,7 +147,7 @@ impl Store {
         let id = match prepare(&engine).await {
             Ok(id) => id,
             Err(error) => {
-                // The lock goes with it, so that another binary may open the store at once.
+                // Closing also releases the lock, so that another binary may open the store at once.
                 if let Err(closing) = engine.close().await {
                     tracing::warn!(%closing, "the store did not close cleanly");
                 }
@@ -171,12 +171,12 @@ impl Store {
         })
     }
 
-    /// The newest schema version that this binary knows, which an open store has.
+    /// The newest schema version that this binary knows. An open store has this version.
     pub fn schema_version() -> u32 {
         migrate::newest()
     }
 
-    /// Which store this is: random, the same as long as its log goes on, and another one after a restore.
+    /// The id of the store. It is random, stays while the log goes on, and changes with a restore.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -186,12 +186,12 @@ impl Store {
         &self.writer
     }
 
-    /// The present moment, as the clock that was given at opening tells it.
+    /// The present moment, by the clock that was passed in at opening.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// Lets the write under way finish and takes no other.
+    /// Waits for the present write to finish and accepts no further ones.
     pub async fn drain(&self) {
         let _last = self.position.lock().await;
         self.closing.store(true, std::sync::atomic::Ordering::SeqCst);
@@ -205,30 +205,30 @@ impl Store {
     /// Closes the database and releases its lock.
     ///
     /// # Errors
-    /// [`StoreError`] when the engine could not flush; what was acknowledged is safe all the same.
+    /// [`StoreError`] when the engine could not flush. What was acknowledged is safe anyway.
     pub async fn close(self) -> Result<(), StoreError> {
         Ok(self.engine.close().await?)
     }
 
-    /// Rewrites the database's files without what was deleted or replaced. Readers and writers go on.
+    /// Rewrites the database's files without deleted and replaced data. Reads and writes continue meanwhile.
     ///
     /// # Errors
-    /// [`StoreError`] of an engine that cannot, or of a server that does not let this user.
+    /// [`StoreError`] of an engine that does not support it, or of a server that forbids it to this user.
     pub async fn compact(&self) -> Result<(), StoreError> {
         self.engine()?.run(statement::COMPACT, Variables::new()).await?;
         Ok(())
     }
 
-    /// Runs a query of a person, as a reader of the database.
+    /// Runs a person's query with read permission only.
     ///
     /// # Errors
-    /// [`EngineError::Refused`] when it cannot be parsed, has too many statements or takes too long. A
-    /// statement that fails says so in its own answer.
+    /// [`EngineError::Refused`] when it cannot be parsed, has too many statements or takes too long. A failing
+    /// statement reports its error in its own answer.
     pub async fn read(&self, query: Query) -> Result<Vec<Answer>, StoreError> {
         Ok(self.engine()?.read(query).await?)
     }
 
-    /// Runs statements of a person, tells what they would change, and undoes all of it.
+    /// Runs a person's statements, reports what they would change, and rolls all of it back.
     ///
     /// # Errors
     /// [`EngineError::Refused`] when they cannot be tried or one fails; [`EngineError::NotRemote`] on a server.
@@ -236,15 +236,16 @@ impl Store {
         Ok(self.engine()?.try_out(query).await?)
     }
 
-    /// Makes a live endpoint over the store: what to serve, and what its visitors need.
+    /// Makes a live endpoint over the store: the router to serve, and the credentials of its visitors.
     ///
     /// # Errors
-    /// [`EngineError::Studio`] with the engine's words.
+    /// [`EngineError::Studio`] with the engine's message.
     pub async fn open_endpoint(&self) -> Result<(Endpoint, axum::Router, Visitor), StoreError> {
         Ok(self.engine()?.endpoint().await?)
     }
 
-    /// Closes an endpoint of this store. Must come before the store closes: its connections hold it open.
+    /// Closes an endpoint of this store. It must be closed before the store, because its connections hold the store
+    /// open.
     pub async fn close_endpoint(&self, endpoint: Endpoint) {
         endpoint.close(&self.engine).await;
     }
@@ -256,23 +257,25 @@ impl Store {
         Ok(&self.engine)
     }
 
-    /// Whether others write to the same database.
+    /// Whether other processes write to the same database.
     pub fn is_shared(&self) -> bool {
         self.engine.is_shared()
     }
 
-    /// Refuses a write while the disk is nearly full. A server looks after its own.
+    /// Refuses a write while the disk is nearly full. A server checks its own disk.
     fn check_space(&self) -> Result<(), StoreError> {
         self.dir.as_deref().map_or(Ok(()), |dir| Ok(space::check(dir)?))
     }
 
-    /// The home that has the sessions which begin here; none on an embedded store, which has one home only.
+    /// The name of this home, for the sessions that begin here; `None` on an embedded store, which has only one
+    /// home.
     pub fn home_of_sessions(&self) -> Option<&str> {
         self.is_shared().then_some(self.writer.as_str())
     }
 
-    /// The number of the last event of this process that the follower has taken in; 0 before the first write since the
-    /// store was opened. While it is a [`Write::last_seq`], the follower knows all that this process ever committed.
+    /// The number of this writer's last event that the follower has processed; 0 before the first write since the
+    /// store was opened. While it equals [`Write::last_seq`], the follower knows everything that this process has
+    /// committed.
     pub fn announced(&self) -> u64 {
         self.announced.load(std::sync::atomic::Ordering::SeqCst)
     }
@@ -291,7 +294,7 @@ fn make_folder(dir: &Path) -> Result<(), StoreError> {
     Ok(std::fs::create_dir_all(dir).map_err(failed)?)
 }
 
-/// Brings the schema up to date, and says which store it is.
+/// Brings the schema up to date and returns the store's id.
 async fn prepare(engine: &Engine) -> Result<String, StoreError> {
     migrate::migrate(engine).await?;
     identity::of(engine).await

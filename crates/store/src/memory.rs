@@ -1,4 +1,4 @@
-//! Memories: what is asked about them, what may happen to one, and what changes with it.
+//! Memories: queries, changes, and what follows from a change.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,9 +20,10 @@ use super::{
 use cerebro_core::domain::{
     EventKind, Memory, MemoryId, Nature, Project, Revision, Scope, SessionId, Timestamp, Trigger,
 };
+use cerebro_core::redact::RedactedText;
 use cerebro_core::{hygiene, truth};
 
-/// Most pages that are read to find live memories of a session among deleted ones.
+/// Most pages that are read to find live memories of a session among its deleted ones.
 const DELETED_PAGES_MAX: usize = 20;
 
 /// A memory related to another.
@@ -73,7 +74,7 @@ pub(super) struct MemoryRow {
 }
 
 impl MemoryRow {
-    /// The row as the next write leaves it: one version on.
+    /// The row for the next write: one version on.
     pub(super) fn next(memory: &Memory) -> Self {
         let live = memory.is_live();
         let topic = memory.topic_key.as_deref().filter(|_| live);
@@ -107,7 +108,7 @@ impl MemoryRow {
         }
     }
 
-    /// The row with its id, as `INSERT` takes it.
+    /// The row and its id, as `INSERT` takes it.
     pub(super) fn first(memory: &Memory) -> Self {
         Self { id: Some(memory_record(&memory.id)), ..Self::next(memory) }
     }
@@ -136,42 +137,42 @@ impl TryFrom<MemoryRow> for Memory {
             version: unsigned(row.version),
             valid: validity(row.valid_from, row.valid_until),
             nature: row.nature.as_deref().and_then(Nature::parse),
-            trigger: row.trigger.map(Trigger::from_store),
+            trigger: row.trigger.map(RedactedText::from_store).map(Trigger::stored),
             done_at: row.done_at.map(timestamp),
             archived_at: row.archived_at.map(timestamp),
         })
     }
 }
 
-/// The value of `memory.topic`: one live memory at most holds it.
+/// The value of `memory.topic`; at most one live memory holds it.
 pub(super) fn topic_slot(project: &Project, scope: Scope, topic_key: &str) -> String {
     let project = if scope == Scope::Personal { "" } else { project.as_str() };
     format!("{}\u{1f}{project}\u{1f}{topic_key}", scope.as_str())
 }
 
-/// The value of `memory.pin`, by which the pinned memories of a project are found.
+/// The value of `memory.pin`, by which a project's pinned memories are found.
 pub(super) fn pin_slot(project: &Project) -> String {
     format!("pinned:{project}")
 }
 
-/// The value of `memory.due`, by which a project's things to be done are found.
+/// The value of `memory.due`, by which a project's open prospective memories are found.
 fn due_slot(project: &Project) -> String {
     format!("due:{project}")
 }
 
-/// What changes in the table of memories.
+/// The changes of the table of memories.
 #[derive(Default)]
 pub(super) struct MemoryChanges {
-    /// Whole rows; `version` is the one that was read, 0 for a memory that is new.
+    /// Whole rows; `version` is the one that was read, 0 for a new memory.
     pub put: Vec<Memory>,
-    /// Whose revisions, entities and relations go for good.
+    /// Memories whose revisions, entities and relations are purged.
     pub purged: Vec<MemoryId>,
-    /// Whose rows go, too.
+    /// Memories whose rows are removed as well.
     pub taken_back: Vec<MemoryId>,
 }
 
 impl MemoryChanges {
-    /// The memories that were put, as the commit left them.
+    /// The memories that were written, as the commit left them.
     pub fn committed(self) -> Vec<Memory> {
         let one_on = |memory: Memory| Memory { version: memory.version + 1, ..memory };
         self.put.into_iter().map(one_on).collect()
@@ -193,9 +194,9 @@ impl Part for MemoryChanges {
     }
 }
 
-/// What may happen to a memory.
+/// The changes of a memory.
 impl Write<'_> {
-    /// It is saved as one of its own, in its session. The worker owes it vectors.
+    /// The memory is created by a save in its session. The worker must embed it.
     pub fn create_memory(&mut self, memory: &Memory) {
         let at = self.at();
         let tables = self.put_memory(EventKind::MemoryCreated, memory, memory.session.as_ref());
@@ -203,8 +204,9 @@ impl Write<'_> {
         tables.jobs.due.push((memory.id, memory.revision));
     }
 
-    /// It gets the next revision, and what it was is kept; of its earlier revisions the last `keep`, or all. The worker
-    /// owes it new vectors, and the present ones go with it to another project.
+    /// The memory gets its next revision, and the text before it is kept as a revision; of earlier revisions, the
+    /// last `keep` or all. The worker must embed it again; until then, its present vectors move with it to another
+    /// project.
     pub fn revise_memory(&mut self, before: Memory, memory: &Memory, keep: Option<NonZeroU32>) {
         let (at, store) = (self.at(), self.store());
         let is_moved = memory.project != before.project;
@@ -228,25 +230,25 @@ impl Write<'_> {
         self.put_memory(EventKind::MemoryRepeated, memory, Some(session));
     }
 
-    /// It is pinned, or no longer, as it says itself.
+    /// The memory is pinned or unpinned, according to its new state.
     pub fn pin_memory(&mut self, memory: &Memory, session: &SessionId) {
         let kind = if memory.pinned { EventKind::MemoryPinned } else { EventKind::MemoryUnpinned };
         self.put_memory(kind, memory, Some(session));
     }
 
-    /// It is put aside, or back in its place, as it says itself; its vectors stay.
+    /// The memory is archived or unarchived, according to its new state; its vectors stay.
     pub fn archive_memory(&mut self, memory: &Memory, session: Option<&SessionId>) {
         let is_archived = memory.is_archived();
         let kind = if is_archived { EventKind::MemoryArchived } else { EventKind::MemoryUnarchived };
         self.put_memory(kind, memory, session);
     }
 
-    /// It has the tags and counts of memories that say nothing else, or no longer.
+    /// The memory takes in the tags and counts of memories that say the same, or gives them back.
     pub fn unite_memory(&mut self, memory: &Memory) {
         self.put_memory(EventKind::MemoryUnited, memory, None);
     }
 
-    /// It is hidden, and its jobs and vectors go.
+    /// The memory is hidden, and its jobs and vectors are removed.
     pub fn delete_memory(&mut self, memory: &Memory, session: &SessionId) {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryDeleted, memory, Some(session));
@@ -254,14 +256,14 @@ impl Write<'_> {
         tables.bury(&store.mason, memory, None, (Why::Deleted, at));
     }
 
-    /// It is live again, and what is noted of its text goes: `stones`. The worker owes it vectors.
+    /// The memory is live again, and the tombstones of its text, `stones`, are forgotten. The worker must embed it.
     pub fn restore_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
         let tables = self.put_memory(EventKind::MemoryRestored, memory, Some(session));
         tables.unbury(stones);
         tables.jobs.due.push((memory.id, memory.revision));
     }
 
-    /// The text that it had before is gone, and all that was made of it goes.
+    /// The text of the memory is purged, with everything derived from it.
     pub fn purge_memory(&mut self, before: &Memory, memory: &Memory, session: &SessionId) {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryPurged, memory, Some(session));
@@ -270,7 +272,8 @@ impl Write<'_> {
         tables.forget_vectors(memory.id);
     }
 
-    /// A plan added it, and that is taken back: its row goes, as if it had never been. `memory` is what a purge would leave.
+    /// A memory that a plan added is taken back: its row is removed as if it had never existed. `memory` is what a
+    /// purge would leave.
     pub fn take_back_memory(&mut self, before: &Memory, memory: &Memory) {
         let (at, store) = (self.at(), self.store());
         let tables = self.put_memory(EventKind::MemoryPurged, memory, None);
@@ -280,7 +283,7 @@ impl Write<'_> {
         tables.forget_vectors(memory.id);
     }
 
-    /// It belongs to another project, since its own was merged into that; its vectors go with it.
+    /// The memory moves to another project, because its own was merged; its vectors move with it.
     pub fn merge_memory(&mut self, memory: &Memory) {
         let tables = self.put_memory(EventKind::ProjectMerged, memory, None);
         if memory.is_live() {
@@ -288,7 +291,7 @@ impl Write<'_> {
         }
     }
 
-    /// It comes from an export; its edges have lines of their own. The worker owes it vectors.
+    /// The memory came with an export; its edges have lines of their own. The worker must embed it.
     pub fn import_memory(&mut self, memory: &Memory) {
         let tables = self.put_memory(EventKind::MemoryImported, memory, None);
         if memory.is_live() {
@@ -296,19 +299,19 @@ impl Write<'_> {
         }
     }
 
-    /// Something happened to it that changes no row of it.
+    /// Something happened to the memory that changes no row of it.
     pub fn note_memory(&mut self, kind: EventKind, memory: &Memory, session: &SessionId) {
         self.tell(Happened::to_memory(kind, memory, Some(session)));
     }
 
-    /// What every one of these does: the event, and the row.
+    /// Common to all of these: records the event and writes the row.
     fn put_memory(&mut self, kind: EventKind, memory: &Memory, session: Option<&SessionId>) -> &mut Tables {
         let tables = self.tell(Happened::to_memory(kind, memory, session));
         tables.memories.put.push(memory.clone());
         tables
     }
 
-    /// A memory as it will be when this is committed.
+    /// The memory as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -319,7 +322,7 @@ impl Write<'_> {
         }
     }
 
-    /// The live memory that will hold a topic key when this is committed.
+    /// The live memory that will hold the topic key after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -360,7 +363,7 @@ impl Store {
         Ok(one(self.memories_by_id(std::slice::from_ref(id)).await?))
     }
 
-    /// Those of the memories that exist, in no particular order.
+    /// Memories by id, in no order; missing ones are left out.
     pub async fn memories_by_id(&self, ids: &[MemoryId]) -> Result<Vec<Memory>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(memory_record).collect();
         self.memories(statement::MEMORY_GET, Vars::new().with("ids", ids)).await
@@ -374,7 +377,7 @@ impl Store {
     ) -> Result<Vec<(MemoryId, String)>, StoreError> {
         let vars = Vars::new()
             .with("from", RecordId::new("memory", prefix))
-            // `~` sorts behind every character of an id.
+            // `~` sorts after every character of an id.
             .with("beyond", RecordId::new("memory", format!("{prefix}~")))
             .limit(limit);
         #[derive(SurrealValue)]
@@ -400,7 +403,7 @@ impl Store {
         self.memories(statement::MEMORY_TWINS, vars.at("since", since).limit(limit)).await
     }
 
-    /// Live memories of a project (of all, when `None`) written last before a moment, newest first.
+    /// The live memories of a project (of all, when `None`) written last before a moment, newest first.
     pub async fn recent(
         &self,
         project: Option<&Project>,
@@ -416,13 +419,13 @@ impl Store {
         }
     }
 
-    /// Things to be done in a project and by the person, due or not, those first that have waited longest.
+    /// Open prospective memories of a project and of the person, due or not, those that have waited longest first.
     pub async fn to_be_done(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let due = vec![due_slot(project), due_slot(&Project::none())];
         self.memories(statement::MEMORY_DUE, Vars::new().with("due", due).limit(limit)).await
     }
 
-    /// Memories of a project that are not live, tombstones too.
+    /// Memories of a project that are not live, purged ones included.
     pub async fn gone(&self, project: &Project, limit: usize) -> Result<Vec<Memory>, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
         self.memories(statement::MEMORY_GONE, vars).await
@@ -460,8 +463,8 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<(Memory, Timestamp)>, StoreError> {
         let mut found = Vec::new();
-        // Deleted ones are left out here: as a condition of the statement they would cost its index order.
-        // A session of deleted memories only would be read through, so the pages have a bound.
+        // Deleted ones are filtered out here: as a condition of the statement they would defeat its index. The
+        // bound on pages keeps a session of deleted memories only from being read through.
         for _ in 0..DELETED_PAGES_MAX {
             let page = self.page_of_session(session, at, forward, limit).await?;
             let is_last = page.len() < limit;
@@ -485,7 +488,7 @@ impl Store {
         let vars = Vars::new().with("sid", session_record(session)).at("at", at).limit(limit);
         let statement =
             if forward { statement::SESSION_MEMORIES_SINCE } else { statement::SESSION_MEMORIES_BEFORE };
-        // The memories in one read of their own: fetched through the edges, each takes a tenth of a millisecond.
+        // The memories are read separately: fetched through the edges, each would take a tenth of a millisecond.
         let moments = moments(self.rows("CREATED_IN", statement, vars).await?)?;
         if moments.is_empty() {
             return Ok(Vec::new());
@@ -496,8 +499,8 @@ impl Store {
         Ok(moments.into_iter().filter_map(|(id, at)| Some((memories.remove(&id)?, at))).collect())
     }
 
-    /// A memory, deleted or not, with its live neighbours from either end of an edge; at most `limit` of
-    /// them, the strongest first. A relation that is drawn both ways is one neighbour, by the stronger edge.
+    /// A memory, deleted or not, and at most `limit` live neighbours from either end of an edge, the strongest
+    /// first. Two memories related both ways are one neighbour, by the stronger edge.
     pub async fn observation(
         &self,
         id: &MemoryId,
@@ -549,7 +552,7 @@ impl Store {
         Ok(Some((memory, near.collect())))
     }
 
-    /// A page of all memories in order of id, deleted ones too.
+    /// A page of all memories in order of id, deleted ones included.
     pub async fn page_of_memories(
         &self,
         after: Option<&str>,
@@ -558,7 +561,8 @@ impl Store {
         self.page::<MemoryRow, _>(Table::Memory, after, limit).await
     }
 
-    /// A page of all memories without title and content, in order of id, deleted ones too. Ends when it is empty.
+    /// A page of all memories without title and content, in order of id, deleted ones included. An empty page is
+    /// the end.
     ///
     /// # Errors
     /// A failing store.
@@ -567,7 +571,7 @@ impl Store {
         after: Option<&MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>, StoreError> {
-        // No id is empty: all come after it.
+        // No id is empty, so every id comes after it.
         let after = RecordId::new("memory", after.map(MemoryId::as_str).unwrap_or_default());
         self.memories(statement::MEMORY_BARE_PAGE, Vars::new().with("after", after).limit(limit)).await
     }
@@ -577,7 +581,7 @@ impl Store {
     }
 }
 
-/// The memories that edges leave, with the moments of the edges.
+/// The memories at the starts of edges, with the moments of the edges.
 pub(super) fn moments(edges: Vec<Value>) -> Result<Vec<(MemoryId, Timestamp)>, StoreError> {
     #[derive(SurrealValue)]
     #[surreal(crate = "surrealdb::types")]

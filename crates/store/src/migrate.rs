@@ -1,4 +1,4 @@
-//! Brings a store to this binary's schema: numbered files, applied in order, never edited.
+//! Migrates a store to this binary's schema: numbered files, applied in order, never edited.
 
 use sha2::{Digest, Sha256};
 use surrealdb::types::{SurrealValue, Value, Variables};
@@ -51,7 +51,7 @@ struct Applied {
     checksum: String,
 }
 
-/// The newest schema version this binary knows.
+/// The newest schema version that this binary knows.
 pub(super) fn newest() -> u32 {
     MIGRATIONS.last().map_or(0, |migration| migration.version)
 }
@@ -60,9 +60,9 @@ fn checksum(text: &str) -> String {
     cerebro_core::text::hex(&Sha256::digest(text))
 }
 
-/// Applies what is missing, together with its record: each migration in a transaction of its own, but all of them in
-/// one to a store that is new, which is several times faster. Of several processes that come at once, one applies it;
-/// the others look again.
+/// Applies the missing migrations and records them. Each one runs in a transaction of its own; a new store gets all
+/// of them in one transaction, which is several times faster. If several processes migrate at once, one succeeds
+/// and the others check again.
 ///
 /// # Errors
 /// [`StoreError::SchemaTooNew`] and [`StoreError::MigrationChanged`] leave the store untouched.
@@ -111,7 +111,7 @@ async fn apply(engine: &Engine, migrations: &[Migration]) -> Result<(), StoreErr
     let mut text = String::from("BEGIN;\n");
     for Migration { version, name, text: script } in migrations {
         tracing::info!(version, name, "applying a migration");
-        // None of these comes from outside: they are this program's own.
+        // None of these values comes from outside.
         let (checksum, record) = (checksum(script), statement::MIGRATION_RECORD.text);
         let bound = format!("LET $version = {version}; LET $name = '{name}'; LET $checksum = '{checksum}';");
         text.extend([*script, "\n", bound.as_str(), "\n", record, "\n"]);

@@ -1,7 +1,7 @@
-//! Reads that bring several lists at once.
+//! Queries that read several lists at once.
 //!
-//! What a statement reads costs less than the statement itself, so that what one answer needs is asked for
-//! in one: all of it is then also of the same moment.
+//! A statement costs more than what it reads, so everything that one answer needs is read by one statement. It is
+//! then also consistent in time.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use super::{
 };
 use cerebro_core::domain::{Memory, MemoryId, PERSON, Project, Prompt, Session, SessionId, Timestamp};
 
-/// What happened on one side of a moment in a session, nearest first.
+/// What happened in a session on one side of a moment, nearest first.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// Live memories, each with the moment of its writing.
+    /// Live memories, each with the moment when it was written.
     pub written: Vec<(Memory, Timestamp)>,
     /// Prompts.
     pub prompts: Vec<Prompt>,
 }
 
-/// What a project's context is made of; every list the newest first.
+/// The lists of a project's context, each with the newest first.
 #[derive(Debug)]
 pub struct Overview {
-    /// The last sessions of agents; a person's commands are left out.
+    /// The last sessions of agents, without a person's commands.
     pub sessions: Vec<Session>,
     /// Pinned memories of the project, then those of the person.
     pub pinned: Vec<Memory>,
@@ -40,7 +40,7 @@ pub struct Overview {
     pub prompts: Vec<Prompt>,
 }
 
-/// How much an [`Overview`] holds at most.
+/// The bounds of an [`Overview`].
 #[derive(Debug, Clone, Copy)]
 pub struct OverviewLimits {
     /// Sessions of agents.
@@ -103,7 +103,7 @@ impl Store {
         Ok(one(parse::<MemoryRow, _>("memory", vec![row])?).map(|memory| (memory, session)))
     }
 
-    /// What a session wrote and was asked before and after a moment, at most so many of each.
+    /// What a session wrote and was asked before and after a moment, at most `limit` items of each.
     pub async fn around(
         &self,
         session: &SessionId,
@@ -129,7 +129,7 @@ impl Store {
             let live = |(id, at)| Some((memories.get(&id).filter(|memory| memory.is_live())?.clone(), at));
             side.written = moments(rows)?.into_iter().filter_map(live).collect();
             if is_full && side.written.len() < limit {
-                // Deleted ones took the places of others.
+                // Deleted memories took up part of the limit.
                 side.written = self.written_in(session, at, forward, limit).await?;
             }
             side.prompts = parse::<PromptRow, _>("prompt", lists.next()?)?;
@@ -138,7 +138,7 @@ impl Store {
         Ok((before, after))
     }
 
-    /// What a project's context is made of.
+    /// The lists of a project's context.
     pub async fn overview(&self, project: &Project, limits: OverviewLimits) -> Result<Overview, StoreError> {
         let own = Project::none();
         let vars = Vars::new()

@@ -1,8 +1,8 @@
-//! Vectors as one value each, beside the arrays that the graph index needs: the engine decodes an array number by
-//! number, which took seconds for a project.
+//! Packed vectors: each vector as one value, beside the arrays that the graph index needs. The engine decodes an
+//! array number by number, which took seconds for a project.
 //!
-//! The rows are derived. They change in the transactions that change the vectors, and whoever reads those of a
-//! project compares their number with [`Store::count_vectors`]: a store of an older program has none yet.
+//! The rows are derived. They change in the transactions that change the vectors. A reader compares the number of a
+//! project's rows with [`Store::count_vectors`]: a store of an older program has none yet.
 
 use surrealdb::types::{Bytes, RecordId, SurrealValue};
 
@@ -17,7 +17,7 @@ use cerebro_core::domain::Project;
 
 /// Bytes of one number.
 const WIDTH: usize = size_of::<f32>();
-/// How many vectors are packed again in one transaction.
+/// How many vectors one transaction packs again.
 const PUT_MAX: usize = 200;
 
 /// The row of a vector, by its place.
@@ -36,7 +36,7 @@ fn vector(numbers: &[u8]) -> Vec<f32> {
 }
 
 impl Store {
-    /// A page of the packed vectors of a project (the empty one holds the personal ones) in order of place.
+    /// A page of the packed vectors of a project (of the personal ones for the empty project) in order of place.
     pub async fn page_of_packed(
         &self,
         model: &StoredModel,
@@ -73,8 +73,8 @@ impl Store {
             .collect()
     }
 
-    /// Makes the packed vectors of a project anew from these, which are all that it has. A vector that was changed or
-    /// removed meanwhile is left out, so that its project is packed again when it is next read.
+    /// Packs the vectors of a project again; the argument has all of them. A vector that was changed or removed
+    /// meanwhile is left out, so that the project is packed again at its next reading.
     pub async fn pack_vectors(
         &self,
         model: &StoredModel,
@@ -106,7 +106,7 @@ impl Store {
                 numbers: numbers(&one.embedding),
             };
             let rows: Vec<Row> = part.iter().map(row).collect();
-            // For one part only: a delete waits for it.
+            // Taken for each part anew, because a delete waits for it.
             let _order = self.vectors.lock().await;
             self.retry_on_conflict(statement::PACKED_PUT, of().with("rows", rows)).await?;
         }

@@ -1,9 +1,8 @@
-//! Other writers of the same database: what they told the log, and what became of a commit whose answer got
-//! lost.
+//! Other writers of the same database: their new events, and the outcome of a commit whose answer was lost.
 //!
-//! Each home has a name of its own, under which it numbers its events without a gap, and the index on
-//! (writer, seq) is unique. So a place in each writer's log tells exactly what was heard; and a commit that is
-//! repeated under its number cannot be done twice, however late the first one arrives.
+//! Each home has a name under which it numbers its events without gaps, and the index on (writer, seq) is unique.
+//! So a position in each writer's log says exactly what was heard, and a commit that is repeated under its number
+//! cannot take effect twice, however late the first one arrives.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,22 +24,23 @@ use cerebro_core::domain::{
     limits::{WRITERS_KNOWN_MAX, WRITERS_MAX},
 };
 
-/// Most events of one writer that are heard at once.
+/// Most events of one writer that are read at once.
 const PAGE: usize = 500;
-/// How often a home says that it is at work. Who has not for some times longer (`writer_list`) counts as away.
+/// How often a home reports that it is at work. A home that has not for several times as long (`writer_list`)
+/// counts as away.
 const HEARTBEAT: Duration = Duration::from_secs(5 * 60);
-/// How often everybody who ever wrote is asked, and not only those who did within weeks.
+/// How often the logs of all homes are read, and not only of those that were at work within weeks.
 const THOROUGH: Duration = Duration::from_secs(60 * 60);
-/// How long a writer waits to learn what became of its commit.
+/// How long a writer waits to learn the outcome of its commit.
 const DOUBT_MAX: Duration = Duration::from_secs(5);
 const DOUBT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How far each writer's log was heard.
+/// How far each writer's log was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places(pub BTreeMap<String, u64>);
 
 impl Places {
-    /// Whether some log ends before the place in it: the database was put back to an earlier state.
+    /// Whether some log ends before the position in it, because the database was put back to an earlier state.
     pub fn are_beyond(&self, ends: &Self) -> bool {
         self.0.iter().any(|(writer, seq)| ends.0.get(writer).copied().unwrap_or(0) < *seq)
     }
@@ -48,17 +48,17 @@ impl Places {
 
 /// What is known of the other homes that write to the same database.
 ///
-/// Those that were at work within weeks are listened to at each look, all together in one request; whoever else told the
-/// log anything, once in [`THOROUGH`], so that nothing is missed for good however many there are.
+/// The logs of homes that were at work within weeks are read at each look, in one request; the logs of all others
+/// once per [`THOROUGH`], so that nothing is missed for good, however many homes there are.
 #[derive(Debug)]
 pub struct Hearing {
-    /// How far each was heard, this one too.
+    /// How far each log was read, including this home's.
     places: Places,
-    /// Whom each look asks.
+    /// The homes whose logs each look reads.
     peers: Vec<String>,
-    /// Which of them are at work now.
+    /// Those of them that are at work now.
     at_work: BTreeSet<String>,
-    /// When all were asked last, and when this one said that it is at work.
+    /// When all logs were last read, and when this home last reported that it is at work.
     thorough: Instant,
     attended: Instant,
 }
@@ -69,22 +69,22 @@ impl Hearing {
         &self.at_work
     }
 
-    /// Has everybody asked at the next look.
+    /// Makes the next look read all logs.
     pub fn look_thoroughly(&mut self) {
         self.thorough = Instant::now().checked_sub(THOROUGH).unwrap_or(self.thorough);
     }
 }
 
-/// What a look brought.
+/// The result of a look.
 #[derive(Debug, Default)]
 pub struct News {
-    /// What others told.
+    /// New events of others.
     pub events: Vec<Event>,
-    /// The database was put back to an earlier state: what followed its log must be made anew.
+    /// Whether the database was put back to an earlier state: everything derived from its log must be rebuilt.
     pub is_rewound: bool,
 }
 
-/// A home, as it says that it is at work.
+/// A home, by its report that it is at work.
 #[derive(SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 struct Attendant {
@@ -93,8 +93,7 @@ struct Attendant {
 }
 
 impl Store {
-    /// Everybody who told the log anything, as far as this process must know it: on an embedded store that is
-    /// itself.
+    /// All writers that this process must know: on an embedded store, only itself.
     pub async fn writers(&self) -> Result<Vec<String>, StoreError> {
         if !self.is_shared() {
             return Ok(vec![self.writer.clone()]);
@@ -117,7 +116,7 @@ impl Store {
         Ok(places)
     }
 
-    /// The ends of some logs; 0 for one that nothing was told in.
+    /// The ends of some logs; 0 for an empty one.
     pub async fn ends(&self, writers: &[String]) -> Result<Places, StoreError> {
         let mut ends = BTreeMap::new();
         for some in writers.chunks(WRITERS_MAX) {
@@ -132,7 +131,7 @@ impl Store {
         Ok(Places(ends))
     }
 
-    /// Begins to hear others, from the ends of their logs, and says that this home is at work.
+    /// Starts at the ends of the other homes' logs, and reports that this home is at work.
     ///
     /// # Errors
     /// A failing store.
@@ -142,7 +141,7 @@ impl Store {
         let mut hearing =
             Hearing { places, peers: Vec::new(), at_work: BTreeSet::new(), thorough: now, attended: now };
         if self.is_shared() {
-            // Another process of this name left its mark, most often the one before this.
+            // Another process with this writer's name left its mark, most often the one before this.
             self.attend().await?;
             let mut results = self.engine()?.run(statement::WRITER_LIST, listed()).await?;
             self.meet(&mut hearing, take("writer", &mut results, 0)?);
@@ -150,16 +149,16 @@ impl Store {
         Ok(hearing)
     }
 
-    /// Hears what others told since, and lets the followers hear it.
+    /// Reads the new events of other homes, and notifies the followers.
     ///
     /// # Errors
-    /// A failing store; what was not heard then is heard the next time.
+    /// A failing store; what was not read then is read the next time.
     pub async fn hear(&self, hearing: &mut Hearing) -> Result<News, StoreError> {
         if let Ok(mut position) = self.position.try_lock()
             && position.seq.is_none()
             && position.told.is_some()
         {
-            // A commit of our own whose end is not known.
+            // A commit of this process whose outcome is unknown.
             self.settle(&mut position).await?;
         }
         if hearing.attended.elapsed() >= HEARTBEAT {
@@ -180,7 +179,7 @@ impl Store {
         Ok(News { events, is_rewound })
     }
 
-    /// One look at some logs, and at who writes.
+    /// Reads some logs, and which homes are at work.
     async fn hear_some(&self, hearing: &mut Hearing, asked: &[String]) -> Result<Vec<Event>, StoreError> {
         let place = |writer: &String| hearing.places.0.get(writer).copied().unwrap_or(0);
         let (logs, mut vars) =
@@ -199,7 +198,7 @@ impl Store {
         if news.is_empty() {
             return Ok(Vec::new());
         }
-        // Under the writer, so that no older state of a memory is told after a newer one of our own.
+        // Under the writer, so that no older state of a memory follows a newer one of this process.
         let _order = self.position.lock().await;
         for events in &news {
             self.retell(events.clone()).await?;
@@ -210,15 +209,15 @@ impl Store {
         Ok(news.concat())
     }
 
-    /// Takes note of who writes, those seen last first.
+    /// Records which homes there are, those seen last first.
     fn meet(&self, hearing: &mut Hearing, attendants: Vec<Attendant>) {
         let others = || attendants.iter().filter(|one| one.name != self.writer);
         hearing.peers = others().take(WRITERS_MAX).map(|one| one.name.clone()).collect();
         hearing.at_work = others().filter(|one| one.at_work).map(|one| one.name.clone()).collect();
     }
 
-    /// Says that this home is at work, and forgets those that have not been for weeks. Gives the lease under its name
-    /// before.
+    /// Reports that this home is at work, and forgets homes that have not been for weeks. Returns the lease that
+    /// was recorded under its name before.
     async fn attend(&self) -> Result<Option<String>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -233,7 +232,7 @@ impl Store {
         Ok(one(before).flatten().map(|before| before.lease))
     }
 
-    /// Says again that this home is at work, and looks whether another process says so under its name.
+    /// Reports again that this home is at work, and checks whether another process uses its name.
     async fn stay(&self, hearing: &mut Hearing) -> Result<(), StoreError> {
         let before = self.attend().await?;
         hearing.attended = Instant::now();
@@ -253,11 +252,11 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a log ends before what was heard of it; the places are then those that there are.
+    /// Whether a log ends before the position that was heard. If so, the positions are set to the present ends.
     async fn look_back(&self, hearing: &mut Hearing) -> Result<bool, StoreError> {
         let mut position = self.position.lock().await;
         let mut heard = hearing.places.clone();
-        // What this process wrote since it began to hear is no news to it.
+        // What this process wrote since it began to listen is not news.
         heard.0.insert(self.writer.clone(), position.seq.unwrap_or(0));
         let writers: Vec<String> = heard.0.keys().cloned().collect();
         let ends = self.ends(&writers).await?;
@@ -270,7 +269,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Tells the followers of events, with the memories as they are now.
+    /// Notifies the followers of events, with the memories in their present state.
     async fn retell(&self, events: Vec<Event>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemoryId> = events.iter().filter_map(|event| event.memory).collect();
         let ids: Vec<MemoryId> = ids.into_iter().collect();
@@ -280,8 +279,8 @@ impl Store {
         Ok(())
     }
 
-    /// The writer's place in the log, read anew when it is in doubt. A commit that turns out to have been done
-    /// is told now.
+    /// The writer's position in the log, read again when it is in doubt. If a doubtful commit turns out to have
+    /// succeeded, followers are notified now.
     pub(super) async fn settle(&self, position: &mut Position) -> Result<u64, StoreError> {
         if let Some(seq) = position.seq {
             return Ok(seq);
@@ -301,11 +300,11 @@ impl Store {
         Ok(*position.seq.insert(seq))
     }
 
-    /// Finds out what became of a commit that failed with `error`: done if its last event stands in the log,
-    /// to be decided anew if not.
+    /// Finds the outcome of a commit that failed with `error`: it succeeded if its last event is in the log, and
+    /// must be decided again otherwise.
     ///
     /// # Errors
-    /// The error itself when it leaves no doubt; [`StoreError::Conflict`] when it was not done;
+    /// The error itself when it leaves no doubt; [`StoreError::Conflict`] when the commit did not happen;
     /// [`StoreError::InDoubt`] when the server cannot be asked in time.
     pub(super) async fn resolve(&self, error: StoreError, events: &[Event]) -> Result<(), StoreError> {
         let (StoreError::Engine(EngineError::Unreachable { url, .. }), Some(last)) = (&error, events.last())
@@ -330,12 +329,12 @@ impl Store {
     }
 }
 
-/// What `writer_list` is bound to: one more than is asked at once, this home itself.
+/// The parameters of `writer_list`: one more than is read at once, for this home itself.
 fn listed() -> Variables {
     Vars::new().count("most", WRITERS_MAX + 1).0
 }
 
-/// A statement about one writer, once for each, in one request: `$writer` and `$after` are numbered.
+/// Repeats a statement about one writer for each of them, in one request, with numbered `$writer` and `$after`.
 fn for_each<'a>(one: Statement, places: impl Iterator<Item = (&'a str, u64)>) -> (String, Variables) {
     let mut text = String::new();
     let mut vars = Vars::new().limit(PAGE);

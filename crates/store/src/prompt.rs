@@ -1,4 +1,4 @@
-//! Prompts: what is asked about them, and what may happen to one.
+//! Prompts: queries and changes.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -59,7 +59,7 @@ impl TryFrom<PromptRow> for Prompt {
     }
 }
 
-/// What changes in the table of prompts.
+/// The changes of the table of prompts.
 #[derive(Default)]
 pub(super) struct PromptChanges {
     /// Whole rows.
@@ -75,19 +75,19 @@ impl Part for PromptChanges {
     }
 }
 
-/// What may happen to a prompt.
+/// The changes of a prompt.
 impl Write<'_> {
-    /// It is saved.
+    /// The prompt is saved.
     pub fn save_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::PromptSaved, prompt);
     }
 
-    /// It belongs to another project, since its own was merged into that.
+    /// The prompt moves to another project, because its own was merged.
     pub fn merge_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::ProjectMerged, prompt);
     }
 
-    /// It comes from an export.
+    /// The prompt came with an export.
     pub fn import_prompt(&mut self, prompt: &Prompt) {
         self.put_prompt(EventKind::PromptImported, prompt);
     }
@@ -96,7 +96,7 @@ impl Write<'_> {
         self.tell(Happened::to_prompt(kind, prompt)).prompts.put.push(prompt.clone());
     }
 
-    /// Whether a prompt will be there when this is committed.
+    /// Whether the prompt will exist after this commit.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! Reading: parameters of statements, rows, and pages of a table. What is asked stands with the table.
+//! Reading: parameters of statements, rows, and pages of a table. The queries are with their tables.
 
 use surrealdb::{
     IndexedResults,
@@ -33,17 +33,17 @@ pub enum Table {
     PastSession,
     /// Exchanges of past sessions.
     Exchange,
-    /// What stays of what was forgotten.
+    /// History tombstones.
     HistoryTombstone,
-    /// What distilling proposed.
+    /// Distilled candidates.
     Candidate,
     /// Pieces of work.
     Work,
     /// Their events.
     WorkEvent,
-    /// What is too long for an event's row.
+    /// Texts that are too long for the row of an event.
     Artifact,
-    /// Edges from a memory to the pieces of work that it was found out in.
+    /// Edges from a memory to the pieces of work in which it was found out.
     WorkedIn,
     /// Documents.
     Document,
@@ -156,7 +156,7 @@ impl Store {
         R: SurrealValue,
         D: TryFrom<R, Error = StoreError>,
     {
-        // No id is empty: all come after it.
+        // No id is empty, so every id comes after it.
         let after = RecordId::new(table, after.unwrap_or_default());
         let vars = Vars::new().with("table", table).with("after", after).limit(limit);
         let rows = self.rows(table, statement::TABLE_PAGE, vars).await?;

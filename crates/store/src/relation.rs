@@ -1,4 +1,4 @@
-//! Relations between memories: derived by the worker, and put as a whole for each memory and method.
+//! Relations between memories: derived by the worker, and replaced as a whole for each memory and method.
 
 use surrealdb::types::{RecordId, SurrealValue};
 
@@ -11,33 +11,33 @@ use super::{
 use cerebro_core::domain::{MemoryId, Timestamp};
 use cerebro_core::relate::{Relation, RelationKind, claim::Entity};
 
-/// Who says that memories are related.
+/// How a relation was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance<'a> {
-    /// The way it was found: `mentions`, `vectors` or `llm`.
+    /// The method: `mentions`, `vectors` or `llm`.
     pub method: &'a str,
-    /// The model that was asked, if one was.
+    /// The model that was asked, if any.
     pub model: Option<&'a str>,
 }
 
-/// An edge between two memories as it is stored.
+/// A stored edge between two memories.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRelation {
-    /// The memory it leaves.
+    /// The memory at its start.
     pub from: MemoryId,
-    /// The memory it goes to.
+    /// The memory at its end.
     pub to: MemoryId,
-    /// What kind it is of; an edge of a newer kind is kept as it is named.
+    /// Its kind. A kind of a newer version keeps its name.
     pub kind: String,
     /// How strong: above 0, at most 1.
     pub weight: f64,
-    /// What it was seen by.
+    /// Its evidence.
     pub evidence: Option<String>,
-    /// The way it was found.
+    /// The method that found it.
     pub method: String,
-    /// The model that was asked.
+    /// The model that was asked, if any.
     pub model: Option<String>,
-    /// When it was drawn.
+    /// When it was made.
     pub at: Timestamp,
 }
 
@@ -75,13 +75,13 @@ impl TryFrom<Row> for StoredRelation {
 }
 
 impl Store {
-    /// Puts what a method sees leaving a memory in the place of what it saw before. `false` when the memory
-    /// has another revision by now or is gone: then nothing was put.
+    /// Replaces the relations that a method found from a memory. Returns `false` and changes nothing when the
+    /// memory has a different revision or is gone.
     ///
-    /// Edges are derived, as the index is: no event tells of them.
+    /// Edges are derived, as the index is: they have no events.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put_relations(
         &self,
         memory: &MemoryId,
@@ -126,7 +126,7 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(keyed).collect()
     }
 
-    /// The relations that leave any of the memories or come to them, the strongest first.
+    /// The relations that start or end at any of the memories, the strongest first.
     pub async fn relations(&self, ids: &[MemoryId], limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -137,7 +137,7 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
-    /// All relations that claim something against a memory.
+    /// All claims that speak against a memory.
     pub async fn claims(&self, limit: usize) -> Result<Vec<StoredRelation>, StoreError> {
         let kinds = [RelationKind::Supersedes, RelationKind::Contradicts].map(RelationKind::as_str);
         let vars = Vars::new().with("kinds", kinds.map(str::to_owned).to_vec()).limit(limit);
@@ -145,8 +145,8 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
-    /// The relations of some kinds between live memories that weigh at least so much and that nobody has settled, the
-    /// strongest first. What is archived is left out. It walks all relations.
+    /// The relations of some kinds between live memories with at least this weight whose pair nobody has settled,
+    /// the strongest first. Archived memories are left out. It walks all relations.
     ///
     /// # Errors
     /// A failing engine.
@@ -162,11 +162,11 @@ impl Store {
         take::<Row>("RELATES_TO", &mut results, 0)?.into_iter().map(StoredRelation::try_from).collect()
     }
 
-    /// Notes that a person lets two memories stand beside each other as they read them, each with the revision that
-    /// they read. It holds for as long as neither is revised.
+    /// Records that a person lets two memories stand, each in the revision that the person read. It holds until one
+    /// of them is revised.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when other writes kept meeting this one; noting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn settle_pair(&self, pair: [(MemoryId, u32); 2]) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -181,7 +181,7 @@ impl Store {
         }
         let revisions = pair.iter().map(|(_, revision)| i64::from(*revision)).sum();
         let mut ends = pair.map(|(memory, _)| memory);
-        // As the statement that reads the pairs puts them in order.
+        // In the order of the statement that reads the pairs.
         ends.sort_unstable();
         let [first, second] = ends;
         let row = SettledRow {
@@ -195,7 +195,7 @@ impl Store {
         Ok(())
     }
 
-    /// The live memories that a model read a name in, as it is written or in small letters.
+    /// The live memories in which a model found a name, as given or in lower case.
     ///
     /// # Errors
     /// A failing store.
@@ -205,10 +205,10 @@ impl Store {
         take::<RecordId>("entity", &mut results, 0)?.into_iter().map(|id| memory_id("entity", id)).collect()
     }
 
-    /// Puts what a memory is about in the place of what a model said before.
+    /// Replaces the entities that a model found in a memory.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when other writes kept meeting this one; putting it again is harmless.
+    /// [`StoreError::Conflict`] when other writes kept conflicting with this one; repeating the call is harmless.
     pub async fn put_entities(
         &self,
         memory: &MemoryId,

@@ -1,4 +1,4 @@
-//! Writing again what met another writer: how often, and how long to wait before.
+//! Retries writes that conflict with another writer: how often, and after which wait.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use cerebro_core::pace;
 
 /// The attempts of one write.
 ///
-/// Of writers that meet, one always commits, and the same one may do so again and again. So whoever lost
-/// waits a random while, up to twice as long each time ("full jitter", from M. Brooker, "Exponential Backoff
-/// And Jitter", AWS Architecture Blog, 2015), and soon comes in between two writes of the other.
+/// Of conflicting writers one always commits, possibly the same one again and again. So a writer that lost waits
+/// for a random time, up to twice as long after each attempt ("full jitter", from M. Brooker, "Exponential Backoff
+/// And Jitter", AWS Architecture Blog, 2015), and soon gets in between two writes of the other.
 #[derive(Default)]
 pub(super) struct Attempts {
     made: u32,
 }
 
 impl Attempts {
-    /// Waits until it is time for one more.
+    /// Waits until the next attempt.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] after [`WRITE_ATTEMPTS_MAX`].
@@ -35,13 +35,13 @@ impl Attempts {
     }
 }
 
-/// The longest wait before the attempt after the `made`th.
+/// The longest wait after the attempt with the number `made`.
 fn longest(made: u32) -> Duration {
     pace::doubled(Duration::from_millis(1), made, WRITE_PAUSE_MAX)
 }
 
 impl Store {
-    /// Runs a statement, again while other writes meet it on the same rows.
+    /// Runs a statement, and again while other writes conflict with it on the same rows.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] after [`WRITE_ATTEMPTS_MAX`]; a failing store.

@@ -27,7 +27,7 @@ pub(super) struct RevisionRow {
     at: Datetime,
     valid_from: Option<Datetime>,
     valid_until: Option<Datetime>,
-    /// None in rows of earlier versions.
+    /// `None` in rows of earlier versions.
     origin: Option<String>,
 }
 
@@ -66,12 +66,12 @@ impl TryFrom<RevisionRow> for Revision {
     }
 }
 
-/// What changes in the table of revisions.
+/// The changes of the table of revisions.
 #[derive(Default)]
 pub(super) struct RevisionChanges {
-    /// What memories were before.
+    /// The former states of memories.
     pub put: Vec<Revision>,
-    /// Memories whose revisions up to and with this one go, where the user limits their number.
+    /// Memories, each with the revision up to which its revisions are removed, where the user limits their number.
     pub trimmed: Vec<(MemoryId, u32)>,
 }
 
@@ -93,7 +93,7 @@ impl Part for RevisionChanges {
 }
 
 impl Write<'_> {
-    /// A revision of `owner` comes from an export.
+    /// A revision of `owner` came with an export.
     pub fn import_revision(&mut self, owner: &Memory, revision: Revision) {
         let store = self.store();
         let tables = self.tell(Happened::to_memory(EventKind::MemoryImported, owner, None));
@@ -102,7 +102,7 @@ impl Write<'_> {
         tables.revisions.put.push(revision);
     }
 
-    /// Whether an earlier revision of a memory will be there when this is committed.
+    /// Whether the earlier revision of the memory will exist after this commit.
     ///
     /// # Errors
     /// A failing store.

@@ -1,4 +1,4 @@
-//! What the rows of all tables are made of: ids, moments, counts and names, on their way to and from
+//! Conversions that the rows of all tables share: ids, moments, counts and names, from and to
 //! [`cerebro_core::domain`].
 
 use surrealdb::types::{Datetime, RecordId, RecordIdKey, SurrealValue, Value};
@@ -18,7 +18,7 @@ pub(super) fn datetime(at: Timestamp) -> Datetime {
         return Datetime::from_timestamp(second, 0).unwrap_or(Datetime::MIN_UTC);
     }
     let nanos = at.subsec_nanosecond();
-    // jiff counts the nanoseconds of a moment before 1970 downwards, chrono always upwards.
+    // Before 1970, jiff counts nanoseconds downwards and chrono always upwards.
     let (seconds, nanos) =
         if nanos < 0 { (at.as_second() - 1, nanos + 1_000_000_000) } else { (at.as_second(), nanos) };
     Datetime::from_timestamp(seconds, nanos.unsigned_abs()).unwrap_or(Datetime::MIN_UTC)
@@ -72,7 +72,7 @@ pub(super) fn project(table: &'static str, name: &str) -> Result<Project, StoreE
     Project::parse(name).ok_or_else(|| malformed(table, "project", name))
 }
 
-/// A text of a row: it was redacted before it was put.
+/// The text of a row, which was redacted before it was written.
 pub(super) fn held(text: String) -> RedactedText {
     RedactedText::from_store(text)
 }
@@ -139,7 +139,7 @@ fn scope(table: &'static str, name: &str) -> Result<Scope, StoreError> {
     Scope::parse(name).map_err(|_| malformed(table, "scope", name))
 }
 
-/// What a row says of where its text comes from; names of a newer program are left out.
+/// The origin and flags of a row; names of a newer version are left out.
 pub(super) fn taint(origin: Option<&str>, flags: Option<&[String]>) -> Taint {
     Taint { origin: origin.and_then(Origin::parse).unwrap_or_default(), flags: named_flags(flags) }
 }
@@ -149,7 +149,7 @@ pub(super) fn named_flags(names: Option<&[String]>) -> Vec<Flag> {
     names.unwrap_or_default().iter().filter_map(|name| Flag::parse(name)).collect()
 }
 
-/// A row as it is put: its id beside its fields.
+/// A row to write: its id beside its fields.
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 pub(super) struct Put<R: SurrealValue> {
@@ -157,7 +157,7 @@ pub(super) struct Put<R: SurrealValue> {
     pub row: R,
 }
 
-/// A row that several may change, with the version that the writer saw.
+/// A row that several writers may change, with the version that this writer read.
 #[derive(Debug, Clone, SurrealValue)]
 #[surreal(crate = "surrealdb::types")]
 pub(super) struct Guarded<R: SurrealValue> {
@@ -180,7 +180,7 @@ pub(super) struct JobRow {
     pub payload: Option<serde_json::Value>,
 }
 
-/// Parses every row or says which table has a malformed one.
+/// Parses every row, or names the table of the malformed one.
 pub(super) fn parse<R, D>(table: &'static str, rows: Vec<Value>) -> Result<Vec<D>, StoreError>
 where
     R: SurrealValue,

@@ -1,4 +1,4 @@
-//! Seals of the journal: what is asked about them, and how one is added.
+//! Seals of the journal: queries and changes.
 
 use cerebro_ledger::seal::Seal;
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
@@ -34,7 +34,7 @@ struct SealRow {
 impl TryFrom<SealRow> for Seal {
     type Error = StoreError;
 
-    /// What is no hex is not what was written: no signature holds over it.
+    /// Text that is not hex was not written by us: no signature is valid over it.
     fn try_from(row: SealRow) -> Result<Self, StoreError> {
         let bytes = |hex: &str| cerebro_ledger::seal::unhex(hex).unwrap_or_default();
         Ok(Self {
@@ -50,7 +50,7 @@ impl TryFrom<SealRow> for Seal {
     }
 }
 
-/// What changes in the table of seals.
+/// The changes of the table of seals.
 #[derive(Default)]
 pub(super) struct SealChanges {
     pub added: Vec<Seal>,
@@ -75,7 +75,7 @@ impl Part for SealChanges {
 }
 
 impl Write<'_> {
-    /// The journal is sealed; the rows of what is under the seal now say so.
+    /// The journal is sealed, and the rows of the sealed pieces of work record it.
     pub fn seal_works(&mut self, seal: &Seal, sealed: Vec<StoredWork>) {
         let happened = Happened { kind: EventKind::WorkSealed, memory: None, session: None, project: None };
         let tables = self.tell(happened);
@@ -85,7 +85,7 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// The journals of which there are seals.
+    /// The journals that have seals.
     pub async fn seal_origins(&self, limit: usize) -> Result<Vec<String>, StoreError> {
         let mut results = self.engine()?.run(statement::SEAL_ORIGINS, Vars::new().limit(limit).0).await?;
         take::<String>(SEAL, &mut results, 0)
@@ -94,7 +94,7 @@ impl Store {
     /// The seals of a journal from a number on, in order.
     ///
     /// # Errors
-    /// A failing store, or a row of one of them that cannot be read.
+    /// A failing store, or an unreadable row.
     pub async fn seals(&self, origin: &str, from: u64, limit: usize) -> Result<Vec<Seal>, StoreError> {
         let vars = Vars::new().with("origin", origin).with("after", signed(from) - 1).limit(limit);
         parse::<SealRow, _>(SEAL, self.rows(SEAL, statement::SEAL_AFTER, vars).await?)

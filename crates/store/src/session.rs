@@ -1,4 +1,4 @@
-//! Sessions: what is asked about them, what may happen to one, and what changes with it.
+//! Sessions: queries, changes, and what follows from a change.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -34,12 +34,12 @@ pub(super) struct SessionRow {
 }
 
 impl SessionRow {
-    /// The row with its id, as `INSERT` takes it.
+    /// The row and its id, as `INSERT` takes it.
     pub(super) fn first(session: &Session) -> Self {
         Self { id: Some(session_record(&session.id)), ..Self::next(session) }
     }
 
-    /// The row as the next write leaves it: one version on.
+    /// The row for the next write: one version on.
     pub(super) fn next(session: &Session) -> Self {
         Self {
             id: None,
@@ -77,17 +77,17 @@ impl TryFrom<SessionRow> for Session {
             summary: row.summary.map(held),
             follows: row.follows.map(|id| session_id(TABLE, id)).transpose()?,
             home: row.writer,
-            // Older programs wrote none.
+            // Rows of older programs have none.
             version: row.version.map_or(1, unsigned),
         })
     }
 }
 
-/// What changes in the table of sessions.
+/// The changes of the table of sessions.
 #[derive(Default)]
 pub(super) struct SessionChanges {
-    /// Whole rows; `version` is the one that was read, 0 for a session that is new. Of one that is here twice, the last
-    /// counts.
+    /// Whole rows; `version` is the one that was read, 0 for a new session. If a session is listed twice, the last
+    /// one counts.
     pub put: Vec<Session>,
 }
 
@@ -106,41 +106,42 @@ impl Part for SessionChanges {
     }
 }
 
-/// Each session once, as it was changed last: a decision may come back to one.
+/// Each session once, in its last state: a decision may change one more than once.
 fn last_of_each(sessions: &[Session]) -> Vec<&Session> {
     let is_last =
         |(at, session): &(usize, &Session)| !sessions[at + 1..].iter().any(|later| later.id == session.id);
     sessions.iter().enumerate().filter(is_last).map(|(_, session)| session).collect()
 }
 
-/// What may happen to a session.
+/// The changes of a session.
 impl Write<'_> {
-    /// It begins, or more of its beginning is known. `follows` is the session that it is now known to continue.
+    /// The session begins, or more is known of its beginning. `follows` is the session that it is now known to
+    /// continue.
     pub fn start_session(&mut self, session: &Session, follows: Option<&SessionId>) {
         self.put_following(EventKind::SessionStarted, session, follows);
     }
 
-    /// It had ended and goes on. `follows` is the session that it is now known to continue.
+    /// The session had ended and goes on. `follows` is the session that it is now known to continue.
     pub fn resume_session(&mut self, session: &Session, follows: Option<&SessionId>) {
         self.put_following(EventKind::SessionResumed, session, follows);
     }
 
-    /// It ends.
+    /// The session ends.
     pub fn end_session(&mut self, session: &Session) {
         self.put_session(EventKind::SessionEnded, session);
     }
 
-    /// It has another summary, or none any more.
+    /// The session has another summary, or none any more.
     pub fn summarise_session(&mut self, session: &Session) {
         self.put_session(EventKind::SessionSummarised, session);
     }
 
-    /// It belongs to another project, since its own was merged into that.
+    /// The session moves to another project, because its own was merged.
     pub fn merge_session(&mut self, session: &Session) {
         self.put_session(EventKind::ProjectMerged, session);
     }
 
-    /// It comes from an export; its edges have lines of their own.
+    /// The session came with an export; its edges have lines of their own.
     pub fn import_session(&mut self, session: &Session) {
         self.put_session(EventKind::SessionImported, session);
     }
@@ -153,19 +154,19 @@ impl Write<'_> {
         }
     }
 
-    /// What every one of these does: the event, and the row.
+    /// Common to all of these: records the event and writes the row.
     fn put_session(&mut self, kind: EventKind, session: &Session) -> &mut Tables {
         let tables = self.tell(Happened::to_session(kind, session));
         tables.sessions.put.push(session.clone());
         tables
     }
 
-    /// A session as this changes it so far, if it does.
+    /// The session with the changes so far, if there are any.
     pub fn changed_session(&self, id: &SessionId) -> Option<&Session> {
         self.tables().sessions.put.iter().rfind(|session| session.id == *id)
     }
 
-    /// A session as it will be when this is committed.
+    /// The session as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -200,7 +201,7 @@ impl Store {
         }
     }
 
-    /// Sessions that nobody has ended, but for those that some other homes have.
+    /// Sessions that have not ended, except those of some other homes.
     pub async fn live_sessions(&self, others: &[String], limit: usize) -> Result<Vec<Session>, StoreError> {
         let vars = Vars::new().with("others", others.to_vec()).limit(limit);
         self.sessions(statement::SESSION_LIVE, vars).await

@@ -1,19 +1,19 @@
-//! Refuses writes while there is still room for the engine to stay healthy.
+//! Refuses writes while the disk still has enough room for the engine to stay healthy.
 //!
-//! RocksDB that meets a full disk holds writers until it has room again, however long that takes. So a
-//! write is refused a little earlier, at once and with words.
+//! On a full disk, RocksDB blocks writers until there is room again, however long that takes. So a write is refused
+//! a little earlier, at once and with a clear error.
 
 use std::path::Path;
 
 use cerebro_engine::EngineError;
 
-/// Room that stays free for what the engine and the index have yet to write of what was acknowledged.
+/// Room that is kept free for what the engine and the index still have to write of acknowledged data.
 const RESERVE_BYTES: u64 = 32 << 20;
 
 /// Checks that the disk under `dir` has room for one more write.
 ///
 /// # Errors
-/// [`EngineError::DiskFull`]. A file system that does not tell its free space is taken to have some.
+/// [`EngineError::DiskFull`]. A file system that does not report its free space passes.
 pub(super) fn check(dir: &Path) -> Result<(), EngineError> {
     match rustix::fs::statvfs(dir) {
         Ok(disk) => enough(disk.f_bavail.saturating_mul(disk.f_frsize), dir),

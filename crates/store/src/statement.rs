@@ -1,6 +1,6 @@
 //! The statements of `surql/statements`, by name.
 //!
-//! Each is one file that a person can read and run; the program only ever binds parameters to them.
+//! Each is one file that a person can read and run. The program only binds parameters to it.
 
 pub(super) use cerebro_engine::Statement;
 

@@ -1,4 +1,4 @@
-//! A session's summary, which the session and one memory both hold.
+//! The summary of a session, which is stored both on the session and as a memory.
 
 use super::{
     Store, StoreError,
@@ -9,7 +9,7 @@ use super::{
 use cerebro_core::domain::{Memory, MemoryId, Session, SessionId};
 
 impl Store {
-    /// The sessions that a memory was written in and that have this summary, or none.
+    /// The sessions that wrote a memory and have this summary, or none.
     pub async fn sessions_with_summary(
         &self,
         memory: &MemoryId,
@@ -20,7 +20,7 @@ impl Store {
         self.sessions(statement::SESSION_WITH_SUMMARY, vars).await
     }
 
-    /// A live memory that was written in a session and has this content.
+    /// A live memory that a session wrote and that has this content.
     pub async fn memory_with_content(
         &self,
         session: &SessionId,

@@ -1,7 +1,7 @@
-//! Which memory took the place of which, by the word of an agent or a person, or since consolidation found that it says the
-//! same.
+//! Supersessions: which memory took the place of which, because an agent or a person said so, or because
+//! consolidation found that it says the same.
 //!
-//! A model only claims such a thing, and that is a relation: see `relation`.
+//! A model can only claim a supersession, which is a relation: see `relation`.
 
 use surrealdb::types::{Datetime, RecordId, SurrealValue};
 
@@ -15,21 +15,21 @@ use super::{
 };
 use cerebro_core::domain::{EventKind, Memory, MemoryId, SessionId, Timestamp};
 
-/// That a memory took an older one's place.
+/// The fact that a memory took an older one's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supersession {
     /// The memory that holds now.
     pub newer: MemoryId,
-    /// The one that held before.
+    /// The memory that held before.
     pub older: MemoryId,
-    /// Whose word it is: `agent`, `person` or [`Self::CYCLE`].
+    /// Who said so: `agent`, `person` or [`Self::CYCLE`].
     pub by: String,
     /// Since when.
     pub at: Timestamp,
 }
 
 impl Supersession {
-    /// Consolidation, by which nothing is corrected: both say the same.
+    /// Consolidation. It corrects nothing: both memories say the same.
     pub const CYCLE: &'static str = "cycle";
 }
 
@@ -71,12 +71,12 @@ impl TryFrom<Row> for Supersession {
     }
 }
 
-/// What changes in the table of these edges. One that is there already stays as it is.
+/// The changes of the table of these edges. An existing edge stays as it is.
 #[derive(Default)]
 pub(super) struct SupersessionChanges {
-    /// The edges that are drawn.
+    /// New edges.
     pub put: Vec<Supersession>,
-    /// The edges that go, from newer to older.
+    /// Removed edges, from newer to older.
     pub gone: Vec<(MemoryId, MemoryId)>,
 }
 
@@ -90,7 +90,7 @@ impl Part for SupersessionChanges {
 }
 
 impl Write<'_> {
-    /// A memory takes an older one's place from now on.
+    /// A memory supersedes an older one.
     pub fn supersede_memory(&mut self, newer: &Memory, older: &Memory, by: &str, session: &SessionId) {
         let (at, store) = (self.at(), self.store());
         let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, Some(session)));
@@ -99,7 +99,7 @@ impl Write<'_> {
         tables.supersessions.put.push(Supersession { newer, older, by, at });
     }
 
-    /// A memory says all that an older one says and takes its place; the text of that one holds as before.
+    /// A memory says all that an older one says and takes its place. The older text holds as before.
     pub fn replace_memory(&mut self, newer: MemoryId, older: &Memory) {
         let at = self.at();
         let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, None));
@@ -113,7 +113,7 @@ impl Write<'_> {
         tables.supersessions.gone.push((newer, older.id));
     }
 
-    /// That a memory took the place of `older` comes from an export.
+    /// A supersession of `older` came with an export.
     pub fn import_supersession(&mut self, newer: &Memory, older: &Memory, edge: Supersession) {
         let store = self.store();
         let tables = self.tell(Happened::to_memory(EventKind::MemorySuperseded, older, None));
@@ -123,7 +123,7 @@ impl Write<'_> {
         tables.supersessions.put.push(edge);
     }
 
-    /// What will be known of these memories' places when this is committed, both ways.
+    /// The supersessions of these memories after this commit, in both directions.
     ///
     /// # Errors
     /// A failing store.
@@ -136,11 +136,11 @@ impl Write<'_> {
     }
 }
 
-/// Most edges that are read at once.
+/// Most edges that one call reads.
 pub const SUPERSESSIONS_MAX: usize = 100_000;
 
 impl Store {
-    /// Which memories took the place of some, and whose place those took, the latest first.
+    /// The supersessions of some memories, in both directions, the latest first.
     pub async fn supersessions(&self, ids: &[MemoryId]) -> Result<Vec<Supersession>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -151,7 +151,7 @@ impl Store {
         take::<Row>("SUPERSEDES", &mut results, 0)?.into_iter().map(Supersession::try_from).collect()
     }
 
-    /// Everything that took another's place: the latest [`SUPERSESSIONS_MAX`].
+    /// All supersessions, up to the latest [`SUPERSESSIONS_MAX`].
     pub async fn all_supersessions(&self) -> Result<Vec<Supersession>, StoreError> {
         let vars = Vars::new().limit(SUPERSESSIONS_MAX);
         let mut results = self.engine()?.run(statement::SUPERSESSION_ALL, vars.0).await?;

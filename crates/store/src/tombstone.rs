@@ -1,6 +1,6 @@
-//! Texts that no longer hold: each is known again by a key made with a secret, and nothing of it is kept.
+//! Tombstones: a text that no longer holds is recognised by a key made with a secret. The text itself is not kept.
 //!
-//! The methods of `memory` that take a text away note it here, so that none can forget to.
+//! The methods of `memory` that remove or replace a text make its tombstones, so that none can be forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::{
 use cerebro_core::domain::{Body, EventKind, Kind, Memory, MemoryId, Project, Scope, SessionId, Timestamp};
 use cerebro_core::{text, truth};
 
-/// Bytes of a key: as many as make a chance meeting of two texts impossible.
+/// Bytes of a key, enough to rule out accidental collisions.
 const KEY_BYTES: usize = 20;
 
 /// Why a text no longer holds.
@@ -27,7 +27,7 @@ const KEY_BYTES: usize = 20;
 pub enum Why {
     /// An update replaced it.
     Corrected,
-    /// Another memory took the place of its memory.
+    /// Another memory superseded its memory.
     Superseded,
     /// Its memory was deleted.
     Deleted,
@@ -52,28 +52,28 @@ impl Why {
             .find(|why| why.as_str() == name)
     }
 
-    /// Whether something else holds in its place: whoever says it again must be told.
+    /// Whether something else holds in its place, of which a caller who says the text again must be told.
     pub fn is_correction(self) -> bool {
         matches!(self, Self::Corrected | Self::Superseded)
     }
 }
 
-/// The note of a text that no longer holds.
+/// The record of a text that no longer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
-    /// By which the text is known again.
+    /// The key that recognises the text.
     pub key: TextKey,
-    /// Whose text it was.
+    /// The memory that had the text.
     pub memory: MemoryId,
-    /// Why it holds no longer.
+    /// Why it no longer holds.
     pub why: Why,
-    /// What took the memory's place.
+    /// The memory that took its place.
     pub replaced_by: Option<MemoryId>,
     /// Since when.
     pub at: Timestamp,
 }
 
-/// A key of a text: it cannot be read back without the secret of the home.
+/// The key of a text. Without the secret of the home, the text cannot be guessed from it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextKey(String);
 
@@ -83,7 +83,7 @@ impl TextKey {
     }
 }
 
-/// The secret with which keys are made.
+/// Makes keys with the secret.
 #[derive(Clone)]
 pub(super) struct Stonemason(Vec<u8>);
 
@@ -92,7 +92,7 @@ impl Stonemason {
         Self(secret.to_vec())
     }
 
-    /// By which a text is looked up: with its title, and by its content under any title.
+    /// The keys by which a text is looked up: one with its title, and one for its content under any title.
     fn keys(&self, project: &Project, scope: Scope, title: &str, content: &str) -> [TextKey; 2] {
         truth::forms(project, scope, title, content).map(|form| TextKey(self.digest(&form)))
     }
@@ -101,7 +101,8 @@ impl Stonemason {
         self.keys(&memory.project, memory.scope, &memory.title, &memory.content)
     }
 
-    /// By which a memory's text is noted: its content alone only if that says the same under any title.
+    /// The keys recorded for a memory's text. The one for its content alone is included only if the content says
+    /// the same under any title.
     fn noted_keys(&self, memory: &Memory) -> impl Iterator<Item = TextKey> {
         let count = if truth::stands_alone(&memory.title, &memory.content) { 2 } else { 1 };
         self.keys_of(memory).into_iter().take(count)
@@ -112,7 +113,7 @@ impl Stonemason {
         text::hex(&mac.chain_update(form).finalize().into_bytes()[..KEY_BYTES])
     }
 
-    /// A name of the secret, by which it is known that texts were noted with it.
+    /// A name of the secret, which records that tombstones were made with it.
     fn name(&self) -> String {
         self.digest("the secret itself")
     }
@@ -159,7 +160,7 @@ impl TryFrom<Row> for Tombstone {
     }
 }
 
-/// What changes in the table: by its key, each text that holds no longer, or holds again.
+/// The changes of the table, by key: each text that no longer holds, or that holds again.
 #[derive(Default)]
 pub(super) struct TombstoneChanges {
     stones: BTreeMap<TextKey, Option<Tombstone>>,
@@ -185,7 +186,8 @@ impl Part for TombstoneChanges {
 }
 
 impl Tables {
-    /// Notes that a memory's text no longer holds, but for what `now` says too; says whether there is anything to note.
+    /// Records that a memory's text no longer holds, except for what `now` says, too. Returns whether there was
+    /// anything to record.
     pub(super) fn bury(
         &mut self,
         mason: &Stonemason,
@@ -194,7 +196,7 @@ impl Tables {
         stone: (Why, Timestamp),
     ) -> bool {
         let (why, at) = stone;
-        // What a session did is no fact that another one corrects.
+        // What a session did is not a fact that another summary corrects.
         if was.purged || (why == Why::Corrected && was.kind == Kind::session_summary()) {
             return false;
         }
@@ -210,8 +212,8 @@ impl Tables {
         has_any
     }
 
-    /// Notes that a memory says something else now: where it is, and where it was before it moved. One that only moves
-    /// still says what it said.
+    /// Records that a memory has a different text now, in its present place and in the one before a move. A memory
+    /// that only moves still says what it said.
     pub(super) fn correct(&mut self, mason: &Stonemason, was: &Memory, now: &Memory, at: Timestamp) {
         let body = Body { project: now.project.clone(), scope: now.scope, ..was.body.clone() };
         let moved = Memory { body, ..was.clone() };
@@ -221,7 +223,7 @@ impl Tables {
         }
     }
 
-    /// Forgets what is noted of texts, which hold again.
+    /// Forgets tombstones, because their texts hold again.
     pub(super) fn unbury(&mut self, stones: &[Tombstone]) {
         self.tombstones.stones.extend(stones.iter().map(|stone| (stone.key.clone(), None)));
     }
@@ -230,13 +232,13 @@ impl Tables {
 /// A text that somebody says.
 #[derive(Debug, Clone, Copy)]
 pub struct Saying<'a> {
-    /// Where.
+    /// The project in which it is said.
     pub project: &'a Project,
-    /// For whom.
+    /// Its scope.
     pub scope: Scope,
-    /// Under which title.
+    /// Its title.
     pub title: &'a str,
-    /// What.
+    /// Its content.
     pub content: &'a str,
 }
 
@@ -246,22 +248,22 @@ impl<'a> From<&'a Memory> for Saying<'a> {
     }
 }
 
-/// A text that no longer holds, as the rows still tell it.
+/// A text that no longer holds, as derived from the rows.
 #[derive(Debug, Clone)]
 pub struct Fallen {
     /// The memory with that text.
     pub was: Memory,
     /// What holds in its place.
     pub now: Option<Memory>,
-    /// Why it holds no longer.
+    /// Why it no longer holds.
     pub why: Why,
     /// Since when.
     pub at: Timestamp,
 }
 
 impl Write<'_> {
-    /// What will be noted of a text when this is committed, in its project and in those that were merged into it; `own`
-    /// is the memory that says it from now on, as it is: what that one says already is not looked for.
+    /// The tombstones that a text will have after this commit, in its project and under the former names of that.
+    /// `own` is the memory that says the text from now on: what that memory says already is not looked up.
     ///
     /// # Errors
     /// A failing store.
@@ -274,7 +276,7 @@ impl Write<'_> {
         let Saying { project, scope, title, content } = saying;
         let names = self.store().names(project).await?;
         let is_here = |own: &&Memory| (&own.project, own.scope) == (project, scope);
-        // What the memory says in its own place it says under each name of that.
+        // What the memory says in its own project, it also says under each former name of that.
         let said = own.filter(is_here).map(|own| (&own.title, &own.content));
         let said: Vec<TextKey> = said
             .into_iter()
@@ -297,12 +299,12 @@ impl Write<'_> {
         Ok(found)
     }
 
-    /// Forgets what is noted of texts that a memory says, which hold again because somebody said so.
+    /// Forgets tombstones whose texts hold again, because somebody said them in a memory.
     pub fn revive_memory(&mut self, memory: &Memory, stones: &[Tombstone], session: &SessionId) {
         self.tell(Happened::to_memory(EventKind::MemoryRevived, memory, Some(session))).unbury(stones);
     }
 
-    /// Forgets what is noted: for good, and of nothing that is said again.
+    /// Forgets tombstones for good, although nobody said their texts again.
     pub fn forget_tombstones(&mut self, stones: &[Tombstone]) {
         let memory = stones.first().map(|stone| stone.memory);
         let memory = memory.filter(|memory| stones.iter().all(|stone| stone.memory == *memory));
@@ -311,8 +313,8 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// Notes texts that no longer hold as the rows tell them, with the secret of this home. It follows from what the log
-    /// has told, so there is no event of it.
+    /// Derives the tombstones again from the rows, with the secret of this home. Their causes are in the log, so
+    /// there is no event.
     ///
     /// # Errors
     /// A failing store.
@@ -327,7 +329,7 @@ impl Store {
         self.put_derived(&tables.tombstones).await
     }
 
-    /// Takes back what [`Self::remake_tombstones`] noted of texts that memories say.
+    /// Removes tombstones that [`Self::remake_tombstones`] made of texts which memories say.
     ///
     /// # Errors
     /// A failing store.
@@ -336,7 +338,7 @@ impl Store {
         self.put_derived(&TombstoneChanges { stones: keys.map(|key| (key, None)).collect() }).await
     }
 
-    /// A page of all tombstones in order of key, whatever secret made them.
+    /// A page of all tombstones in order of key, whichever secret made them.
     ///
     /// # Errors
     /// A failing store.
@@ -348,7 +350,7 @@ impl Store {
         self.page_of::<Row, _>("tombstone", after, limit).await
     }
 
-    /// Takes over tombstones of another database of this home; what is noted here already stays.
+    /// Takes over tombstones from another database of this home; existing ones stay.
     ///
     /// # Errors
     /// A failing store.
@@ -357,7 +359,7 @@ impl Store {
         self.put_derived(&TombstoneChanges { stones }).await
     }
 
-    /// Those of some memories that say a text of these tombstones.
+    /// Those among some memories that say a text of these tombstones.
     pub fn saying(&self, memories: &[Memory], stones: &[Tombstone]) -> Vec<MemoryId> {
         let keys: BTreeSet<&TextKey> = stones.iter().map(|stone| &stone.key).collect();
         let says = |memory: &&Memory| self.mason.noted_keys(memory).any(|key| keys.contains(&key));
@@ -385,7 +387,7 @@ impl Store {
         take::<Row>("tombstone", &mut results, 0)?.into_iter().map(Tombstone::try_from).collect()
     }
 
-    /// The texts that no longer hold, the latest first: of all memories, or of one.
+    /// The latest tombstones of all memories or of one, newest first.
     ///
     /// # Errors
     /// A failing store.
@@ -403,7 +405,7 @@ impl Store {
         }
     }
 
-    /// How many texts are noted.
+    /// The number of tombstones.
     ///
     /// # Errors
     /// A failing store.
@@ -413,7 +415,8 @@ impl Store {
         Ok(counts.first().and_then(|count| usize::try_from(*count).ok()).unwrap_or(0))
     }
 
-    /// What may be forgotten first: what went with its memory, before what was corrected, and the oldest of either.
+    /// The tombstones to forget first: those of deleted memories before those of corrected texts, and the oldest of
+    /// either.
     ///
     /// # Errors
     /// A failing store.
@@ -428,7 +431,7 @@ impl Store {
         Ok(oldest)
     }
 
-    /// Whether texts were noted here with the secret of this home, and whether with that of any.
+    /// Whether it is recorded that tombstones were made with the secret of this home, and with any secret at all.
     ///
     /// # Errors
     /// A failing store.
@@ -438,8 +441,7 @@ impl Store {
         Ok((names.contains(&self.mason.name()), !names.is_empty()))
     }
 
-    /// Notes that texts are noted here with the secret of this home. It says nothing of any memory, so the log has no
-    /// event of it.
+    /// Records that tombstones are made with the secret of this home. It is about no memory, so there is no event.
     ///
     /// # Errors
     /// A failing store.
@@ -452,7 +454,7 @@ impl Store {
             .map(drop)?)
     }
 
-    /// Makes the keys of texts with a secret: other secrets make other keys, and know none of these.
+    /// Sets the secret for keys. Other secrets make other keys, which recognise none of these.
     #[must_use]
     pub fn with_secret(mut self, secret: &[u8]) -> Self {
         self.mason = Stonemason::new(secret);

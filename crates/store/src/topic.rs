@@ -20,9 +20,9 @@ pub struct Topic {
     pub memory: MemoryId,
     /// Its title.
     pub title: String,
-    /// Who wrote it.
+    /// The agent that wrote it.
     pub agent: String,
-    /// When.
+    /// When it was written.
     pub at: Timestamp,
 }
 

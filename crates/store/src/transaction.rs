@@ -1,4 +1,4 @@
-//! Transactions: one at a time, in order; each reads, decides, and commits its changes with their events.
+//! Transactions: one at a time, in order. Each reads, decides, and commits its changes with their events.
 
 use std::future::Future;
 
@@ -16,22 +16,22 @@ use cerebro_core::domain::{Event, Memory, Timestamp};
 pub struct Committed {
     /// The events, with their numbers.
     pub events: Vec<Event>,
-    /// The memories that were put, as they are now.
+    /// The memories that were written, in their new state.
     pub memories: Vec<Memory>,
 }
 
-/// The writer's place in the log.
+/// The writer's position in the log.
 pub(super) struct Position {
     /// The number of the last event, unless a failed commit left it in doubt.
     pub seq: Option<u64>,
     /// The last moment that was handed out.
     pub at: Timestamp,
-    /// The number of the last event that followers heard of, once one is known.
+    /// The number of the last event of which followers were notified, once one is known.
     pub told: Option<u64>,
 }
 
 impl Position {
-    /// Before the log was looked at.
+    /// The position before the log was read.
     pub(super) fn unknown() -> Self {
         Self { seq: None, at: Timestamp::UNIX_EPOCH, told: None }
     }
@@ -39,8 +39,8 @@ impl Position {
 
 /// The exclusive right to write, from the reads of a decision to its commit.
 ///
-/// It has a method for each thing that may happen, beside the table that it happens in: a change cannot be made
-/// without its event, nor one half of it without the other.
+/// It has a method for each kind of change, in the file of its table, so that no change can be made without its
+/// event or only in part.
 pub struct Write<'store> {
     store: &'store Store,
     position: MutexGuard<'store, Position>,
@@ -49,13 +49,13 @@ pub struct Write<'store> {
     changes: Changes,
 }
 
-/// A use case's transaction: it reads what it must know, decides, and leaves what changes in the [`Write`].
+/// A use case's transaction: reads what it needs, decides, and records the changes in the [`Write`].
 ///
-/// It may be asked more than once, each time about another state: so it changes nothing but the `Write`.
+/// It may be run more than once, each time on another state, so it must change nothing but the `Write`.
 pub trait Decision: Sync {
-    /// What the caller gets to know once the changes are on disk.
+    /// What the caller gets once the changes are on disk.
     type Output: Send;
-    /// Why it was decided not to change anything.
+    /// Why nothing is changed.
     type Error: From<StoreError> + Send;
 
     /// Decides on the state that `write` shows.
@@ -64,14 +64,14 @@ pub trait Decision: Sync {
 }
 
 impl Store {
-    /// Makes a decision and commits what it changes. When the state that it read is no longer the present
-    /// one, it is made again, a bounded number of times.
+    /// Makes a decision and commits its changes. If the state that it read is out of date, the decision is made
+    /// again, a bounded number of times.
     ///
-    /// Dropping the future between the two leaves nothing behind; while the commit is under way its
-    /// outcome is open, so callers that may be cancelled run this in a task of its own.
+    /// Dropping the future before the commit leaves nothing behind. During the commit the outcome is open, so a
+    /// caller that may be cancelled runs this in a task of its own.
     ///
     /// # Errors
-    /// What the decision returned, or [`StoreError`].
+    /// The error of the decision, or [`StoreError`].
     pub async fn transact<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
         let mut attempts = Attempts::default();
         loop {
@@ -89,7 +89,7 @@ impl Store {
     /// Makes a decision on the present state and changes nothing.
     ///
     /// # Errors
-    /// What the decision returned, or [`StoreError`].
+    /// The error of the decision, or [`StoreError`].
     pub async fn dry_run<D: Decision>(&self, decision: &D) -> Result<D::Output, D::Error> {
         let mut write = self.begin().await?;
         Box::pin(decision.decide(&mut write)).await
@@ -104,11 +104,11 @@ impl Store {
     }
 }
 
-/// The present moment in whole microseconds, but after the last one that was handed out: so a clock that
-/// stands still or goes back cannot put a later save before an earlier one.
+/// The present moment in whole microseconds, but always after the last one handed out. So a clock that stands still
+/// or goes back cannot put a later save before an earlier one.
 ///
-/// It is never a whole millisecond: SurrealDB's indexes order moments by their text, which has as many digits as it
-/// needs, and `.123Z` comes behind `.123001Z`.
+/// It is never a whole millisecond: SurrealDB's indexes order moments by their text, which has as many digits as
+/// needed, and `.123Z` comes after `.123001Z`.
 fn after(last: Timestamp, now: Timestamp) -> Timestamp {
     let micros = now.as_microsecond().max(last.as_microsecond() + 1);
     let micros = if micros % 1_000 == 0 { micros + 1 } else { micros };
@@ -123,7 +123,7 @@ impl<'a> Write<'a> {
 }
 
 impl Write<'_> {
-    /// The number of the last event before this write; none comes in between.
+    /// The number of the last event before this write; no other event comes between them.
     pub fn last_seq(&self) -> u64 {
         self.seq
     }
@@ -133,18 +133,18 @@ impl Write<'_> {
         self.at
     }
 
-    /// Notes what happened, and gives access to what changes by it: for the files of the tables, whose methods
-    /// use cases call.
+    /// Records an event, and gives access to the tables that it changes. For the tables' files, whose methods use
+    /// cases call.
     pub(super) fn tell(&mut self, happened: Happened) -> &mut Tables {
         self.changes.tell(happened)
     }
 
-    /// What else changes by what was told already: see [`Changes::besides`].
+    /// Gives access to the tables for further changes: see [`Changes::besides`].
     pub(super) fn besides(&mut self) -> Option<&mut Tables> {
         self.changes.besides()
     }
 
-    /// What changes so far.
+    /// The changes so far.
     pub(super) fn tables(&self) -> &Tables {
         self.changes.tables()
     }
@@ -152,12 +152,12 @@ impl Write<'_> {
     async fn commit(mut self) -> Result<(), StoreError> {
         let changes = std::mem::take(&mut self.changes);
         if changes.events().is_empty() {
-            // So nothing changes either: `Changes::tell` is the only way to what does.
+            // Then nothing changes either: `Changes::tell` is the only access to the tables.
             return Ok(());
         }
         let events = self.number(changes.events());
         let (script, vars) = changes.script(self.at, self.store.now(), &events);
-        // Followers hear of vectors that go or move in the order of the commits that did it.
+        // Followers learn of removed and moved vectors in commit order.
         let touches_vectors = changes.tables().vectors.has_any();
         let _vectors = if touches_vectors { Some(self.store.vectors.lock().await) } else { None };
         // Until the commit is known to have succeeded, the log's end is in doubt.
@@ -171,7 +171,7 @@ impl Write<'_> {
         if changes.tables().former.has_any() {
             self.store.former.forget();
         }
-        // Followers hear of commits in their order, because this still holds the writer.
+        // This still holds the writer, so followers are notified in commit order.
         self.store.announce(&Committed { events, memories: changes.into_memories() });
         Ok(())
     }

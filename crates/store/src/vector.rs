@@ -1,4 +1,5 @@
-//! The vectors of memories, in a table for each model, and what the worker must remember beside them.
+//! The vectors of memories, in one table per model, and the worker's other records: what was spent, and whether it
+//! is paused.
 
 use std::collections::HashMap;
 
@@ -16,15 +17,15 @@ use super::{
 use cerebro_core::domain::{MemoryId, Project};
 use cerebro_core::pace::Spent;
 
-/// What the names of tables with vectors begin with.
+/// The prefix of the tables of vectors.
 pub(super) const PREFIX: &str = "vector_";
-/// Longest part of a model's name in the name of its table.
+/// Longest part of a model's name in its table's name.
 const SLUG_CHARS_MAX: usize = 40;
 
-/// Whether searches ask a model.
+/// Whether searches use a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelState {
-    /// They do.
+    /// Searches use it.
     Active,
     /// Its vectors are not complete yet.
     Building,
@@ -33,26 +34,26 @@ pub enum ModelState {
 /// A model whose vectors the store holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredModel {
-    /// As the provider names it.
+    /// Its name at the provider.
     pub name: String,
-    /// How many numbers its vectors have.
+    /// The number of dimensions of its vectors.
     pub dimension: usize,
-    /// Where they are.
+    /// The table of its vectors.
     pub table: String,
-    /// Whether they are complete.
+    /// Whether searches use it yet.
     pub state: ModelState,
 }
 
 /// The vector of one passage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredVector {
-    /// Where it stands in the order of pages.
+    /// Its place in the order of pages.
     pub place: String,
-    /// Whose passage it is.
+    /// The memory of the passage.
     pub memory: MemoryId,
-    /// The revision of the memory that the passage is of.
+    /// The revision of the memory to which the passage belongs.
     pub revision: u32,
-    /// Which one, from 0.
+    /// The number of the passage, from 0.
     pub passage: u32,
     /// The vector.
     pub embedding: Vec<f32>,
@@ -68,7 +69,8 @@ struct ModelRow {
     at: surrealdb::types::Datetime,
 }
 
-/// The name of a model's table: what can be read of its name, and a part of a digest, since that is not all.
+/// The name of a model's table: the readable part of the model's name, and a part of a digest, because the readable
+/// part is not unique.
 fn table_of(model: &str) -> String {
     let slug: String = model
         .chars()
@@ -79,8 +81,8 @@ fn table_of(model: &str) -> String {
     format!("{PREFIX}{slug}_{digest}")
 }
 
-/// The models whose vectors a database holds; an error for one that names another table than its own, because the name goes
-/// into statements.
+/// The models whose vectors a database holds. One that names a table other than its own is an error, because the
+/// name goes into statements.
 ///
 /// # Errors
 /// A failing database.
@@ -115,7 +117,7 @@ impl StoredModel {
         RecordId::new("model", self.table.as_str())
     }
 
-    /// Fills a template: names of tables are made of letters, digits and `_` only.
+    /// Fills the table's name into a template. The name consists of letters, digits and `_` only.
     pub(super) fn fill(&self, template: Statement) -> String {
         let model: String =
             self.name.chars().filter(|c| !matches!(c, '\'' | '\\') && !c.is_control()).collect();
@@ -127,17 +129,17 @@ impl StoredModel {
     }
 }
 
-/// What a commit changes in the tables of all models.
+/// The changes of the tables of all models.
 #[derive(Default)]
 pub(super) struct VectorChanges {
     /// Memories that are no longer live.
     pub gone: Vec<MemoryId>,
-    /// Memories that belong to another project now.
+    /// Memories that moved to another project.
     pub moved: Vec<(MemoryId, Project)>,
 }
 
 impl VectorChanges {
-    /// Whether any vectors go or move.
+    /// Whether any vectors are removed or moved.
     pub fn has_any(&self) -> bool {
         !self.gone.is_empty() || !self.moved.is_empty()
     }
@@ -170,8 +172,8 @@ impl Store {
         Ok(self.engine()?.script(template.name, &model.fill(template), vars).await?)
     }
 
-    /// The models whose vectors the store holds, the active one first. One that names another table than its own is
-    /// left out: a search must not fail for it.
+    /// The models whose vectors the store holds, the active one first. One that names a table other than its own is
+    /// left out, so that no search fails because of it.
     pub async fn models(&self) -> Result<Vec<StoredModel>, StoreError> {
         let told = |error: StoreError| tracing::debug!(%error, "a model is left out");
         let all = models(self.engine()?).await?;
@@ -181,7 +183,7 @@ impl Store {
         Ok(models)
     }
 
-    /// Makes the table of a model and notes it.
+    /// Makes the table of a model and records the model.
     pub async fn add_model(&self, model: &StoredModel) -> Result<(), StoreError> {
         self.on_table(model, statement::VECTOR_TABLE, Variables::new()).await?;
         let state = if model.state == ModelState::Active { "active" } else { "building" };
@@ -197,26 +199,26 @@ impl Store {
             .map(drop)
     }
 
-    /// Lets searches ask this model and no other from now on. The other's vectors are still there.
+    /// Makes searches use this model from now on. The vectors of the one before stay.
     pub async fn activate_model(&self, model: &StoredModel) -> Result<(), StoreError> {
         let vars = Vars::new().with("id", model.record()).at("now", self.now());
         self.retry_on_conflict(statement::MODEL_SWITCH, vars).await.map(drop)
     }
 
-    /// Takes a model and its vectors away.
+    /// Removes a model and its vectors.
     pub async fn drop_model(&self, model: &StoredModel) -> Result<(), StoreError> {
         let mut attempts = Attempts::default();
         loop {
             let vars = Vars::new().with("table", model.table.as_str());
             match self.on_table(model, statement::VECTOR_DROP, vars.0).await {
-                // The index of the table writes by itself, too.
+                // The index of the table also writes in the background.
                 Err(error) if error.is_retryable() => attempts.again().await?,
                 done => return done.map(drop),
             }
         }
     }
 
-    /// A page of the vectors of a project (the empty one holds the personal ones) in order of place.
+    /// A page of the vectors of a project (of the personal ones for the empty project) in order of place.
     pub async fn page_of_vectors(
         &self,
         model: &StoredModel,
@@ -258,8 +260,8 @@ impl Store {
         Ok(one(counts).and_then(|count| usize::try_from(count).ok()).unwrap_or(0))
     }
 
-    /// Passages near to a vector by the model's index, with their exact distances, the nearest first: of
-    /// some projects, or of all.
+    /// The passages nearest to a vector by the model's index, with exact distances, the nearest first, from some
+    /// projects or all.
     pub async fn nearest_vectors(
         &self,
         model: &StoredModel,
@@ -293,7 +295,7 @@ impl Store {
             .collect()
     }
 
-    /// The revisions of which the memories have vectors of a model.
+    /// The revisions of which memories have vectors of a model.
     ///
     /// # Errors
     /// A failing store.
@@ -315,7 +317,7 @@ impl Store {
         rows.into_iter().map(|row| Ok((memory_id("vector", row.memory)?, row.revision))).collect()
     }
 
-    /// Adds to what was spent on a day (`2026-11-22`) with a model.
+    /// Adds to what was spent with a model on a day (`2026-11-22`).
     pub async fn spend(&self, day: &str, model: &str, spent: Spent) -> Result<(), StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -337,7 +339,7 @@ impl Store {
         self.retry_on_conflict(statement::SPENT_ADD, Vars::new().with("row", row)).await.map(drop)
     }
 
-    /// What was spent on a day with all models.
+    /// What was spent on a day with all models together.
     pub async fn spent(&self, day: &str) -> Result<Spent, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -353,13 +355,13 @@ impl Store {
             .unwrap_or_default())
     }
 
-    /// Whether a person told the worker to pause.
+    /// Whether a person paused the worker.
     pub async fn worker_is_paused(&self) -> Result<bool, StoreError> {
         let mut results = self.engine()?.run(statement::WORKER_GET, Variables::new()).await?;
         Ok(one(take::<bool>("worker", &mut results, 0)?).unwrap_or(false))
     }
 
-    /// Tells the worker to pause, or to go on; it holds over restarts.
+    /// Pauses the worker or lets it go on. The setting outlives restarts.
     pub async fn pause_worker(&self, paused: bool) -> Result<(), StoreError> {
         self.retry_on_conflict(statement::WORKER_PUT, Vars::new().with("paused", paused)).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! The journal of work: what is asked about it, and what may happen to it. Its chain is the business of `cerebro_ledger`.
+//! The journal of work: queries and changes. Its chain belongs to `cerebro_ledger`.
 
 use cerebro_ledger::{Kept, Lease, Mac, Outcome, Status, Work};
 use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue, Value};
@@ -6,7 +6,7 @@ use surrealdb::types::{Bytes, Datetime, RecordId, SurrealValue, Value};
 use super::{
     Store, StoreError, Write,
     changes::{CommitScript, Happened, Part},
-    checkpoint::CheckpointChanges,
+    checkpoint::{Checkpoint, CheckpointChanges},
     read::{Page, Table, Vars, one, take},
     row::{
         Guarded, Put, datetime, held, key, malformed, parse, project, session_id, session_record, signed,
@@ -37,7 +37,7 @@ pub(super) fn work_id(table: &'static str, id: RecordId) -> Result<WorkId, Store
     WorkId::parse(&key).map_err(|_| malformed(table, "id", &key))
 }
 
-/// One that is no hex is none that was written: nothing is made with it.
+/// Text that is not hex was not written by us and matches no key.
 fn mac(text: &str) -> Mac {
     cerebro_ledger::seal::unhex(text).map(Mac).unwrap_or_default()
 }
@@ -50,16 +50,16 @@ pub(super) fn unhex(table: &'static str, text: &str) -> Result<[u8; 32], StoreEr
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredWork {
     pub work: Work,
-    /// The number of the last event that is under a seal.
+    /// The number of the last sealed event.
     pub sealed: u64,
 }
 
-/// Pieces of work of one answer: those whose rows can be read. One that cannot holds up none of the others; to name it is
-/// the business of whoever verifies the journal.
+/// The pieces of work of one answer whose rows can be read. An unreadable row does not hold up the others;
+/// verifying the journal reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Works {
     pub readable: Vec<StoredWork>,
-    /// There are no more.
+    /// Whether this is the end of the list.
     pub is_last: bool,
 }
 
@@ -78,7 +78,7 @@ impl Works {
     }
 }
 
-/// A row of the table as it is: a piece of work, if it is one.
+/// Any row of the table, with its piece of work if it can be read.
 struct AnyWork(Option<StoredWork>);
 
 impl AnyWork {
@@ -95,14 +95,14 @@ impl TryFrom<Value> for AnyWork {
     }
 }
 
-/// Bytes that have their SHA-256 for a name.
+/// Bytes that are named by their SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// The SHA-256 of what is in the frame, in hex.
+    /// The SHA-256 of the uncompressed bytes, in hex.
     pub id: String,
-    /// A frame of zstd.
+    /// The bytes as a zstd frame.
     pub data: Vec<u8>,
-    /// How many bytes are in the frame.
+    /// The number of uncompressed bytes.
     pub len: u64,
 }
 
@@ -141,12 +141,12 @@ struct WorkRow {
 }
 
 impl WorkRow {
-    /// The row with its id, as `INSERT` takes it.
+    /// The row and its id, as `INSERT` takes it.
     fn first(stored: &StoredWork) -> Self {
         Self { id: Some(work_record(&stored.work.id)), ..Self::next(stored) }
     }
 
-    /// The row as the next write leaves it: one version on.
+    /// The row for the next write: one version on.
     fn next(stored: &StoredWork) -> Self {
         let StoredWork { work, sealed } = stored;
         Self {
@@ -189,7 +189,7 @@ impl TryFrom<WorkRow> for StoredWork {
         let id = row.id.ok_or_else(|| malformed(WORK, "missing", "id"))?;
         let forked = row.forked_from.map(|id| work_id(WORK, id)).transpose()?;
         let status = Status::parse(&row.status).ok_or_else(|| malformed(WORK, "status", &row.status))?;
-        // What is looked for by it must not find what is not so: nothing that is open is pruned.
+        // A lookup by this field must not be wrong: nothing open may be pruned.
         if row.live != (status != Status::Closed) {
             return Err(malformed(WORK, "live", &row.live.to_string()));
         }
@@ -261,7 +261,7 @@ impl WorkEventRow {
     }
 }
 
-/// An event with the piece of work that it belongs to.
+/// An event and its piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     pub work: WorkId,
@@ -287,10 +287,10 @@ impl TryFrom<WorkEventRow> for Kept {
             once: row.once,
             late: row.late,
             full: unsigned(row.full),
-            // The name of none is empty.
+            // An event without an artifact gets an empty name.
             artifact: row.artifact.map(|id| key("artifact", id).unwrap_or_default()),
             body: row.body.map(held),
-            // One that is no hex is none that was written: the commitment does not hold.
+            // Text that is not hex was not written by us: the commitment does not verify.
             salt: row.salt.map(|salt| cerebro_ledger::chain::salt_of(&salt)),
             commitment: mac(&row.commitment),
             mac: mac(&row.mac),
@@ -317,11 +317,11 @@ impl TryFrom<ArtifactRow> for Artifact {
     }
 }
 
-/// What changes in the journal.
+/// The changes of the journal.
 #[derive(Default)]
 pub(super) struct WorkChanges {
-    /// Whole rows; the version is the one that was read, 0 for one that is new. Of one that is here twice, the last
-    /// counts.
+    /// Whole rows; the version is the one that was read, 0 for a new one. If a piece of work is listed twice, the
+    /// last one counts.
     pub put: Vec<StoredWork>,
     pub events: Vec<(WorkId, Kept)>,
     pub artifacts: Vec<Artifact>,
@@ -364,11 +364,17 @@ impl Part for WorkChanges {
     }
 }
 
-/// What may happen to the journal.
+/// The changes of a piece of work.
 impl Write<'_> {
     /// Something happened in a piece of work: its row as it is then, and the events that make it so, with what is too
-    /// long for their rows. It may be new.
-    pub fn note_work(&mut self, stored: &StoredWork, events: Vec<Kept>, artifacts: Vec<Artifact>) {
+    /// long for their rows, and what they come to where that is kept. It may be new.
+    pub fn note_work(
+        &mut self,
+        stored: &StoredWork,
+        events: Vec<Kept>,
+        artifacts: Vec<Artifact>,
+        checkpoint: Option<Checkpoint>,
+    ) {
         let kind = match (stored.work.version, stored.work.status) {
             (0, _) => EventKind::WorkBegun,
             (_, Status::Closed) => EventKind::WorkClosed,
@@ -379,46 +385,47 @@ impl Write<'_> {
         works.put.push(stored.clone());
         works.events.extend(events.into_iter().map(|kept| (id, kept)));
         works.artifacts.extend(artifacts);
+        works.checkpoints.put.extend(checkpoint);
     }
 
-    /// It belongs to another project, since its own was merged into that.
+    /// The piece of work moves to another project, because its own was merged.
     pub fn merge_work(&mut self, stored: &StoredWork) {
         self.tell_work(EventKind::ProjectMerged, Some(stored)).put.push(stored.clone());
     }
 
-    /// Texts of its events are taken away for good, and its own title where `stored` says so.
+    /// Texts of its events are purged, and its own title where `stored` says so.
     pub fn purge_texts(&mut self, stored: &StoredWork, numbers: &[u64]) {
         let id = stored.work.id;
         let works = self.tell_work(EventKind::WorkPurged, Some(stored));
         works.put.push(stored.clone());
         works.purged.extend(numbers.iter().map(|seq| (id, *seq)));
-        // It has texts too.
+        // The checkpoint contains texts, too.
         works.checkpoints.drop(id);
     }
 
-    /// It is taken away for good.
+    /// The piece of work is removed for good.
     pub fn prune_work(&mut self, stored: &StoredWork) {
         let works = self.tell_work(EventKind::WorkPruned, Some(stored));
         works.gone.push(stored.work.id);
         works.checkpoints.drop(stored.work.id);
     }
 
-    /// A piece of work comes from an export, without its events.
+    /// A piece of work came with an export, without its events.
     pub fn import_work(&mut self, stored: &StoredWork) {
         self.tell_work(EventKind::WorkImported, Some(stored)).put.push(stored.clone());
     }
 
-    /// An event comes from an export, as it was written there.
+    /// An event came with an export, as it was written there.
     pub fn import_work_event(&mut self, owner: &StoredWork, kept: Kept) {
         self.tell_work(EventKind::WorkImported, Some(owner)).events.push((owner.work.id, kept));
     }
 
-    /// What was too long for an event's row comes from an export.
+    /// An artifact came with an export.
     pub fn import_artifact(&mut self, artifact: Artifact) {
         self.tell_work(EventKind::WorkImported, None).artifacts.push(artifact);
     }
 
-    /// The piece of work as it will be when this is committed.
+    /// The piece of work as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -429,7 +436,7 @@ impl Write<'_> {
         }
     }
 
-    /// An event of a piece of work as it will be when this is committed.
+    /// The event of a piece of work as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -442,7 +449,7 @@ impl Write<'_> {
         Ok(one(found).filter(|kept| kept.seq == seq))
     }
 
-    /// Whether an artifact will be there when this is committed.
+    /// Whether the artifact will exist after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -451,7 +458,7 @@ impl Write<'_> {
         Ok(here || self.store().artifact(id).await?.is_some())
     }
 
-    /// Whether something that makes an event the same as another one is known when this is committed.
+    /// Whether an event with this `once` key will exist after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -469,7 +476,7 @@ impl Write<'_> {
         Ok(!here && self.store().work_named(name).await?.is_none())
     }
 
-    /// Artifacts that nothing names are taken away.
+    /// Removes artifacts to which no event refers.
     pub fn drop_artifacts(&mut self, ids: Vec<String>) {
         if !ids.is_empty() {
             self.tell_work(EventKind::WorkPruned, None).gone_artifacts.extend(ids);
@@ -489,7 +496,7 @@ impl Write<'_> {
 }
 
 impl Store {
-    /// Pieces of work by id, as far as they are there.
+    /// Pieces of work by id; missing ones are left out.
     pub async fn works_by_id(&self, ids: &[WorkId]) -> Result<Vec<StoredWork>, StoreError> {
         let ids: Vec<RecordId> = ids.iter().map(work_record).collect();
         self.works(statement::WORK_GET, Vars::new().with("ids", ids)).await
@@ -500,13 +507,13 @@ impl Store {
         Ok(one(self.works_by_id(&[*id]).await?))
     }
 
-    /// The piece of work of a name.
+    /// The piece of work with a name.
     pub async fn work_named(&self, name: &str) -> Result<Option<StoredWork>, StoreError> {
         Ok(one(self.works(statement::WORK_NAMED, Vars::new().with("name", name)).await?))
     }
 
-    /// The pieces of work of a project (of all, when `None`) that were active last before a moment, newest first;
-    /// those that are closed, or those that are not.
+    /// The pieces of work of a project (of all, when `None`) that were active last before a moment, newest first:
+    /// either the closed ones or the open ones.
     pub async fn latest_works(
         &self,
         live: bool,
@@ -524,18 +531,18 @@ impl Store {
         Ok(Works::of(rows, limit))
     }
 
-    /// Pieces of work of a project, whatever they are.
+    /// All pieces of work of a project, in any state.
     pub async fn works_of_project(&self, project: &Project, limit: usize) -> Result<Works, StoreError> {
         let vars = Vars::new().with("project", project.as_str()).limit(limit);
         Ok(Works::of(self.rows(WORK, statement::WORK_OF_PROJECT, vars).await?, limit))
     }
 
-    /// Pieces of work that went on since they were sealed.
+    /// Pieces of work with events since their last seal.
     pub async fn unsealed_works(&self, limit: usize) -> Result<Works, StoreError> {
         Ok(Works::of(self.rows(WORK, statement::WORK_UNSEALED, Vars::new().limit(limit)).await?, limit))
     }
 
-    /// Pieces of work that somebody holds or held, whose lease ends before a moment and that are not closed.
+    /// Open pieces of work that somebody holds or held and whose lease ends before a moment.
     pub async fn works_held_by(
         &self,
         holder: &str,
@@ -546,25 +553,25 @@ impl Store {
         Ok(Works::of(self.rows(WORK, statement::WORK_HELD, vars).await?, limit))
     }
 
-    /// Nothing that was made with a key is under a seal: the journal begins anew.
+    /// Marks everything that was made with a key as unsealed: the journal begins anew.
     pub async fn unseal_works(&self, key_id: &str) -> Result<(), StoreError> {
         self.retry_on_conflict(statement::WORK_UNSEAL, Vars::new().with("key_id", key_id)).await.map(drop)
     }
 
-    /// How many events there are, of whichever piece of work.
+    /// The number of all events.
     pub async fn work_event_count(&self) -> Result<u64, StoreError> {
         let mut results = self.engine()?.run(statement::WORK_EVENT_COUNT, Vars::new().0).await?;
         Ok(unsigned(take::<i64>(EVENT, &mut results, 0)?.into_iter().sum()))
     }
 
-    /// Pieces of work that are not there, and of which there are events.
+    /// The ids of missing pieces of work that have events.
     pub async fn works_of_lost_events(&self, limit: usize) -> Result<Vec<WorkId>, StoreError> {
         let mut results = self.engine()?.run(statement::WORK_LOST, Vars::new().limit(limit).0).await?;
         let ids = take::<RecordId>(EVENT, &mut results, 0)?;
         Ok(ids.into_iter().filter_map(|id| work_id(EVENT, id).ok()).collect())
     }
 
-    /// A page of all rows of the table in order of id: each with its id, and with its piece of work if it is one.
+    /// A page of all rows of the table in order of id, each with its id and, if it can be read, its piece of work.
     pub async fn page_of_work_rows(
         &self,
         after: Option<&str>,
@@ -583,7 +590,7 @@ impl Store {
         self.page::<WorkRow, _>(Table::Work, after, limit).await
     }
 
-    /// A page of all events in order of their piece of work and number.
+    /// A page of all events, ordered by piece of work and number.
     pub async fn page_of_work_events(
         &self,
         after: Option<&str>,
@@ -612,7 +619,7 @@ impl Store {
         parse::<WorkEventRow, _>(EVENT, self.rows(EVENT, statement::WORK_EVENTS, vars).await?)
     }
 
-    /// Which of some events, by what makes them the same, are there.
+    /// Those of some `once` keys that events already have.
     pub async fn work_onces(&self, onces: &[String]) -> Result<Vec<String>, StoreError> {
         let vars = Vars::new().with("onces", onces.to_vec());
         let mut results = self.engine()?.run(statement::WORK_ONCE, vars.0).await?;
@@ -626,7 +633,7 @@ impl Store {
         Ok(one(parse::<ArtifactRow, _>("artifact", rows)?))
     }
 
-    /// Artifacts that nothing names.
+    /// Artifacts to which no event refers.
     pub async fn unnamed_artifacts(&self, limit: usize) -> Result<Vec<String>, StoreError> {
         let vars = Vars::new().limit(limit);
         let mut results = self.engine()?.run(statement::ARTIFACT_UNNAMED, vars.0).await?;

@@ -162,7 +162,8 @@ fn identity(assembler: &mut Assembler, record: &Record<'_>) {
     let Some(told) = record.session_id.some() else { return };
     let state = &mut assembler.live;
     if let Some(agent) = record.agent_id.some().filter(|_| record.is_sidechain.0) {
-        // Every line of a sub-agent has its parent's session id: by that alone all of them would be one.
+        // Every line of a sub-agent has its parent's session id, so that id alone would merge all sub-agents into
+        // one.
         if state.session.parent.is_none() {
             state.session.id = format!("{}/{}", tool::name(told), tool::name(agent));
             let parent = Parent { kind: ParentKind::SubAgent, session: Some(tool::name(told)), turn: None };
@@ -247,7 +248,7 @@ fn user(assembler: &mut Assembler, record: &Record<'_>, message: Message<'_>, si
             _ => {}
         }
     }
-    // Hosts put what they inject into blocks of their own, before or after the words.
+    // Hosts put injected text into blocks of its own, before or after the person's words.
     let words: Vec<&str> =
         texts.iter().map(AsRef::as_ref).filter(|text| said(text) != Said::Nothing).collect();
     if words.is_empty() && images && !answers && !record.is_meta.0 {

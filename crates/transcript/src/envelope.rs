@@ -12,13 +12,13 @@ pub(crate) enum Said<'a> {
     Command(String),
     /// A shell command that the person ran with `!`.
     Shell(&'a str),
-    /// What that printed.
+    /// The output of that command.
     ShellOutput(Cow<'a, str>),
     /// The host's note that the person interrupted.
     Interrupt,
     /// A summary of the talk so far.
     Summary(&'a str),
-    /// Nothing that a person said.
+    /// No words of a person.
     Nothing,
 }
 
@@ -53,7 +53,7 @@ pub const HOST_ELEMENTS: [&str; 26] = [
     "post-tool-use-hook",
 ];
 
-/// The same with names that a person's own text may have: only at the edges of a turn are they the host's.
+/// Elements with names that a person's own text may use: they count as the host's only at the edges of a turn.
 pub const HOST_ELEMENTS_AT_EDGES: [&str; 3] = ["INSTRUCTIONS", "skill", "permissions"];
 
 /// Beginnings of texts that no person wrote.
@@ -130,8 +130,7 @@ fn words(text: &str) -> Said<'_> {
     }
 }
 
-/// Our own context has a frame that no person writes: it is taken out wherever it stands, also when it was
-/// cut off.
+/// Our own context has a frame that no person writes, so it is removed wherever it stands, even if it was cut off.
 fn between_frames(text: &str) -> Cow<'_, str> {
     const FRAME: (&str, &str) = ("<cerebro-context>", "</cerebro-context>");
     if !text.contains(FRAME.0) {

@@ -147,12 +147,12 @@ fn whole(value: f64) -> Option<i64> {
 /// A value that is looked at later, or never.
 pub(crate) type Raw<'a> = Option<&'a RawValue>;
 
-/// Parses what may be mis-shaped: `None` is not an error here.
+/// Parses JSON that may have another shape: `None` is not an error here.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(raw: &'a str) -> Option<T> {
     serde_json::from_str(raw).ok()
 }
 
-/// Parses a value of a record; of a shape that does not fit it is the type's default.
+/// Parses a value of a record; a value of another shape gives the type's default.
 pub(crate) fn value<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
     raw.and_then(|raw| parse(raw.get())).unwrap_or_default()
 }
@@ -180,12 +180,12 @@ impl<'a> Fields<'a> {
         parse(source).unwrap_or_default()
     }
 
-    /// The first of the names that there is.
+    /// The value under the first of these names that exists.
     pub(crate) fn raw(&self, names: &[&str]) -> Option<&'a RawValue> {
         names.iter().find_map(|name| Some(self.0.iter().find(|(field, _)| field == name)?.1))
     }
 
-    /// The first of the names that is a string with anything in it; else an empty one.
+    /// The first non-empty string under these names; else an empty one.
     pub(crate) fn text(&self, names: &[&str]) -> Cow<'a, str> {
         let texts = names.iter().filter_map(|name| parse::<Text<'a>>(self.raw(&[name])?.get())?.0);
         texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
@@ -196,7 +196,7 @@ impl<'a> Fields<'a> {
         self.0.iter().map(|(name, _)| name.as_ref())
     }
 
-    /// The elements of the first of the names that there is.
+    /// The elements of the array under the first of these names that exists.
     pub(crate) fn list(&self, names: &[&str]) -> Vec<&'a RawValue> {
         self.raw(names).map(elements).unwrap_or_default()
     }
@@ -222,7 +222,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// Whether a line may have half of a surrogate pair, which a parser meets only where it looks into a value.
+/// Whether a line may contain half of a surrogate pair, which a parser notices only when it reads the value.
 pub(crate) fn has_surrogates(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\\ud").is_some() || memchr::memmem::find(line, b"\\uD").is_some()
 }
@@ -255,7 +255,7 @@ pub(crate) fn mended(line: &[u8]) -> Option<String> {
     changed.then_some(out)
 }
 
-/// Whether a text starts with the escape of a surrogate, and then whether of a first half.
+/// Whether a text starts with the escape of a surrogate; if so, whether of a first half.
 fn surrogate(text: &str) -> Option<bool> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let unit = u16::from_str_radix(digits, 16).ok()?;

@@ -1,4 +1,4 @@
-//! Which session another one was copied from, and what of it is only a copy.
+//! From which session another one was copied, and which part of it is only a copy.
 //!
 //! Forks and some resumes begin with their parent's records: with the same native ids in Claude Code and Qwen
 //! Code, with the same ids of turns in Codex. Nothing in them names the parent, so the ids themselves are the

@@ -28,7 +28,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// How a record without a type is called where unknown ones are counted.
+/// The name under which records without a type are counted.
 pub(crate) const NO_TYPE: &str = "(none)";
 
 /// Reads the bytes of a source from `state.offset` on. They may end anywhere, also in the middle of a line or
@@ -54,7 +54,7 @@ fn stretch(bytes: &[u8], state: &State, settled: bool) -> Batch {
         Agent::Cursor => cursor::line,
         Agent::Qwen => qwen::line,
         Agent::GeminiCli => return crate::gemini_cli::read(bytes, &state.session.id),
-        // OpenCode has rows and no lines.
+        // OpenCode has rows, not lines.
         Agent::OpenCode => |_: &mut Assembler, _: &[u8]| -> Line<'static> { Line::Malformed },
     };
     let mut assembler = Assembler::new(state);

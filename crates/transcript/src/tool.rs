@@ -124,7 +124,7 @@ pub(crate) fn action(tool: &str, raw: &str) -> Action {
         Kind::Edit if input.text(&["command"]) == "view" => Action::Read { paths: named_paths(&input) },
         Kind::Edit => edit(&input),
         Kind::Patch => {
-            // Codex's hooks have it as the command.
+            // Codex's hooks pass the patch as the command.
             let patches =
                 [input.text(&["patch", "patchText", "patch_text"]), input.text(&["input", "command"])];
             patch(&[&patches[0], &patches[1], raw])
@@ -314,7 +314,7 @@ pub(crate) fn settle(call: &mut Call, answer: Answer<'_>) {
     };
 }
 
-/// Text that was read is in its file, and recalled text is in its memory: neither is new in the session.
+/// Text that was read is in its file, and recalled text is in its memory: neither is new to the session.
 fn keeps_output(call: &Call) -> bool {
     const MEMORIES: [&str; 9] = [
         "cerebro", "engram", "claude-mem", "claude_mem", "mempalace", "episodic-memory", "episodic_memory",
@@ -417,7 +417,7 @@ pub(crate) fn mcp_failed(raw: Raw<'_>) -> bool {
     raw.is_some_and(|raw| raw.get().starts_with('{')) && value::<Mcp>(raw).is_error.0
 }
 
-/// A line that stands for a call in few words.
+/// A short line that describes a call.
 pub(crate) fn headline(call: &Call) -> String {
     let text = match &call.action {
         Action::Edit { paths, .. } | Action::Read { paths } => paths.join(", "),

@@ -79,7 +79,7 @@ pub enum ParentKind {
     Plan,
 }
 
-/// One prompt and what followed it, or a piece of a long one. Texts: the prompt's, and those of its turns,
+/// One prompt and what followed it, or a piece of a long one. Its texts are those of the prompt and the turns,
 /// paths and names; [`Exchange::each_text`] visits them all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Exchange {

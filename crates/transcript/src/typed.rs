@@ -1,5 +1,5 @@
-//! What was typed, of sessions whose transcripts are gone: `~/.claude/history.jsonl` and
-//! `~/.codex/history.jsonl`. The agents delete transcripts after weeks and keep these files.
+//! Prompts of sessions whose transcripts are gone, from `~/.claude/history.jsonl` and `~/.codex/history.jsonl`. The
+//! agents delete transcripts after weeks and keep these files.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -45,8 +45,8 @@ struct Record<'a> {
     pasted: Raw<'a>,
 }
 
-/// Reads the bytes of such a file from `offset` on, and gives the prompts and where to go on: behind the last
-/// whole line. Lines that are no such record are left out.
+/// Reads the bytes of such a file from `offset` on. Returns the prompts and the offset to continue from: after the
+/// last whole line. Malformed lines are skipped.
 pub fn read(bytes: &[u8], offset: u64) -> (Vec<Typed>, u64) {
     let mut prompts = Vec::new();
     let mut at = 0;

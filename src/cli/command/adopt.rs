@@ -1,4 +1,4 @@
-//! `cerebro import --from`: taking over what another program remembered.
+//! `cerebro import --from`: imports what another memory tool has stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cerebro backup` and `cerebro restore`: everything of one moment in one file, and the way back.
+//! `cerebro backup` and `cerebro restore`: writes everything of one moment to one file, and reads it back.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Changing how memories stand: `delete`, `restore`, `pin`, `unpin`, `archive` and `unarchive`.
+//! Commands that change the state of memories: `delete`, `restore`, `pin`, `unpin`, `archive` and `unarchive`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `cerebro compact`: the database's files without what is no longer in the database.
+//! `cerebro compact`: rewrites the database's files without deleted and replaced data.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! `cerebro model compare`: how well the installed models find what answers the questions of a set, and how fast.
+//! `cerebro model compare`: measures how well and how fast the installed models find the answers to a set of
+//! questions.
 //!
-//! A set is a folder as retrieval benchmarks have it (BEIR): `corpus.jsonl` with `_id`, `title` and `text` a line,
-//! `queries.jsonl` with `_id` and `text`, and `qrels.tsv` or `qrels/test.tsv` with question, passage and grade between tabs.
-//! Models are measured alone, without words and without what else ranks memories.
+//! A set is a folder in the format of retrieval benchmarks (BEIR): `corpus.jsonl` with `_id`, `title` and `text`
+//! per line, `queries.jsonl` with `_id` and `text`, and `qrels.tsv` or `qrels/test.tsv` with question, passage and
+//! grade, separated by tabs. Models are measured alone, without words and other ranking signals.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,5 +1,5 @@
-//! `cerebro completions` and `cerebro man`: what shells and `man` know of the command line, made from the same tree
-//! that reads it.
+//! `cerebro completions` and `cerebro man`: shell completions and manual pages, generated from the same definition
+//! that parses the command line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `cerebro consolidate`: what may be merged or put aside, doing it, and undoing it.
+//! `cerebro consolidate`: plans what may be merged or archived, carries it out, and undoes it.
 
 use clap::Args;
 use serde_json::{Value, json};

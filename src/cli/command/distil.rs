@@ -1,5 +1,5 @@
-//! `cerebro distil`: what past sessions are worth, by a chat model's word, until a person accepts or rejects it.
-//! What accepted claims come to is in [`handbook`].
+//! `cerebro distil`: what a chat model found worth keeping of past sessions, until a person accepts or rejects it.
+//! Handbooks of accepted claims are in [`handbook`].
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};

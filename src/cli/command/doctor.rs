@@ -1,7 +1,7 @@
-//! `cerebro doctor`: whether everything that must hold does, and mending what can be rebuilt.
+//! `cerebro doctor`: checks every invariant and repairs what can be rebuilt.
 //!
-//! The daemon looks at what is in its store; what lies around it is looked at here, so that something is
-//! told even when no daemon comes up.
+//! The daemon checks the contents of its store; everything around it is checked here, so that there is a report
+//! even if no daemon starts.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};

@@ -1,4 +1,4 @@
-//! What is open while a command runs: an endpoint of the daemon's, held by the command's connection.
+//! An endpoint of the daemon that is open while a command runs, held by the command's connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `cerebro graph`: what is related to a memory, drawn.
+//! `cerebro graph`: draws the relations of a memory.
 
 use std::collections::BTreeSet;
 

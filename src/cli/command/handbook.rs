@@ -1,4 +1,4 @@
-//! `cerebro distil arrange`, `undo`, `handbook` and `skills`: what accepted claims come to.
+//! `cerebro distil arrange`, `undo`, `handbook` and `skills`: handbooks of accepted claims.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `cerebro health`: how the memory is, and what to do where it is not well.
+//! `cerebro health`: the health of the memory, and advice on bad figures.
 
 use clap::Args;
 

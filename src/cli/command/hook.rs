@@ -1,4 +1,4 @@
-//! `cerebro hook`: what agents run at moments of a session.
+//! `cerebro hook`: what agents run at moments of their sessions.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The commands, by what they are about.
+//! The commands, grouped by subject.
 
 mod adopt;
 mod autostart;

@@ -1,7 +1,7 @@
-//! `cerebro model`: what turns text into vectors.
+//! `cerebro model`: installs and selects the model that turns text into vectors.
 //!
-//! These commands work on files of the home and open no store. A daemon that runs takes the change
-//! when it starts anew, so it is asked to leave; the next call of an agent starts another.
+//! These commands work on files of the home and open no store. A running daemon notices the change only after a
+//! restart, so it is asked to end; the next call of an agent starts another.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Memories as a folder of Markdown notes, and back.
+//! Exports memories as a folder of Markdown notes, and imports them again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

@@ -1,4 +1,4 @@
-//! How this program came onto the machine, as far as its path tells: what renews it and what takes it away.
+//! How this program was installed, as far as its path tells, and therefore how to upgrade and remove it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `cerebro export` and `cerebro import`: everything, as JSON Lines; other forms are beside.
+//! `cerebro export` and `cerebro import`: everything, as JSON Lines. Other formats are in the files beside.
 
 use std::borrow::Cow;
 use std::fs::{self, File};

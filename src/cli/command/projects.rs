@@ -1,4 +1,4 @@
-//! `cerebro projects`: which there are, making two one, another name, and the end of one.
+//! `cerebro projects`: lists, merges, renames and deletes projects.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! Files of a home, beside its database, that may still hold the text of memories that are destroyed.
+//! Files of a home, besides its database, that may still contain the text of purged memories.
 
 use std::fs;
 use std::path::PathBuf;

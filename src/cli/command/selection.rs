@@ -1,4 +1,4 @@
-//! Which memories: the conditions that commands over many of them share, and reading what meets them.
+//! Selections: the conditions that commands over many memories share, and reading the memories that meet them.
 
 use clap::Args;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `cerebro setup` and `cerebro unsetup`: telling agents of Cerebro, and taking it back.
+//! `cerebro setup` and `cerebro unsetup`: configures agents for Cerebro, and undoes that.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `cerebro setup --all`: every agent found on this machine, after showing each change.
+//! `cerebro setup --all`: configures every agent on this machine, after showing each change.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A part of an export: what is of one project, of one type, or not older than a moment, and what belongs to it.
+//! Filters an export by project, type or age, together with everything that belongs to the memories that are kept.
 
 use std::collections::HashSet;
 

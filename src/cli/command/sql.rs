@@ -1,4 +1,4 @@
-//! `cerebro sql`: queries in the database's own language, reading only.
+//! `cerebro sql`: read-only queries in the database's own language.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `cerebro stats`: how much there is, and how the service is.
+//! `cerebro stats`: the amount of data, and the state of the service.
 
 use clap::Args;
 use serde_json::Value;

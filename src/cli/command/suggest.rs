@@ -1,4 +1,4 @@
-//! What somebody may have meant who got nothing: a project or a type of a name near to the one given.
+//! Suggests projects or types with similar names when a command finds nothing.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `cerebro tombstones`: the texts that no longer hold and do not come back by themselves, and forgetting that.
+//! `cerebro tombstones`: lists texts that no longer hold and do not come back by themselves, and forgets them.
 
 use clap::Args;
 

@@ -1,8 +1,8 @@
 //! `cerebro whatif new`, `list`, `diff` and `drop`: a second home with a copy of the memory, for trials that take longer
 //! than a transaction.
 //!
-//! A trial is a home like any other, below `trials` in the home that it is a copy of. It has no configuration, so no
-//! server and no provider, and begins with everything that an export has.
+//! A trial is a home like any other, below `trials` in the home from which it was copied. It has no configuration,
+//! therefore no server and no provider, and starts with everything that an export contains.
 
 use std::collections::BTreeMap;
 use std::fs;

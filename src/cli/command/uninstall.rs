@@ -1,4 +1,5 @@
-//! `cerebro uninstall`: everything that set-up put in goes, for all agents; the memory stays unless it is to go too.
+//! `cerebro uninstall`: removes everything that setup put in, for all agents; the memory stays unless it is to be
+//! removed too.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! `cerebro upgrade --check`: whether a release that the user points to is newer than this program.
+//! `cerebro upgrade --check`: compares this program with a release that the user points to.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! A folder of Markdown notes, in which an export writes beside files of the person.
+//! A folder of Markdown notes, into which an export writes beside the person's own files.
 //!
-//! A file is ours when its front matter has the id and the digest that an export put there and nothing
-//! that the digest covers was changed since. Only such a file is replaced or removed; every other one is
-//! left alone, and named where it is in the way.
+//! A file is ours if its front matter has the id and the digest of an export, and nothing that the digest covers
+//! has changed since. Only such a file is replaced or removed. Every other one is left alone, and named if it is in
+//! the way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

@@ -1,4 +1,4 @@
-//! `cerebro` alone, typed by a person: what it is, which agents are here, and what to type next.
+//! `cerebro` alone, typed by a person: explains what it is, which agents are here, and what to type next.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `cerebro whatif`: statements that are tried and undone; longer trials are beside.
+//! `cerebro whatif`: runs statements and undoes them. Longer trials are in `trial`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `cerebro worker`, `jobs` and `reindex`: what happens to memories after they are saved.
+//! `cerebro worker`, `jobs` and `reindex`: the background work on memories after they are saved.
 
 use std::time::Duration;
 

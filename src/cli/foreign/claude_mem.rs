@@ -1,7 +1,7 @@
 //! claude-mem: sessions, observations, summaries and prompts in SQLite.
 //!
-//! An observation's parts become one text; a summary becomes a memory of its session, and the last one
-//! the session's own.
+//! An observation's parts become one text. A summary becomes a memory of its session, and the last one the
+//! session's own summary.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! engram: sessions, observations and prompts in SQLite.
 //!
-//! What an observation was before its last revision is not in the file, so every memory begins at
-//! revision 1. The file's other tables are about its synchronisation.
+//! Earlier revisions of an observation are not in the file, so every memory starts at revision 1. The file's other
+//! tables are about its synchronisation.
 
 use std::collections::HashMap;
 use std::path::Path;

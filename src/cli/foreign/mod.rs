@@ -1,7 +1,7 @@
-//! The stores of other memories, read as lines of our own export.
+//! The stores of other memory tools, read as lines of our own export.
 //!
-//! Ids follow from the other program's, so that importing twice is importing once. What the lines hold is
-//! checked, bounded and redacted by the daemon like any other import.
+//! Ids are derived from the other tool's, so a repeated import has no further effect. The daemon checks, bounds and
+//! redacts the lines like those of any other import.
 
 mod claude_mem;
 mod engram;

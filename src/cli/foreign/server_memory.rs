@@ -1,7 +1,7 @@
-//! @modelcontextprotocol/server-memory: a graph of entities and relations, one JSON object a line.
+//! @modelcontextprotocol/server-memory: a graph of entities and relations, one JSON object per line.
 //!
-//! An entity becomes a memory: its observations are the text, and its relations stand below them, because
-//! they name entities by words that a search should find. The file has no times and no projects.
+//! An entity becomes a memory: its observations are the text, followed by its relations, because they name other
+//! entities by words that a search should find. The file has no times and no projects.
 
 use std::collections::BTreeMap;
 use std::fs::File;

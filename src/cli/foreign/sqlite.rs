@@ -1,4 +1,4 @@
-//! Rows of a SQLite file of which only some columns are sure to be there.
+//! Rows of a SQLite file of which only some columns are certain to exist.
 
 use std::collections::HashMap;
 use std::path::Path;

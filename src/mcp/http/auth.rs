@@ -1,4 +1,4 @@
-//! Authentication and throttling: the bearer token, and how many requests are answered. Host and origin are checked
+//! Authentication and throttling: the bearer token, and the rate of answered requests. Host and origin are checked
 //! before, in [`cerebro_net`].
 
 use std::{
@@ -18,16 +18,16 @@ use axum::{
 use super::{HEALTH, rate::Rate, token::Token};
 use cerebro_core::sync::lock;
 
-/// Requests without the token that are told why they are refused, a second; more are not.
+/// Requests without the token per second that are answered with a reason; further ones are not answered.
 const STRANGERS_PER_SECOND: u32 = 10;
-/// Looks at the health that are answered a second: they need no token.
+/// Health checks per second that are answered; they need no token.
 const HEALTH_PER_SECOND: u32 = 10;
-/// How long a request may take until its answer begins: to arrive, to wait for the store, to be worked off.
+/// How long a request may take until its answer begins: arriving, waiting for the store, executing.
 const REQUEST_MAX: Duration = Duration::from_secs(120);
 
 /// Decides which requests to one listener are answered.
 pub(super) struct Authenticator {
-    /// None lets everybody in.
+    /// `None` lets everybody in.
     token: Option<Token>,
     callers: Rate,
     strangers: Rate,
@@ -89,7 +89,7 @@ pub(super) async fn count(State(auth): State<Arc<Authenticator>>, request: Reque
     response
 }
 
-/// Passes a request on, or says why not.
+/// Passes a request on, or answers why it is refused.
 pub(super) async fn authenticate(
     State(auth): State<Arc<Authenticator>>,
     mut request: Request,
@@ -101,7 +101,7 @@ pub(super) async fn authenticate(
     if let Some(refusal) = auth.refusal(request.headers()) {
         return refusal;
     }
-    // Nothing behind needs it, or could give it away.
+    // Nothing behind needs it, and nothing should be able to leak it.
     request.headers_mut().remove(header::AUTHORIZATION);
     match tokio::time::timeout(REQUEST_MAX, next.run(request)).await {
         Ok(response) => response,

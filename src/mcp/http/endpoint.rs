@@ -1,5 +1,5 @@
-//! The one path of the protocol: POST brings a message, DELETE ends a session. Answers are JSON; a stream of
-//! events is sent only where more than the answer comes, and GET offers none.
+//! The one path of the protocol: POST sends a message, DELETE ends a session. Answers are JSON; an event stream is
+//! sent only if there is more than the answer, and GET is not supported.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -79,9 +79,9 @@ async fn take(
     }
 }
 
-/// Answers a message that stands for itself.
+/// Answers a stateless message.
 async fn alone(sessions: &SessionRegistry, message: &Message, project: &Project) -> Response {
-    // What a notification could be about belongs to another request, and ends with its connection.
+    // A notification would refer to another request, which ended with its connection.
     let Some(id) = message.id().map(Value::to_string) else { return StatusCode::ACCEPTED.into_response() };
     let mut pipe = sessions.open_stateless(message.client(), project);
     if pipe.send(message).await.is_err() {
@@ -94,7 +94,7 @@ async fn alone(sessions: &SessionRegistry, message: &Message, project: &Project)
     }
 }
 
-/// Sends what comes as events, up to the answer, the client's leaving or the listener's end.
+/// Streams events until the answer is sent, the client leaves or the listener closes.
 fn stream(sessions: &SessionRegistry, pipe: Pipe, id: String, first: Value) -> Response {
     let end = sessions.closing();
     let events = futures::stream::unfold((pipe, Some(first), false), move |(mut pipe, first, done)| {
@@ -115,7 +115,7 @@ fn stream(sessions: &SessionRegistry, pipe: Pipe, id: String, first: Value) -> R
             Some((Ok::<_, Infallible>(event), (pipe, None, is_last)))
         }
     });
-    // So that a client that is gone is noticed, however long there is nothing to tell.
+    // So that a vanished client is noticed even when there is nothing to send.
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
@@ -170,7 +170,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn project(headers: &HeaderMap) -> Result<Project, Box<Response>> {
     let Some(value) = headers.get(PROJECT_HEADER) else { return Ok(Project::general()) };
-    // Before it is made small, or a secret in it would not be known any more.
+    // Before lowercasing, after which a secret in it would not be recognised.
     let name = redact::redact_secrets(&String::from_utf8_lossy(value.as_bytes()));
     Project::parse(&name).ok_or_else(|| {
         let words =

@@ -1,5 +1,5 @@
-//! What HTTP adds to a message: which revision's rules it follows, the headers that must agree with it, and
-//! the status of its answer. The rules are those of the protocol's chapter on streamable HTTP.
+//! What HTTP adds to a message: the revision of the protocol, the headers that must agree with it, and the status
+//! of its answer. The rules are those of the protocol's chapter on streamable HTTP.
 
 use axum::http::{HeaderMap, StatusCode};
 use rmcp::model::ProtocolVersion;
@@ -23,23 +23,23 @@ const HEADER_MISMATCH: i64 = -32020;
 const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// Methods that the revision without sessions has no more.
+/// Methods that the stateless revision has removed.
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Why a message is not taken: a status, and an answer of JSON-RPC.
+/// Why a message is refused: a status, and a JSON-RPC answer.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub status: StatusCode,
     pub body: Value,
 }
 
-/// Which rules a message follows.
+/// The rules that a message follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
     /// `initialize` begins a session, and later messages name it.
     Sessions,
-    /// Every message stands for itself (2026-07-28 and later).
+    /// Every message is self-contained (2026-07-28 and later).
     Stateless,
 }
 
@@ -83,7 +83,7 @@ impl Message {
         self.0["method"] == "initialize"
     }
 
-    /// The client's name, where every message brings it.
+    /// The client's name, if every message has it.
     pub(super) fn client(&self) -> &str {
         self.0["params"]["_meta"][META_CLIENT]["name"].as_str().unwrap_or_default()
     }
@@ -113,7 +113,7 @@ impl Message {
         &self.0["params"]["_meta"][key]
     }
 
-    /// Which rules it follows, by its own word or its header's.
+    /// The rules that it follows, by its own fields or its headers.
     pub(super) fn era(&self, headers: &HeaderMap) -> Era {
         let first = ProtocolVersion::V_2026_07_28;
         let is_late = text(headers, VERSION_HEADER).is_some_and(|version| version >= first.as_str());
@@ -134,10 +134,10 @@ impl Message {
         self.bad(INVALID_REQUEST, words)
     }
 
-    /// Holds a message of a session against its headers.
+    /// Checks a message of a session against its headers.
     ///
     /// # Errors
-    /// When it names a revision that is not known.
+    /// When it names an unknown revision.
     pub(super) fn check_version(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         match text(headers, VERSION_HEADER) {
             Some(version) if !is_known(version) => Err(self.unsupported(version)),
@@ -145,10 +145,10 @@ impl Message {
         }
     }
 
-    /// Holds a message that stands for itself against its headers.
+    /// Checks a stateless message against its headers.
     ///
     /// # Errors
-    /// What is missing, does not agree, or is not there.
+    /// What is missing, inconsistent, or unknown.
     pub(super) fn check_alone(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(method) = self.0["method"].as_str() else {
             return Err(self.invalid("answers are not expected here"));
@@ -177,7 +177,7 @@ impl Message {
         Ok(())
     }
 
-    /// The headers that repeat parts of the message must agree with it: what stands in between decides by them.
+    /// The headers that repeat parts of the message must agree with it, because intermediaries decide by them.
     fn check_names(&self, method: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         if text(headers, METHOD_HEADER) != Some(method) {
             return Err(self.bad(HEADER_MISMATCH, "the header Mcp-Method is not the method of the body"));
@@ -201,7 +201,7 @@ impl Message {
     }
 }
 
-/// The status of an answer to a message that stands for itself.
+/// The status of an answer to a stateless message.
 pub(super) fn status_of(answer: &Value) -> StatusCode {
     match answer["error"]["code"].as_i64() {
         Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
@@ -210,7 +210,7 @@ pub(super) fn status_of(answer: &Value) -> StatusCode {
     }
 }
 
-/// The id that an answer is to; `None` for a message that is no answer.
+/// The id of the request that this answers; `None` for a message that is not an answer.
 pub(super) fn answered(message: &Value) -> Option<String> {
     let is_answer = message.get("result").is_some() || message.get("error").is_some();
     is_answer.then(|| message["id"].to_string())

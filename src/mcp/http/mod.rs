@@ -1,9 +1,9 @@
 //! MCP over streamable HTTP, for agents that cannot start a program: other machines, containers, the web.
 //!
-//! One listener at a time, opened by a person's command and gone with it, or with the daemon that was run
-//! with it. In this order each request is looked at: host and origin ([`Guard`]), the token and the rate
-//! ([`auth`]), size and headers ([`endpoint`]); then it is served as any agent is ([`sessions`]). There is no TLS:
-//! across networks that are not trusted, a proxy that has it belongs in front.
+//! There is one listener at a time. A person's command opens it, and it closes with the command, or with the daemon
+//! if that was started with it. Each request passes these checks in order: host and origin ([`Guard`]), the token
+//! and the rate ([`auth`]), size and headers ([`endpoint`]); then it is served like any agent's ([`sessions`]).
+//! There is no TLS: on networks that are not trusted, put a proxy with TLS in front.
 
 mod auth;
 mod endpoint;
@@ -39,13 +39,13 @@ const HEALTH: &str = "/health";
 const METRICS: &str = "/metrics";
 const PATHS: [&str; 3] = [MCP, HEALTH, METRICS];
 
-/// Where it listens unless told otherwise.
+/// The default address.
 pub const ADDRESS: &str = "127.0.0.1:8765";
-/// Requests a second that are answered in the long run, unless told otherwise; four times as many at once.
+/// The default for answered requests per second in the long run; bursts may be four times as large.
 pub const RATE: u32 = 50;
 /// The highest rate that can be asked for.
 pub const RATE_MAX: u32 = 10_000;
-/// Most hosts, and most origins, that can be added.
+/// Most additional hosts, and most additional origins.
 const NAMES_MAX: usize = 16;
 /// How long requests under way may take when it closes.
 const FINISH_MAX: Duration = Duration::from_secs(5);
@@ -57,11 +57,11 @@ pub struct HttpOptions {
     pub address: String,
     /// The token, instead of the one in the home's file.
     pub token: Option<String>,
-    /// Asks for no token at all; only where no other machine can reach it.
+    /// Requires no token; allowed only if no other machine can reach it.
     pub no_token: bool,
-    /// Names under which it is reached, beside loopback's and its own address.
+    /// Host names under which it is reached, besides loopback's and its own address.
     pub hosts: Vec<String>,
-    /// Origins of pages that may call, beside pages from this machine.
+    /// Origins of pages that may call, besides pages from this machine.
     pub origins: Vec<String>,
     /// Requests a second in the long run; 0 is [`RATE`].
     pub rate: u32,
@@ -103,7 +103,7 @@ pub(super) async fn open_for(call: &mut Call) -> Answer {
         .fact("token_file", file))
 }
 
-/// Listens until the token that is returned is cancelled, [`close`] or the daemon's end.
+/// Listens until the returned token is cancelled, [`close`] is called or the daemon ends.
 pub(crate) async fn open(
     context: &Context,
     options: HttpOptions,
@@ -149,7 +149,7 @@ pub(crate) async fn open(
     Ok((address, stop))
 }
 
-/// Closes the listener and says whether one was open.
+/// Closes the listener. Returns whether one was open.
 pub(crate) async fn close(context: &Context) -> bool {
     match context.http().lock().await.take() {
         Some(open) => open.close().await,
@@ -157,7 +157,7 @@ pub(crate) async fn close(context: &Context) -> bool {
     }
 }
 
-/// Where it listens, if it does.
+/// The address of the open listener.
 pub(super) fn address(context: &Context) -> Option<String> {
     let place = context.http().try_lock().ok()?;
     place.as_ref().filter(|open| !open.stop.is_cancelled()).map(|open| open.address.to_string())
@@ -200,7 +200,7 @@ fn guard(options: &HttpOptions, address: SocketAddr) -> Result<Guard, ArgumentEr
         .map_err(|odd| ArgumentError::new("origins", None, odd.to_string()))
 }
 
-/// What the other pages know.
+/// The state of the other pages.
 #[derive(Clone)]
 struct Pages {
     context: Context,
@@ -225,7 +225,7 @@ fn router(
         .layer(middleware::from_fn_with_state(auth, auth::count))
 }
 
-/// Whether calls would be answered: for those who restart what is not well. It tells nothing else.
+/// Whether calls would be answered, for supervisors that restart unhealthy services. It reveals nothing else.
 async fn health(State(pages): State<Pages>) -> (StatusCode, &'static str) {
     match pages.context.opened() {
         Some(_) => (StatusCode::OK, "ok\n"),

@@ -1,5 +1,5 @@
-//! How many requests are answered: a token bucket, so that a burst passes and a flood does not.
-//! (J. S. Turner, "New directions in communications", IEEE Communications Magazine 24(10), 1986.)
+//! Limits the rate of answered requests with a token bucket, so that a burst passes and a flood does not (J. S.
+//! Turner, "New directions in communications", IEEE Communications Magazine 24(10), 1986).
 
 use std::{sync::Mutex, time::Instant};
 
@@ -19,7 +19,7 @@ pub(super) struct Rate {
 struct Bucket {
     per_second: f64,
     left: f64,
-    /// Seconds since the beginning when `left` was right.
+    /// The time for which `left` was computed, in seconds since the beginning.
     at: f64,
 }
 

@@ -1,8 +1,8 @@
-//! The sessions of clients over HTTP. Each is one connection of the daemon's, over a pipe in memory, and served
-//! like an agent on the socket; a request without a session gets a connection of its own.
+//! The sessions of clients over HTTP. Each is one connection of the daemon over an in-memory pipe, served like an
+//! agent on the socket; a request without a session gets a connection of its own.
 //!
-//! Requests without a session from one client on one project belong to the same run of work until it has been idle
-//! for [`DISCONNECT_GRACE`]. To use another one, a request must name it.
+//! Requests without a session from one client on one project share a session of work until it has been idle for
+//! [`DISCONNECT_GRACE`]. To use another one, a request must name it.
 
 use std::{
     collections::HashMap,
@@ -36,11 +36,11 @@ use cerebro_store::secret;
 
 /// Most sessions at once.
 const SESSIONS_MAX: usize = 1_024;
-/// Most clients without a session whose run of work is remembered.
+/// Most clients without a session whose session of work is remembered.
 const RUNS_MAX: usize = 256;
 /// Bytes that wait in a pipe, each way.
 const PIPE_BYTES: usize = 64 * 1024;
-/// How often a session looks whether it is still used.
+/// How often a session checks whether it is still used.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
 /// A connection of the daemon's, from the client's side.
@@ -83,8 +83,8 @@ pub(super) struct Session {
     _end: DropGuard,
 }
 
-/// A request under way. The daemon knows it by a number of ours, which is never used again: the client may use its id
-/// again once it has given up waiting, and must not get the late answer to the old request.
+/// A request under way. The daemon gets a number of ours as its id, which is never reused: the client may reuse its
+/// id once it has given up waiting, and must not get the late answer to the old request.
 struct Waiting {
     /// The client's id.
     id: Value,
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// Sends a message, and gives the answer if it asks for one.
+    /// Sends a message, and returns the answer if it is a request.
     pub(super) async fn exchange(&self, message: &Message) -> Result<Option<Value>, Unanswered> {
         *lock(&self.used) = Instant::now();
         let (line, answer) = match message.id() {
@@ -125,13 +125,13 @@ impl Session {
                 None => (message.line(), None),
                 Some(id) => match self.number_of(id) {
                     Some(number) => (message.line_cancelling(number), None),
-                    // It is about a request that has ended.
+                    // It refers to a request that has ended.
                     None => return Ok(None),
                 },
             },
         };
-        // The lock keeps lines whole, so it is held while one is written, by a task that goes on when the client
-        // goes away.
+        // The lock keeps lines whole. It is held while a line is written, by a task that goes on when the client
+        // leaves.
         let writer = Arc::clone(&self.writer);
         let written = tokio::spawn(async move { writer.lock().await.write_all(line.as_bytes()).await }).await;
         written.ok().and_then(Result::ok).ok_or(Unanswered::Gone)?;
@@ -141,10 +141,10 @@ impl Session {
         Ok(Some(answer))
     }
 
-    /// Makes room for an answer; gives the number that the daemon knows the request by.
+    /// Registers a request. Returns the number under which the daemon knows it.
     fn expect(&self, id: &Value) -> Result<(u64, oneshot::Receiver<Value>), Unanswered> {
         let mut waiting = lock(&self.waiting);
-        // A client that did not wait for its answer frees its place.
+        // A client that gave up waiting frees its place.
         waiting.retain(|_, one| !one.answer.is_closed());
         if waiting.len() >= CALLS_IN_FLIGHT_MAX {
             return Err(Unanswered::Full);
@@ -162,7 +162,7 @@ impl Session {
         lock(&self.waiting).iter().find(|(_, one)| one.id == *id).map(|(number, _)| *number)
     }
 
-    /// Hands an answer, under the client's own id, to who waits for it.
+    /// Passes an answer, under the client's own id, to the waiting client.
     fn deliver(&self, mut message: Value) {
         let number = answered(&message).and_then(|id| id.parse().ok());
         let waits = number.and_then(|number: u64| lock(&self.waiting).remove(&number));
@@ -182,12 +182,12 @@ impl Session {
 /// The sessions of one listener's clients.
 pub(super) struct SessionRegistry {
     context: Context,
-    /// Says that the listener closes: streams end.
+    /// Signals that the listener closes: streams end.
     closing: CancellationToken,
     /// Ends the sessions.
     end: CancellationToken,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
-    /// Clients without a session, by name and project: their run of work, and when its last request came.
+    /// Clients without a session, by name and project: their session of work, and the time of the last request.
     runs: Mutex<HashMap<(RedactedText, Project), (SessionId, Instant)>>,
 }
 
@@ -196,7 +196,7 @@ impl SessionRegistry {
         Arc::new(Self { context, closing, end, sessions: Mutex::default(), runs: Mutex::default() })
     }
 
-    /// Is cancelled when the listener closes.
+    /// The token that is cancelled when the listener closes.
     pub(super) fn closing(&self) -> CancellationToken {
         self.closing.clone()
     }
@@ -218,7 +218,7 @@ impl SessionRegistry {
         Some((id, session))
     }
 
-    /// Hands out the answers of a session, until it ends or is forgotten by its client.
+    /// Delivers the answers of a session, until it ends or its client drops it.
     async fn forward_responses(
         self: Arc<Self>,
         id: String,
@@ -249,7 +249,7 @@ impl SessionRegistry {
         lock(&self.sessions).get(id).cloned()
     }
 
-    /// Ends a session and says whether it was there. Calls under way are finished.
+    /// Ends a session, finishing calls under way. Returns whether it existed.
     pub(super) fn finish(&self, id: &str) -> bool {
         let session = lock(&self.sessions).remove(id);
         if let Some(session) = &session {
@@ -265,8 +265,8 @@ impl SessionRegistry {
         Pipe::open(&self.context, hello)
     }
 
-    /// The run of work that a request without a session belongs to. The client's name is cut before it becomes a key:
-    /// it may be as long as a message.
+    /// The session of work for a request without a session. The client's name is cut before it becomes a key,
+    /// because it may be as long as a message.
     fn anonymous_session(&self, client: &str, project: &Project) -> SessionId {
         let mut runs = lock(&self.runs);
         let now = Instant::now();
@@ -282,7 +282,7 @@ impl SessionRegistry {
     }
 }
 
-/// What a connection over HTTP says of itself: its folders may be on another machine.
+/// The hello for a connection over HTTP: its folders may be on another machine.
 fn remote_hello(project: &Project) -> Hello {
     Hello { project: Some(project.as_str().to_owned()), is_remote: true, ..Hello::default() }
 }

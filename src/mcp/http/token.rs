@@ -1,4 +1,4 @@
-//! The secret of whoever may speak MCP over HTTP.
+//! The token of clients that speak MCP over HTTP.
 
 use std::{fs, io, path::Path};
 
@@ -14,14 +14,14 @@ const CHARS_MIN: usize = 16;
 /// The longest.
 const CHARS_MAX: usize = 512;
 
-/// A token that requests are held against; only its digest is kept, and nothing prints it.
+/// The expected token; only its digest is kept, and nothing prints it.
 #[derive(Clone)]
 pub(super) struct Token([u8; 32]);
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TokenError {
-    /// It could be guessed, or does not fit into a header.
+    /// It is guessable, or does not fit into a header.
     #[error("a token has {CHARS_MIN} to {CHARS_MAX} letters, digits or marks of ASCII and no blanks")]
     Unfit,
     /// Its file cannot be read or made.
@@ -40,7 +40,7 @@ impl Token {
         if fits { Ok(Self(digest(token.as_bytes()))) } else { Err(TokenError::Unfit) }
     }
 
-    /// The token of a file that only its owner reads; on first use a random one is made.
+    /// The token in a file that only its owner can read; a random one is created at first use.
     ///
     /// # Errors
     /// Any [`TokenError`].
@@ -59,8 +59,7 @@ impl Token {
         }
     }
 
-    /// Whether an `Authorization` header brings this token. The time it takes does not tell how much of a
-    /// wrong one is right.
+    /// Whether an `Authorization` header has this token. The comparison takes constant time.
     pub(super) fn is_in(&self, authorization: &[u8]) -> bool {
         let Some((scheme, token)) = authorization.split_at_checked("Bearer ".len()) else { return false };
         let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");

@@ -1,4 +1,4 @@
-//! What one click does to a memory: the operations of the commands, with the same rules and events.
+//! One-click changes of a memory: the operations of the commands, with the same rules and events.
 
 use axum::{
     extract::{Path, State},
@@ -25,7 +25,7 @@ pub(in crate::web) async fn change(
         _ => return Err(Failure::nothing()),
     };
     shared.desk.change(operation, json!({ "id": id })).await?;
-    // Back to where several are decided on, one after the other.
+    // Returns to the list in which several are decided one after the other.
     let place = pairs::back(&form).unwrap_or_else(|| link::memory(&id));
     Ok(Redirect::to(&link::with_query(&place, &[("done", done)])).into_response())
 }

@@ -1,4 +1,4 @@
-//! Documents that a person had read: the list, the passages of one, and forgetting it.
+//! Ingested documents: the list, the passages of one, and forgetting it.
 
 use askama::Template;
 use axum::{
@@ -37,9 +37,9 @@ struct Line {
     format: String,
     passages: String,
     size: String,
-    /// Its file is no longer there.
+    /// Whether its file is gone.
     removed: bool,
-    /// It is longer than what was read.
+    /// Whether it was cut short.
     cut: bool,
     when: When,
 }
@@ -80,7 +80,7 @@ struct Passage {
     id: String,
     heading: String,
     page: String,
-    /// What it seems to try, where it reads like an instruction.
+    /// Its flags, if it reads like an instruction.
     flags: String,
     text: String,
 }
@@ -168,7 +168,7 @@ fn passage(told: &Value) -> Passage {
     }
 }
 
-/// Asks before a document goes for good.
+/// Asks for confirmation before a document is purged.
 pub(in crate::web) async fn ask(
     State(shared): State<Shared>,
     Path(id): Path<String>,

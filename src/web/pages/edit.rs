@@ -1,4 +1,4 @@
-//! Changing a memory: saved over the revision that was read, or not at all.
+//! Edits a memory: saved on top of the revision that was read, or not at all.
 
 use askama::Template;
 use axum::{
@@ -31,7 +31,7 @@ struct EditPage {
     draft: Draft,
     /// Why it was not saved.
     problem: Option<String>,
-    /// What somebody else made of the memory meanwhile.
+    /// The memory as somebody else changed it meanwhile.
     present: Option<Draft>,
 }
 
@@ -41,7 +41,7 @@ struct Choice {
     is_chosen: bool,
 }
 
-/// A memory as it stands in the form.
+/// A memory in the fields of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Draft {
     title: String,
@@ -93,8 +93,8 @@ impl Draft {
         }
     }
 
-    /// For `mem_update`. What stands beside the text is sent where it is another than the present one: sending it says it
-    /// anew, and a kind that follows from the type would be one that a person chose.
+    /// The arguments of `mem_update`. A field besides the text is sent only if it was changed: sending it would set
+    /// it anew, and would turn a kind that follows from the type into one that a person chose.
     fn question(&self, id: &str, present: &Self) -> Value {
         let tags: Vec<&str> = self.tags.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
         let mut question = json!({
@@ -110,7 +110,7 @@ impl Draft {
             ("valid_until", &self.valid_until, &present.valid_until),
         ];
         for (name, own, present) in beside {
-            // Each memory has a place, a scope and a kind: an empty word is no other one.
+            // Every memory has a project, a scope and a kind, so an empty field changes nothing.
             let can_be_none = !matches!(name, "project" | "scope" | "kind");
             if own.trim() != present && (can_be_none || !own.trim().is_empty()) {
                 question[name] = json!(own.trim());
@@ -120,7 +120,7 @@ impl Draft {
     }
 }
 
-/// A moment as a person writes it: the day alone where it is the whole day from its begin, or up to its end.
+/// A moment as a person writes it: only the day if it is the beginning of the day, or its end.
 fn day(at: Option<Timestamp>, border: &str) -> String {
     let Some(at) = at else { return String::new() };
     let told = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -159,8 +159,8 @@ pub(in crate::web) async fn show(
     Ok(shell::ok(&EditPage::of(&shared, &id, present(&shared, &id).await?)))
 }
 
-/// Saves the memory. When it cannot be saved, the form comes back with the person's text in it; where somebody was faster,
-/// with what that one made of it beside, and made from that revision: saving once more is a decision for one's own text.
+/// Saves the memory. If that fails, the form is shown again with the person's text. If somebody else was faster, it
+/// also shows that text and is based on that revision: saving again then means deciding for one's own text.
 pub(in crate::web) async fn save(
     State(shared): State<Shared>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! Memories and what relates them as a picture to walk: around one memory, of a project, or of what names a thing.
+//! A graph of memories and their relations to walk through: around one memory, of a project, or about a name.
 
 use askama::Template;
 use axum::{
@@ -22,31 +22,31 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Memories of a picture, the middle one included.
+/// Memories in a graph, including the centre.
 const NODES: usize = 36;
-/// How many relations the picture reaches out.
+/// How many relations away from the centre a memory may be.
 const DEPTH: usize = 2;
 /// Longest title in a box, in characters and in bytes of HTML.
 const LABEL_CHARS_MAX: usize = 28;
 const LABEL_BYTES_MAX: usize = 84;
 /// Most lines of the picture: the strongest relations.
 const CURVES_MAX: usize = 120;
-/// Bytes of the table below the picture, around each of its lines, and of what a relation was seen by.
+/// Bytes of the table below the graph, around each of its lines, and of the evidence of a relation.
 const TABLE_BYTES: usize = 14_000;
 const AROUND_BYTES: usize = 220;
 const EVIDENCE_BYTES_MAX: usize = 200;
 /// Longest title in a line of the table.
 const TITLE_BYTES_MAX: usize = 120;
-/// Names beside one that are told.
+/// Other names that are listed.
 const BESIDE_MAX: usize = 20;
 
 /// A memory's box.
 struct Shape {
     href: String,
-    /// The title, for who points at the box.
+    /// The full title, shown when the pointer is on the box.
     title: String,
     label: String,
-    /// Its type, and what joins it to what is nearer to the middle.
+    /// Its type, and its relation to a memory nearer to the centre.
     words: String,
     x: String,
     y: String,
@@ -98,7 +98,7 @@ struct Head {
     when: When,
     /// Other names in the same memories: name, how many, address.
     beside: Vec<(String, String, String)>,
-    /// What is said where nothing is related.
+    /// The text where nothing is related.
     nothing: &'static str,
 }
 
@@ -113,7 +113,7 @@ struct GraphPage {
     name: String,
 }
 
-/// Begins with the memory that was written last.
+/// Starts at the latest memory.
 pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Response, Failure> {
     let answer = shared.desk.ask(Operation::Browse, json!({ "limit": 1 })).await?;
     let last = items(&answer, "memories").map(|row| view::text(row, "id")).next();
@@ -125,7 +125,7 @@ pub(in crate::web) async fn start(State(shared): State<Shared>) -> Result<Respon
     Ok(drawn(&shared, head, Picture::default(), "", "").await)
 }
 
-/// Around one memory: every memory in it can become the middle.
+/// The graph around one memory; every memory in it can become the centre.
 pub(in crate::web) async fn show(
     State(shared): State<Shared>,
     Path(id): Path<String>,
@@ -226,7 +226,8 @@ async fn drawn(shared: &Shared, head: Head, picture: Picture, project: &str, nam
     })
 }
 
-/// The picture of an answer's memories and relations; the table's lines from the place `from` on, which `own` leads to.
+/// The graph of an answer's memories and relations, and the table's lines from `from` on; `own` is the address of
+/// the page.
 fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: bool) -> Picture {
     let rows: Vec<Row> = items(answer, list).map(Row::read).collect();
     let node = |node: &Value| Node {
@@ -289,7 +290,7 @@ fn picture(answer: &Value, list: &str, (own, from): (&str, usize), has_middle: b
     }
 }
 
-/// The type of a memory, and the strongest relation that joins it to what is nearer to the middle.
+/// The type of a memory, and its strongest relation to a memory nearer to the centre.
 fn words(row: &Row, n: usize, nodes: &[Node], edges: &[Edge]) -> String {
     let distance = |id: &str| nodes.iter().find(|node| node.id == id).map(|node| node.distance);
     let own = nodes[n].distance;

@@ -1,4 +1,4 @@
-//! How everything is: what is well, what is not, what to do; the doctor's checks on demand.
+//! The state of everything: what is good, what is bad and what to do; the doctor's checks on demand.
 
 use askama::Template;
 use axum::{
@@ -39,7 +39,7 @@ struct HealthPage {
     dead: String,
     jobs: Vec<Job>,
     checks: Vec<FactLine>,
-    /// Whether the checks were to mend what can be mended.
+    /// Whether the checks should repair what can be repaired.
     is_mended: bool,
 }
 
@@ -80,7 +80,7 @@ async fn health(shared: &Shared, locale: &Locale) -> Result<HealthPage, Failure>
     })
 }
 
-/// Makes the doctor's checks, and mends what can be mended if the form says so.
+/// Runs the doctor's checks, and repairs what can be repaired if the form says so.
 pub(in crate::web) async fn examine(
     State(shared): State<Shared>,
     locale: Locale,
@@ -103,7 +103,7 @@ pub(in crate::web) async fn examine(
     Ok(shell::ok(&page))
 }
 
-/// Lets the worker pause, go on, or try the jobs again that were given up.
+/// Pauses the worker, lets it go on, or retries dead letters.
 pub(in crate::web) async fn worker(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (operation, done) = match form.field("do").as_str() {
         "pause" => (Operation::WorkerPause, "worker"),

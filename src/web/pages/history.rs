@@ -1,4 +1,4 @@
-//! What a memory said before: each revision as what it changed.
+//! The earlier texts of a memory: each revision as a diff.
 
 use askama::Template;
 use axum::{
@@ -36,12 +36,12 @@ struct Step {
     title: String,
     agent: String,
     when: When,
-    /// What the title was before, if it was another.
+    /// The former title, if it was different.
     retitled: Option<String>,
     diff: Diff,
     /// The first text of all.
     is_first: bool,
-    /// Where the difference goes on.
+    /// The address of the rest of the diff.
     rest: Option<String>,
 }
 
@@ -64,7 +64,7 @@ pub(in crate::web) async fn show(
     Query(parts): Parts,
 ) -> Result<Response, Failure> {
     let part = |name: &str| parts.get(name).and_then(|part| part.parse::<usize>().ok()).unwrap_or(0);
-    // How many revisions before the present one are left out; the line from which one alone is read further.
+    // How many revisions before the present one to skip, and the line from which a single one is continued.
     let (skipped, line) = (part("skip").min(SKIPPED_MAX), part("line"));
     let memory = Memory::read(&shared.desk.ask(Operation::GetObservation, view::whole(&id)).await?);
     let mut texts: Vec<Revision> = Vec::new();
@@ -72,7 +72,7 @@ pub(in crate::web) async fn show(
         texts.push(present(&memory));
     }
     let (mut offset, mut follows) = (skipped.saturating_sub(1), true);
-    // An answer may hold a single long text, and a step needs the one before it too.
+    // An answer may contain only one long text, and a step also needs the text before it.
     while follows && texts.len() < 2 {
         let mut question = view::history(&id);
         question["offset"] = json!(offset);
@@ -95,7 +95,7 @@ pub(in crate::web) async fn show(
         let (skip, next) = ((skipped + n).to_string(), step.diff.next.map(|next| next.to_string()));
         step.rest = next.map(|next| link::with_query(&own, &[("skip", &skip), ("line", &next)]));
     }
-    // The last text at hand has none to be compared with: its own step is on the next page, if there is one.
+    // The last text has none to compare with: its own step is on the next page, if there is one.
     let more = count > steps.len() + 1 || follows;
     let next = (skipped + steps.len()).to_string();
     let earlier =
@@ -121,8 +121,8 @@ fn present(memory: &Memory) -> Revision {
     }
 }
 
-/// What a revision changed of the one before it, from a line on and within so many bytes; none when that one is not at
-/// hand.
+/// The diff between a revision and the one before, from a line on and within a number of bytes; `None` if the one
+/// before is not available.
 fn step(
     text: &Revision,
     before: Option<&Revision>,

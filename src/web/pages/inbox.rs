@@ -1,5 +1,4 @@
-//! What was distilled from past sessions and waits for a person: each claim with what it rests on, accepted or rejected
-//! with one click.
+//! Distilled candidates that wait for a person: each claim with its evidence, accepted or rejected with one click.
 
 use askama::Template;
 use axum::{
@@ -34,7 +33,7 @@ const TEXT_BYTES_MAX: usize = 2_500;
 const QUOTE_BYTES_MAX: usize = 600;
 const AROUND_BYTES: usize = 900;
 
-/// What one claim rests on.
+/// A piece of evidence of a claim.
 struct Quote {
     href: String,
     words: String,
@@ -92,9 +91,9 @@ struct InboxPage {
     states: [(&'static str, bool); 3],
     is_waiting: bool,
     claims: Vec<Claim>,
-    /// There are more than are shown.
+    /// Whether there are more than are shown.
     more: bool,
-    /// Whether distilling is on, and what it spent.
+    /// Whether distilling is on, and what it cost.
     standing: String,
     is_off: bool,
 }
@@ -142,7 +141,7 @@ fn standing(status: &Value, locale: &Locale) -> String {
     )
 }
 
-/// Makes a claim a memory, or rejects it.
+/// Accepts or rejects a claim.
 pub(in crate::web) async fn decide(
     State(shared): State<Shared>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! Merging two memories: one text made of both, which takes the place of the other.
+//! Merges two memories into one text, which supersedes the other.
 
 use askama::Template;
 use axum::{
@@ -37,9 +37,9 @@ struct Side {
 #[template(path = "join.html")]
 struct JoinPage {
     shell: Shell,
-    /// The one that stays, and the one whose place it takes.
+    /// The memory that stays, and the one that it supersedes.
     sides: [Side; 2],
-    /// The address of the same with both in the other order.
+    /// The address of the same page with both swapped.
     other_way: String,
     title: String,
     kind: String,
@@ -83,7 +83,7 @@ async fn page(shared: &Shared, first: &str, second: &str) -> Result<JoinPage, Fa
     })
 }
 
-/// A text that says what both say, as far as a program can tell.
+/// The combined text of both, as far as a program can make it.
 fn both(first: &str, second: &str) -> String {
     match (first.trim(), second.trim()) {
         (first, second) if first.contains(second) => first.to_owned(),
@@ -100,8 +100,8 @@ pub(in crate::web) async fn show(
     Ok(shell::ok(&page(&shared, &part("first"), &part("second")).await?))
 }
 
-/// Saves the text as the next revision of the first, which takes the second's place. A text that somebody changed meanwhile
-/// was not read by the person: nothing is saved, and the form comes back with both as they are now.
+/// Saves the text as the next revision of the first memory, which supersedes the second. If one of them was changed
+/// meanwhile, nothing is saved, and the form shows both in their present state: the person has not read that text.
 pub(in crate::web) async fn save(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (first, second) = (form.field("first"), form.field("second"));
     let mut page = page(&shared, &first, &second).await?;

@@ -1,4 +1,5 @@
-//! The calls of agents as they are answered: a page of the last ones, and a stream of what follows (server-sent events).
+//! The calls of agents as they are answered: a page of the latest, and a stream of further ones (server-sent
+//! events).
 
 use std::convert::Infallible;
 
@@ -29,7 +30,7 @@ use cerebro_core::operation::Operation;
 
 /// Calls of the page, and of one round of the stream.
 const CALLS: usize = 60;
-/// How long the daemon waits for a call to tell of, in milliseconds.
+/// How long the daemon waits for a call, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
 /// Longest outcome of a call.
@@ -90,7 +91,7 @@ pub(in crate::web) async fn show(State(shared): State<Shared>, locale: Locale) -
     }))
 }
 
-/// Tells of each call after the one that the browser heard of last, until the page closes.
+/// Streams each call after the last one that the browser received, until the page closes.
 pub(in crate::web) async fn stream(
     State(shared): State<Shared>,
     locale: Locale,
@@ -115,7 +116,7 @@ pub(in crate::web) async fn stream(
     Sse::new(rounds.flatten()).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// A call as an event: its line of the page, and its number for who comes back.
+/// A call as an event: its line of the page, and its number, from which the browser resumes.
 fn event(call: &Value, locale: &Locale) -> Option<Event> {
     let call = Call::read(call);
     let line = CallLine::of(&call, locale).render().ok()?;

@@ -1,4 +1,4 @@
-//! The list of memories: newest first, or what the agent's own search finds, with its reasons.
+//! The list of memories: newest first, or the results of the agents' own search, with its reasons.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use cerebro_core::domain::Kind;
 use cerebro_core::operation::Operation;
 use cerebro_core::recall::Signal;
 
-/// What a hit says of itself; anything else is a mark.
+/// The fields of a hit itself; all others are marks.
 const OWN: [&str; 7] = ["id", "title", "type", "date", "preview", "score", "project"];
 
 /// A choice of a form.
@@ -49,14 +49,14 @@ struct MemoriesPage {
 #[derive(Default)]
 struct Found {
     items: Vec<Item>,
-    /// How much there is, in words.
+    /// The number of results, in words.
     said: String,
-    /// How well a search was met: `strong`, `partial`, `none`; empty for a list.
+    /// How well a search matched: `strong`, `partial`, `none`; empty for a list.
     matched: String,
     /// Better hits in other projects: words and address.
     elsewhere: Vec<(String, String)>,
     first: Option<String>,
-    /// The page before, where it is known where that begins.
+    /// The address of the previous page, if it is known.
     before: Option<String>,
     next: Option<String>,
 }
@@ -107,7 +107,7 @@ fn listed(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
             format!("{first}–{last} of {}, newest first", memories(total))
         }
         Some(total) => memories(total),
-        // Some conditions are looked at memory by memory: how many meet them is not known before the last page.
+        // Some conditions are checked memory by memory, so the total is known only on the last page.
         None if next.is_some() || filter.from > 0 => format!("{}, newest first", memories(items.len())),
         None => memories(items.len()),
     };
@@ -159,7 +159,7 @@ fn hits(answer: &Value, filter: &Filter, locale: &Locale) -> Found {
     }
 }
 
-/// What is told of a hit beside itself: what took its place, what it is at odds with, whatever comes to be told.
+/// The marks of a hit: what superseded it, what contradicts it, and so on.
 fn marks(hit: &Value) -> Vec<String> {
     let told = |(name, value): (&String, &Value)| {
         let name = name.replace('_', " ");
@@ -177,7 +177,7 @@ fn marks(hit: &Value) -> Vec<String> {
     members.filter(|(name, _)| !OWN.contains(&name.as_str())).filter_map(told).collect()
 }
 
-/// What a hit's score is made of, the largest share first.
+/// The parts of a hit's score, the largest first.
 fn reasons(explained: &Value) -> Vec<String> {
     let share = |(name, _): &(&'static str, Signal)| Some((explained[*name].as_f64()?, *name));
     let mut shares: Vec<(f64, &str)> = Signal::ALL.iter().filter_map(share).collect();

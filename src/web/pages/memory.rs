@@ -1,4 +1,4 @@
-//! One memory: its text, where it comes from, what it is related to, and what can be done with it.
+//! One memory: its text, its origin, its relations, and what can be done with it.
 
 use askama::Template;
 use axum::{
@@ -23,12 +23,12 @@ use crate::web::{
 };
 use cerebro_core::operation::Operation;
 
-/// Bytes of a content that are shown at first, and that they may take as HTML, so that a page stays small.
+/// Bytes of a content that are shown at first, and that they may take as HTML, to keep the page small.
 const SHOWN_BYTES: usize = 16 * 1024;
 const SHOWN_HTML_BYTES: usize = 36_000;
 /// Most bytes of a fact of a memory.
 const FACT_BYTES_MAX: usize = 600;
-/// Most places in the code that are told.
+/// Most anchors that are shown.
 const ANCHORS_MAX: usize = 20;
 
 /// A memory that this one is related to.
@@ -36,11 +36,11 @@ struct Related {
     href: String,
     title: String,
     kind: String,
-    /// Where both are made one.
+    /// The address for merging both.
     merge: String,
 }
 
-/// A fact of a memory that has no room of its own: its name, and what it is, each part with where it leads.
+/// A fact without a place of its own: its name and its parts, each with a link.
 struct Detail {
     name: &'static str,
     parts: Vec<(String, String)>,
@@ -59,15 +59,15 @@ struct MemoryPage {
     pinned: bool,
     deleted: bool,
     archived: bool,
-    /// What the text seems to try, where it reads like an instruction.
+    /// The flag of its text, if it reads like an instruction.
     flag: String,
     updated: When,
     created: When,
     content: Markup,
-    /// The address that shows a long content whole.
+    /// The address that shows the whole of a long content.
     whole: Option<String>,
     details: Vec<Detail>,
-    /// What became of the code it speaks of, and whether that is still so.
+    /// The verdicts on its anchors, each with whether it still holds.
     anchors: Vec<(String, bool)>,
     related: Vec<Related>,
 }

@@ -1,4 +1,4 @@
-//! The pages, one a file: each asks the daemon, puts the answer into words, and draws its template.
+//! The pages, one per file: each asks the daemon, puts the answer into words, and renders its template.
 
 pub(super) mod change;
 pub(super) mod documents;
@@ -32,7 +32,7 @@ use super::{
 };
 use crate::view::Row;
 
-/// The parts of an address behind its `?`.
+/// The parameters in an address.
 type Parts = axum::extract::Query<HashMap<String, String>>;
 
 /// Longest title in a list, in characters and in bytes of HTML.
@@ -46,11 +46,11 @@ const NAME_CHARS_MAX: usize = 60;
 const NAME_BYTES_MAX: usize = 120;
 /// Longest fact that is told on one line.
 const FACT_BYTES_MAX: usize = 300;
-/// Bytes of a list of memories, beyond which items go without their previews.
+/// Bytes of a list of memories beyond which items lose their previews.
 const ITEMS_BYTES: usize = 48_000;
 /// Bytes that a page takes around an item's texts.
 const ITEM_BYTES: usize = 380;
-/// Projects that are proposed while one is typed, and the bytes they may take.
+/// Projects that are suggested while one is typed, and the bytes that they may take.
 const PROJECTS_MAX: usize = 100;
 const PROJECTS_BYTES: usize = 6_000;
 
@@ -68,7 +68,7 @@ struct Item {
     deleted: bool,
     archived: bool,
     preview: String,
-    /// Why a search found it.
+    /// The reasons why a search found it.
     reasons: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl Item {
     }
 }
 
-/// Leaves the previews out of a list's last items where they would make the page too long.
+/// Drops the previews of a list's last items if the page would become too long.
 fn fitting(mut items: Vec<Item>) -> Vec<Item> {
     let mut room = Room(ITEMS_BYTES.saturating_sub(items.iter().map(Item::weight).sum()));
     for item in &mut items {
@@ -109,7 +109,7 @@ fn fitting(mut items: Vec<Item>) -> Vec<Item> {
     items
 }
 
-/// A title in a list; a link needs some words.
+/// The title in a list; an empty one gets a text, because a link needs one.
 fn titled(title: &str) -> String {
     if title.trim().is_empty() {
         "(no title)".to_owned()
@@ -123,7 +123,7 @@ fn named(name: &str) -> String {
     room::line(name, NAME_CHARS_MAX, NAME_BYTES_MAX)
 }
 
-/// The names of projects that a form proposes, the largest first.
+/// The projects that a form suggests, the largest first.
 fn known_projects(counts: &Counts) -> Vec<String> {
     let names = counts.projects.iter().map(|project| project.name.clone()).filter(|name| !name.is_empty());
     Room(PROJECTS_BYTES).fill(names.take(PROJECTS_MAX), |name| room::weight(name) + 30)

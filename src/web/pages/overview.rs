@@ -1,4 +1,4 @@
-//! The first page: how much there is, what was saved and recalled, who is connected, how the daemon is.
+//! The first page: the amount of data, saves and searches, connected agents, the state of the daemon.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const HOURS: i64 = 24;
 struct Number {
     value: String,
     name: &'static str,
-    /// Where it leads, if anywhere.
+    /// The address that it links to, if any.
     href: &'static str,
 }
 
@@ -87,7 +87,7 @@ struct OverviewPage {
     projects: Vec<ProjectLine>,
     projects_more: usize,
     latest: Vec<Item>,
-    /// When the numbers were counted; no moment as long as they never were.
+    /// The time of the count; empty before the first one.
     counted: When,
 }
 
@@ -133,7 +133,7 @@ pub(in crate::web) async fn show(
     }))
 }
 
-/// The list of a project's memories; of the personal ones for the project without a name.
+/// The address of a project's memories; of the personal ones for the empty project.
 pub(super) fn place_of(project: &str) -> String {
     match project {
         "" => link::with_query("/memories", &[("scope", "personal")]),
@@ -207,7 +207,7 @@ fn calls(calls: &[Call], now: Timestamp, locale: &Locale) -> (Chart, String) {
     (chart, said)
 }
 
-/// How everything is: the daemon first, then what the screens show too, then backups.
+/// The facts: first the daemon, then those of the screens, then backups.
 pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
     let status = &figures.status;
     let up = status["uptime_s"].as_u64().map(span).unwrap_or_default();
@@ -232,7 +232,7 @@ pub(super) fn facts(figures: &Figures) -> Vec<Fact> {
     [daemon].into_iter().chain(view::facts(&figures.counts.stats)).chain([backup]).collect()
 }
 
-/// What the models cost today, where one is asked. Lag and jobs are told among the facts already.
+/// Today's cost of models, if one is used. Lag and jobs are among the facts already.
 pub(super) fn spend(stats: &serde_json::Value) -> impl Iterator<Item = Fact> {
     view::spent(stats)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Pairs of memories that the worker found to be at odds, or nearly the same: side by side, decided with one click.
+//! Pairs of memories that contradict each other, or are nearly the same: side by side, decided with one click.
 
 use askama::Template;
 use axum::{
@@ -34,7 +34,7 @@ const EVIDENCE_BYTES_MAX: usize = 300;
 /// One memory of a pair.
 struct Side {
     id: String,
-    /// How buttons call it, `first` or `second`.
+    /// Its name in forms, `first` or `second`.
     which: &'static str,
     href: String,
     title: String,
@@ -48,7 +48,7 @@ struct Side {
     other: String,
 }
 
-/// Two memories, and what is said of them.
+/// Two memories, and how they are related.
 struct Pair {
     words: String,
     evidence: String,
@@ -63,7 +63,7 @@ struct PairsPage {
     tabs: [Tab; tabs::COUNT],
     /// `twins`, or else what is claimed.
     is_twins: bool,
-    /// The words that lead back here.
+    /// The form value that leads back here.
     back: &'static str,
     from: usize,
     pairs: Vec<Pair>,
@@ -76,7 +76,7 @@ fn place(is_twins: bool) -> &'static str {
     if is_twins { "/pairs?which=twins" } else { "/pairs" }
 }
 
-/// Where a form that was sent from a pair leads back to.
+/// The address to which a form of a pair returns.
 pub(super) fn back(form: &Posted) -> Option<String> {
     let place = match form.field("back").as_str() {
         "pairs" => place(false),
@@ -146,7 +146,7 @@ fn side(value: &Value, which: &'static str, other: String, locale: &Locale) -> S
     }
 }
 
-/// Lets both stand, as the person read them.
+/// Lets both stand, in the revisions that the person read.
 pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let names = ["first", "second", "first_revision", "second_revision"];
     let question: Value = names.iter().map(|name| ((*name).to_owned(), json!(form.field(name)))).collect();
@@ -154,7 +154,7 @@ pub(in crate::web) async fn settle(State(shared): State<Shared>, form: Posted) -
     Ok(decided(&form, "settled"))
 }
 
-/// One memory takes the other's place, by the person's word. The text of the older one stays.
+/// One memory supersedes the other, by the person's decision. The text of the older one stays.
 pub(in crate::web) async fn replace(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let question = json!({ "id": form.field("newer"), "supersedes": [form.field("older")] });
     shared.desk.change(Operation::Update, question).await?;

@@ -1,4 +1,4 @@
-//! Past sessions, as agents' transcripts tell of them: the list or what a search finds in it, one session, one exchange.
+//! Past sessions from agents' transcripts: the list or a search in it, one session, one exchange.
 
 use askama::Template;
 use axum::{
@@ -28,7 +28,7 @@ const EXCHANGES: usize = 50;
 /// Bytes of an exchange's text on a page, and that they may take as HTML.
 const TEXT_BYTES: usize = 12_000;
 const TEXT_HTML_BYTES: usize = 28_000;
-/// Files, commands and errors of an exchange that are told.
+/// Most files, commands and errors of an exchange that are shown.
 const FACTS_MAX: usize = 60;
 
 /// A past session in a list.
@@ -66,9 +66,9 @@ struct ListPage {
     shell: Shell,
     query: String,
     project: String,
-    /// What is listed, where nothing was looked for.
+    /// The list, if nothing was searched for.
     sessions: Vec<Line>,
-    /// What was found.
+    /// The results of a search.
     hits: Vec<Item>,
     matched: String,
     is_first: bool,
@@ -148,7 +148,7 @@ pub(in crate::web) async fn list(
     Ok(shell::ok(&page))
 }
 
-/// A project as operations take it: none is all of them.
+/// The project as operations take it: `None` means all.
 fn named(project: &str) -> Option<&str> {
     Some(project).filter(|project| !project.is_empty())
 }
@@ -194,7 +194,7 @@ pub(in crate::web) async fn session(
     }))
 }
 
-/// How much an exchange did, in words.
+/// A summary of what an exchange did, in words.
 fn did(exchange: &Exchange, locale: &Locale) -> String {
     let failed = exchange.commands.iter().filter(|ran| ran.ok == Some(false)).count();
     let counts = [
@@ -223,7 +223,7 @@ pub(in crate::web) async fn exchange(
     }
     let mut exchange = Exchange::read(&answer);
     if room::weight(&exchange.content) > TEXT_HTML_BYTES {
-        // Whatever it is made of, so much of it fits.
+        // So much always fits, whatever the text consists of.
         exchange = Exchange::read(&ask(TEXT_HTML_BYTES / room::ESCAPED_BYTES).await?);
     }
     let mut facts = exchange.facts();

@@ -1,4 +1,4 @@
-//! The projects, how much belongs to each, and making one a part of another or giving it another name.
+//! The projects and their sizes; merging and renaming projects.
 
 use askama::Template;
 use axum::{
@@ -41,7 +41,7 @@ struct Line {
     sessions: String,
     prompts: String,
     last: When,
-    /// How much of the largest it has.
+    /// The length of its bar, relative to the largest.
     bar: String,
 }
 
@@ -71,9 +71,9 @@ struct MergePage {
     shell: Shell,
     from: String,
     into: String,
-    /// No project has the other name yet.
+    /// Whether no project has the other name yet.
     is_new: bool,
-    /// What it would move, in words.
+    /// What a merge would move, in words.
     moved: String,
 }
 
@@ -114,7 +114,7 @@ pub(in crate::web) async fn show(
     }))
 }
 
-/// Shows what a merge would move, and asks: it cannot be undone.
+/// Shows what a merge would move, and asks for confirmation, because it cannot be undone.
 pub(in crate::web) async fn ask(
     State(shared): State<Shared>,
     locale: Locale,
@@ -126,7 +126,7 @@ pub(in crate::web) async fn ask(
     if from.is_empty() || into.is_empty() {
         return Err(unfit("Name the project and the one that takes it in, or its new name.".to_owned()));
     }
-    // As it would be stored.
+    // In its stored form.
     let into = domain::Project::parse(&into).map_or(into, |project| project.as_str().to_owned());
     if from == into {
         return Err(unfit("Name two different projects.".to_owned()));
@@ -152,7 +152,8 @@ pub(in crate::web) async fn ask(
     }))
 }
 
-/// Makes one project a part of another. A new name has to be new still: two projects with one name cannot be told apart.
+/// Merges one project into another. For renaming, the new name must still be unused: two projects with one name
+/// cannot be separated again.
 pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) -> Result<Response, Failure> {
     let (from, into) = (form.field("from"), form.field("into"));
     let is_new = form.field("new") == "1";
@@ -161,7 +162,7 @@ pub(in crate::web) async fn merge(State(shared): State<Shared>, form: Posted) ->
         return Err(Failure::new(StatusCode::CONFLICT, "That name is taken.", words));
     }
     shared.desk.change(Operation::MergeProjects, json!({ "from": from, "into": into })).await?;
-    // The list that follows is to show it.
+    // So that the list that follows shows it.
     shared.desk.count_now().await?;
     Ok(Redirect::to(if is_new { "/projects?done=renamed" } else { "/projects?done=merged" }).into_response())
 }

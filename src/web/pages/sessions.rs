@@ -1,4 +1,4 @@
-//! The sessions of agents, and what one of them left: its summary, its prompts and memories in order of time.
+//! The sessions of agents, and what one of them left: its summary, and its prompts and memories in order of time.
 
 use askama::Template;
 use axum::{
@@ -26,13 +26,14 @@ use cerebro_core::operation::Operation;
 
 /// Sessions of a page.
 const PAGE: usize = 30;
-/// Things of a session that a page tells.
+/// Entries of a session on a page.
 const ENTRIES: usize = 80;
-/// The same where their texts are told whole.
+/// The same when their texts are shown in full.
 const WHOLE_ENTRIES: usize = 20;
-/// Earlier sessions of a thread that are told.
+/// Earlier sessions of a thread that are shown.
 const THREAD_MAX: usize = 6;
-/// Bytes of HTML of a summary, of all prompts of a page and of one of them, unless a person asks for them whole.
+/// Bytes of HTML of a summary, of all prompts of a page and of one of them, unless a person asks for the full
+/// texts.
 const SUMMARY_BYTES: usize = 12_000;
 const PROMPTS_BYTES: usize = 12_000;
 const PROMPT_BYTES: usize = 1_500;
@@ -46,9 +47,9 @@ struct Line {
     started: When,
     lasted: String,
     is_open: bool,
-    /// The session that it goes on with, where it is not the next of the list: that is seen anyway.
+    /// The session that it continues, unless that is the next one in the list.
     follows: String,
-    /// It goes on with the next of the list.
+    /// Whether it continues the next one in the list.
     is_thread: bool,
 }
 
@@ -68,7 +69,7 @@ struct Happening {
     /// `memory` or `prompt`.
     what: String,
     title: String,
-    /// Where it can be read; empty of a prompt.
+    /// Its address; empty for a prompt.
     href: String,
     kind: String,
     when: When,
@@ -87,9 +88,9 @@ struct SessionPage {
     ended: When,
     summary: Option<Markup>,
     happenings: Vec<Happening>,
-    /// The address that shows all texts whole, where some are cut.
+    /// The address that shows all texts in full, if some are cut.
     whole: Option<String>,
-    /// The sessions that it goes on with, the latest first.
+    /// The sessions that it continues, the latest first.
     thread: Vec<Line>,
     later: Option<String>,
 }
@@ -204,7 +205,7 @@ pub(in crate::web) async fn show(
     Ok(shell::ok(&page))
 }
 
-/// Something that happened, and whether its text is not all there.
+/// An entry, and whether its text is incomplete.
 fn happening(told: &Value, room: &mut Room, locale: &Locale) -> (Happening, bool) {
     let entry = Entry::read(told);
     let content = view::clean(told["content"].as_str().unwrap_or_default());
@@ -223,7 +224,7 @@ fn happening(told: &Value, room: &mut Room, locale: &Locale) -> (Happening, bool
     (happening, is_part || (is_longer && !fits))
 }
 
-/// The sessions that one goes on with, the latest first.
+/// The sessions that one continues, the latest first.
 async fn thread(shared: &Shared, session: &Session, locale: &Locale) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut next = session.follows.clone();

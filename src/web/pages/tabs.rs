@@ -1,8 +1,8 @@
-//! What waits for a person's word, in tabs: conflicts, duplicates, what was distilled, what could be tidied.
+//! The decisions that wait for a person, in tabs: conflicts, duplicates, candidates, tidying.
 
-/// The place of them all.
+/// The address of all tabs.
 pub(super) const PLACE: &str = "/pairs";
-/// How many there are.
+/// The number of tabs.
 pub(super) const COUNT: usize = 4;
 const TABS: [(&str, &str); COUNT] = [
     ("/pairs", "Conflicts"),
@@ -18,7 +18,7 @@ pub(super) struct Tab {
     pub is_here: bool,
 }
 
-/// The tabs as a page of that address shows them.
+/// The tabs, for a page with this address.
 pub(super) fn at(place: &str) -> [Tab; COUNT] {
     TABS.map(|(href, name)| Tab { href, name, is_here: href == place })
 }

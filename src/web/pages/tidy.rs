@@ -1,4 +1,4 @@
-//! Consolidation: what may be merged or put aside, carrying a plan out, taking it back, and what was done before.
+//! Consolidation: what may be merged or archived, carrying out a plan, undoing it, and earlier ones.
 
 use askama::Template;
 use axum::{
@@ -38,7 +38,7 @@ struct Line {
     state: String,
     by: String,
     when: When,
-    /// What it changes, and what became of it.
+    /// Its changes, and their results.
     changes: String,
     outcome: String,
 }
@@ -74,7 +74,7 @@ struct Step {
     action: String,
     title: String,
     href: String,
-    /// The memory that stays instead.
+    /// The memory that stays in its place.
     into: String,
     into_href: String,
     why: String,
@@ -121,7 +121,7 @@ struct CyclePage {
     steps: Vec<Step>,
     first: bool,
     later: Option<String>,
-    /// Whether it waits to be carried out, or can be taken back.
+    /// Whether it waits to be carried out; otherwise it can be undone.
     is_planned: bool,
     is_applied: bool,
 }
@@ -170,7 +170,7 @@ pub(in crate::web) async fn show(
     }))
 }
 
-/// Carries a plan out, or takes back what it did.
+/// Carries out a plan, or undoes it.
 pub(in crate::web) async fn carry_out(
     State(shared): State<Shared>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! What agents are at and what was left half-way: the pieces of work, and what the events of one come to.
+//! Present and abandoned work of agents: the pieces of work, and the state of one.
 
 use askama::Template;
 use axum::{
@@ -23,7 +23,7 @@ use cerebro_core::operation::Operation;
 
 /// Pieces of work of a page.
 const PAGE: usize = 30;
-/// Facts of a piece of work that are told.
+/// Facts of a piece of work that are shown.
 const FACTS_MAX: usize = 120;
 
 /// A piece of work in a list.
@@ -31,7 +31,7 @@ struct Line {
     href: String,
     title: String,
     standing: String,
-    /// Nobody is at it though it is open.
+    /// Whether nobody is working on it though it is open.
     is_stale: bool,
     held: bool,
     agent: String,
@@ -61,7 +61,7 @@ impl Line {
 #[template(path = "works.html")]
 struct ListPage {
     shell: Shell,
-    /// The closed ones too.
+    /// Whether closed ones are included.
     all: bool,
     works: Vec<Line>,
     nothing: &'static str,

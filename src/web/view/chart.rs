@@ -10,9 +10,9 @@ const GAP: f64 = 0.25;
 /// One column to be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// What it stands for, such as a day.
+    /// Its label, such as a day.
     pub name: String,
-    /// Its parts from below; as many in every column.
+    /// Its parts from the bottom; every column has as many.
     pub parts: Vec<u64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Bar {
     pub y: String,
     pub width: String,
     pub height: String,
-    /// Which part of its column it is.
+    /// The index of its part in the column.
     pub part: usize,
     pub title: String,
 }
@@ -40,7 +40,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Draws columns from left to right, the highest as high as the picture. `said` puts a part of a column in words.
+    /// Draws columns from left to right; the highest fills the height. `said` describes a part of a column.
     pub fn of(columns: &[Column], said: impl Fn(&Column, usize) -> String) -> Self {
         let height = |column: &Column| column.parts.iter().sum::<u64>();
         let most = columns.iter().map(height).max().unwrap_or(0);
@@ -58,7 +58,7 @@ impl Chart {
         for (n, column) in columns.iter().enumerate() {
             let mut below = 0.0;
             for (part, count) in column.parts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                // A little is seen as something.
+                // Small values stay visible.
                 let high = (HEIGHT * *count as f64 / most as f64).max(2.0);
                 chart.bars.push(Bar {
                     x: tenths(step * (n as f64 + GAP / 2.0)),

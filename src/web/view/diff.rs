@@ -1,6 +1,7 @@
-//! What changed between two texts, line by line.
+//! The differences between two texts, line by line.
 //!
-//! By the algorithm of Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), as `similar` has it.
+//! Uses the algorithm of Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), as implemented by
+//! `similar`.
 
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use super::room::{self, Room};
 const CONTEXT: usize = 3;
 /// Most lines of a difference that are shown at once.
 pub const LINES_MAX: usize = 400;
-/// Most bytes of a line; a longer one goes on in the next.
+/// Most bytes of a line; a longer one continues on the next.
 const LINE_BYTES_MAX: usize = 1_000;
 /// Bytes that a page takes around a line's text.
 const AROUND_BYTES: usize = 75;
-/// How long the best difference is looked for; after that a good one is taken.
+/// How long the shortest difference is searched for; after that a good one is taken.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line of a difference.
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub struct Line {
     /// `same`, `added`, `removed`, or `gap` where unchanged lines are left out.
     pub kind: &'static str,
-    /// The sign before it; none where a long line goes on.
+    /// The sign before it; empty for the continuation of a long line.
     pub sign: &'static str,
     pub text: String,
 }
@@ -33,14 +34,14 @@ pub struct Line {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diff {
     pub lines: Vec<Line>,
-    /// How many lines of the texts were added and removed in all.
+    /// How many lines were added and removed in total.
     pub added: usize,
     pub removed: usize,
-    /// The line that the next piece begins with, if there are more.
+    /// The line at which the next piece begins, if there is more.
     pub next: Option<usize>,
 }
 
-/// A piece under way.
+/// A piece under construction.
 struct Piece {
     diff: Diff,
     /// Lines before it, and all so far.
@@ -50,7 +51,7 @@ struct Piece {
 }
 
 impl Diff {
-    /// What became of `old` in `new`, from the line `from` of the difference on, as far as there is room.
+    /// The differences from `old` to `new`, beginning at line `from` of the diff, as far as there is room.
     pub fn between(old: &str, new: &str, from: usize, room: Room) -> Self {
         let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(PATIENCE).diff_lines(old, new);
         let mut piece = Piece { diff: Self::default(), from, count: 0, room };

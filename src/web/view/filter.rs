@@ -1,4 +1,4 @@
-//! Which memories a list shows, as its address says it.
+//! The filter of a list of memories, as in its address.
 
 use std::collections::HashMap;
 
@@ -11,33 +11,33 @@ pub const PAGE: usize = 50;
 /// The farthest place in the list that an address may name.
 const FROM_MAX: usize = 10_000_000;
 
-/// What the list is narrowed to. Empty texts narrow nothing.
+/// The conditions of the list. Empty texts are no conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub query: String,
     pub project: String,
     pub kind: String,
     pub scope: String,
-    /// Tags, with commas between them: a memory has all of them.
+    /// Tags, separated by commas; a memory must have all of them.
     pub tags: String,
-    /// From when until when it was written, as a person says it: a date, or an age such as `7d`.
+    /// When it was written, as a person says it: a date, or an age such as `7d`.
     pub since: String,
     pub until: String,
     /// The session that saved it first; the agent that wrote it last.
     pub session: String,
     pub agent: String,
-    /// The deleted ones instead of the live ones.
+    /// Deleted memories instead of live ones.
     pub deleted: bool,
-    /// The archived ones alone.
+    /// Only archived memories.
     pub archived: bool,
     /// How many memories come before the page.
     pub from: usize,
-    /// Where a search goes on.
+    /// The cursor of a search.
     pub cursor: String,
 }
 
 impl Filter {
-    /// From the parts of an address.
+    /// Reads the parameters of an address.
     pub fn read(parts: &HashMap<String, String>) -> Self {
         let part = |name: &str| parts.get(name).map(|value| value.trim().to_owned()).unwrap_or_default();
         Self {
@@ -57,23 +57,23 @@ impl Filter {
         }
     }
 
-    /// Whether the list is a search: the agents' own, which knows neither what is deleted nor who wrote what.
+    /// Whether the list is a search: the agents' own, which does not support deleted memories or authors.
     pub fn is_search(&self) -> bool {
         !self.query.is_empty() && !self.deleted && self.session.is_empty() && self.agent.is_empty()
     }
 
-    /// Whether conditions are set that the form shows only when asked.
+    /// Whether conditions are set that the form hides by default.
     pub fn is_fine(&self) -> bool {
         let texts = [&self.tags, &self.since, &self.until, &self.session, &self.agent];
         texts.iter().any(|text| !text.is_empty()) || self.deleted || self.archived
     }
 
-    /// Whether anything narrows the list.
+    /// Whether there is any condition.
     pub fn is_narrowed(&self) -> bool {
         *self != Self { from: self.from, ..Self::default() }
     }
 
-    /// The address of the same list from another place on.
+    /// The address of the same list from another position on.
     pub fn at(&self, from: usize, cursor: &str) -> String {
         let from = if from == 0 { String::new() } else { from.to_string() };
         let flag = |set| if set { "1" } else { "" };

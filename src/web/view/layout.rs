@@ -1,9 +1,9 @@
-//! Where the memories of a neighbourhood stand in its picture.
+//! Positions the memories of a neighbourhood in a graph.
 //!
-//! A memory's column is its distance from the middle one. In a column, each stands near those that it is related to in
-//! the column before: ordered by the mean of their places, the barycentre heuristic of Sugiyama, Tagawa and Toda,
-//! "Methods for Visual Understanding of Hierarchical System Structures" (1981). The same neighbourhood always gives the
-//! same picture.
+//! A memory's column is its distance from the centre. In a column, each memory is placed near its relations in the
+//! column before: ordered by the mean of their positions, the barycentre heuristic of Sugiyama, Tagawa and Toda,
+//! "Methods for Visual Understanding of Hierarchical System Structures" (1981). The same neighbourhood always gives
+//! the same layout.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use super::chart::tenths;
 /// The size of a memory's box, in units of the picture.
 pub const BOX_WIDTH: f64 = 250.0;
 pub const BOX_HEIGHT: f64 = 46.0;
-/// Between two columns, and between two boxes of one.
+/// The gap between two columns, and between two boxes of one.
 const GAP_ACROSS: f64 = 90.0;
 const GAP_DOWN: f64 = 14.0;
-/// Memories without relations that stand in one column.
+/// Memories without relations per column.
 const ALONE_ROWS: usize = 12;
-/// Around everything.
+/// The margin around everything.
 const MARGIN: f64 = 4.0;
 
 /// A memory to be placed.
@@ -49,7 +49,7 @@ pub struct Curve {
     /// As the `d` of a path.
     pub path: String,
     pub title: String,
-    /// Whether it is between memories of one column, and so only in the background.
+    /// Whether it connects memories of one column, and so belongs into the background.
     pub is_aside: bool,
 }
 
@@ -62,8 +62,8 @@ pub struct Layout {
     pub curves: Vec<Curve>,
 }
 
-/// Gives nodes that have no middle their distances: from the one with the most relations of each group outward, and those
-/// without any in columns of their own, [`ALONE_ROWS`] in each.
+/// Assigns distances to nodes without a centre: in each group outward from the node with the most relations; nodes
+/// without relations get columns of their own, [`ALONE_ROWS`] in each.
 pub fn spread(nodes: &mut [Node], edges: &[Edge]) {
     let number: BTreeMap<String, usize> =
         nodes.iter().enumerate().map(|(n, node)| (node.id.clone(), n)).collect();
@@ -106,7 +106,7 @@ pub fn spread(nodes: &mut [Node], edges: &[Edge]) {
     }
 }
 
-/// Places nodes and edges. An edge to a node that is not there is left out.
+/// Positions nodes and edges. An edge to a missing node is left out.
 pub fn place(nodes: &[Node], edges: &[Edge]) -> Layout {
     let columns = columns(nodes, edges);
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
@@ -135,14 +135,14 @@ pub fn place(nodes: &[Node], edges: &[Edge]) -> Layout {
     }
 }
 
-/// The nodes of each column from above, by their numbers.
+/// The nodes of each column from the top, by index.
 fn columns(nodes: &[Node], edges: &[Edge]) -> Vec<Vec<usize>> {
     let last = nodes.iter().map(|node| node.distance).max().unwrap_or(0);
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); last + 1];
     for (n, node) in nodes.iter().enumerate() {
         columns[node.distance].push(n);
     }
-    // A distance that nobody has needs no room.
+    // A distance without nodes needs no column.
     columns.retain(|column| !column.is_empty());
     for n in 1..columns.len() {
         let row: BTreeMap<&str, f64> = columns[n - 1]
@@ -159,7 +159,7 @@ fn columns(nodes: &[Node], edges: &[Edge]) -> Vec<Vec<usize>> {
             let rows: Vec<f64> = ends.collect();
             if rows.is_empty() { f64::MAX } else { rows.iter().sum::<f64>() / rows.len() as f64 }
         };
-        // Those of one mean keep the order in which they were met: the strongest first.
+        // Nodes with the same mean keep their order of discovery: the strongest relations first.
         let mut keyed: Vec<(f64, usize)> = columns[n].iter().map(|node| (mean(*node), *node)).collect();
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
         columns[n] = keyed.into_iter().map(|(_, node)| node).collect();
@@ -167,7 +167,7 @@ fn columns(nodes: &[Node], edges: &[Edge]) -> Vec<Vec<usize>> {
     columns
 }
 
-/// The line of an edge between the boxes at two corners: from side to side, or bent out at the right of a column.
+/// The curve of an edge between two boxes: from side to side, or bent outwards to the right within a column.
 fn curve(edge: &Edge, from: (f64, f64), to: (f64, f64)) -> Curve {
     let title = format!("{} {:.2}", edge.kind, edge.weight);
     let middle = |corner: (f64, f64)| corner.1 + BOX_HEIGHT / 2.0;

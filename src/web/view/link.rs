@@ -15,7 +15,7 @@ pub fn encode(text: &str) -> String {
     out
 }
 
-/// A path with those parts of a query that have a value.
+/// A path with those parameters that have a value.
 pub fn with_query(path: &str, parts: &[(&str, &str)]) -> String {
     let mut out = path.to_owned();
     for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
@@ -60,12 +60,12 @@ pub fn cycle(id: &str) -> String {
     format!("/tidy/{}", encode(id))
 }
 
-/// The picture of what is known about a name.
+/// The graph about a name.
 pub fn entity(name: &str, project: &str) -> String {
     with_query("/graph/entity", &[("name", name), ("project", project)])
 }
 
-/// The neighbourhood of a memory.
+/// The graph around a memory.
 pub fn graph(id: &str) -> String {
     format!("/graph/{}", encode(id))
 }

@@ -1,4 +1,4 @@
-//! Dates and numbers as the reader's browser asks for them: in English or in German, in the time of this machine.
+//! Dates and numbers in the language that the browser asks for, English or German, and in this machine's time zone.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -16,7 +16,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The one that an `Accept-Language` header prefers; English when it names neither.
+    /// The language that an `Accept-Language` header prefers; English when it names neither.
     pub fn preferred(header: &str) -> Self {
         let mut best = (0.0_f64, Self::English);
         for part in header.split(',').take(LANGUAGES_MAX) {
@@ -36,7 +36,7 @@ impl Language {
     }
 }
 
-/// A moment for a machine and for the reader.
+/// A moment in a form for machines and one for the reader.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
     /// RFC 3339; empty when there is no moment.

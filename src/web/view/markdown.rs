@@ -1,7 +1,8 @@
-//! A memory's Markdown as HTML, of a few elements and nothing else.
+//! Renders a memory's Markdown as HTML, with a small set of elements.
 //!
-//! Every text is escaped, HTML in it too: it shows as what it is. A link leads to the web or to a mail address or is no
-//! link; a picture is a link to it, so that reading a memory asks no other host. Headings never skip a level.
+//! Every text is escaped, including HTML, which is shown as text. A link leads to the web or to a mail address,
+//! otherwise it is not a link. A picture becomes a link to it, so that reading a memory contacts no other host.
+//! Headings never skip a level.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use crate::view;
 use cerebro_core::text as plain;
 
-/// HTML that may stand in a page as it is.
+/// HTML that can be put into a page unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
@@ -20,7 +21,7 @@ impl std::fmt::Display for Markup {
     }
 }
 
-/// The text as HTML. `level` is that of the heading above it.
+/// Renders a text. `level` is that of the heading above it.
 pub fn render(text: &str, level: u8) -> Markup {
     let text = view::clean(text);
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES;
@@ -31,7 +32,7 @@ pub fn render(text: &str, level: u8) -> Markup {
     Markup(page.out)
 }
 
-/// As much of the text as takes at most `most` bytes of HTML, and whether that is not all of it.
+/// Renders as much of the text as takes at most `most` bytes of HTML. Also returns whether the text was cut.
 pub fn render_within(text: &str, level: u8, most: usize) -> (Markup, bool) {
     let mut shown = text;
     loop {
@@ -40,13 +41,13 @@ pub fn render_within(text: &str, level: u8, most: usize) -> (Markup, bool) {
         if bytes <= most {
             return (html, shown.len() < text.len());
         }
-        // What is left may take more for each byte: a little less than its share comes to an end sooner.
+        // The rest may take more per byte; slightly less than its share converges sooner.
         let kept = shown.len() * most / bytes * 9 / 10;
         shown = plain::cut_bytes(shown, kept.min(shown.len() - 1));
     }
 }
 
-/// Writes a text so that none of it is HTML.
+/// Writes a text with all HTML escaped.
 fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -60,13 +61,13 @@ fn escape(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a link may be followed: to the web, or to a mail address. No script, no file, nothing of this page.
+/// Whether a link is allowed: to the web, or to a mail address. No script, no file, nothing on this page.
 fn leads_out(url: &str) -> bool {
     let url = url.trim_start().to_ascii_lowercase();
     ["https://", "http://", "mailto:"].iter().any(|scheme| url.starts_with(scheme))
 }
 
-/// The page under way.
+/// The page under construction.
 #[derive(Default)]
 struct Page {
     out: String,
@@ -74,9 +75,9 @@ struct Page {
     level: u8,
     /// The levels of the headings that are open.
     headings: Vec<u8>,
-    /// Whether each open link is one.
+    /// For each open link, whether it was rendered as a link.
     links: Vec<bool>,
-    /// How the columns of the open table are aligned, and which cell comes next.
+    /// The alignment of the open table's columns, and the index of the next cell.
     columns: Vec<Alignment>,
     cell: usize,
     is_head: bool,
@@ -93,7 +94,7 @@ impl Page {
                 escape(&mut self.out, &text);
                 self.out.push_str("</code>");
             }
-            // A memory is a note rather than prose: where its line ends, the line ends.
+            // A memory is a note rather than prose, so its line breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.out.push_str("<br>\n"),
             Event::Rule => self.out.push_str("<hr>\n"),
             Event::TaskListMarker(done) => self.out.push_str(if done { "☑ " } else { "☐ " }),
@@ -133,7 +134,7 @@ impl Page {
                 self.out.push_str("<tr>");
             }
             Tag::TableCell => self.begin_cell(),
-            // The others are of options that are not set.
+            // The others belong to options that are not enabled.
             _ => {}
         }
     }
@@ -165,7 +166,7 @@ impl Page {
         }
     }
 
-    /// A heading is at most one level below the one before it, whatever the text says.
+    /// A heading is at most one level below the one before, whatever the text says.
     fn begin_heading(&mut self, level: HeadingLevel) {
         let wanted = level as u8 + 1;
         self.level = wanted.clamp(2, self.level.saturating_add(1).clamp(2, 6));
@@ -183,7 +184,7 @@ impl Page {
         self.out.push_str("\"><code>");
     }
 
-    /// A link inside a link is none: a picture in one, say.
+    /// A link inside a link is not rendered as one, such as a picture in a link.
     fn begin_link(&mut self, url: &str, before: &str) {
         let is_link = leads_out(url) && !self.links.contains(&true);
         self.links.push(is_link);

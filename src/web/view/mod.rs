@@ -1,5 +1,5 @@
-//! What the pages show, worked out without I/O: dates by the reader's language, links, charts, the layout of a graph, a
-//! text as HTML, the difference of two texts.
+//! Computes what the pages show, without I/O: dates in the reader's language, links, charts, the layout of a graph,
+//! a text as HTML, the diff of two texts.
 
 pub mod chart;
 pub mod diff;

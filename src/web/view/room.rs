@@ -1,12 +1,12 @@
-//! How much of a text fits on a page: counted in bytes of HTML, where a `<` takes more than one.
+//! How much text fits on a page, counted in bytes of HTML, where a `<` takes more than one.
 
 use std::borrow::Cow;
 
 use cerebro_core::text;
 
-/// Bytes of the longest way to write one of HTML's own characters (`&quot;`).
+/// Bytes of the longest escape of one of HTML's own characters (`&quot;`).
 pub const ESCAPED_BYTES: usize = 6;
-/// What stands where a text goes on.
+/// The mark of a cut text.
 const CUT: &str = "…";
 
 fn of(c: char) -> usize {
@@ -18,8 +18,8 @@ pub fn weight(text: &str) -> usize {
     text.chars().map(of).sum()
 }
 
-/// The longest prefix that takes at most `most` bytes as HTML, but one character at least: who goes on behind it comes to
-/// the end.
+/// The longest prefix that takes at most `most` bytes as HTML, but at least one character, so that repeated calls
+/// reach the end.
 pub fn piece(text: &str, most: usize) -> &str {
     let mut taken = 0;
     for (at, c) in text.char_indices() {
@@ -31,7 +31,7 @@ pub fn piece(text: &str, most: usize) -> &str {
     text
 }
 
-/// A text that takes at most `most` bytes as HTML; a longer one is cut and says so.
+/// The text within `most` bytes as HTML; a longer one is cut and marked.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if weight(text) <= most {
         return Cow::Borrowed(text);
@@ -39,17 +39,17 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{CUT}", piece(text, most.saturating_sub(CUT.len()))))
 }
 
-/// The same on one line of at most so many characters.
+/// The same on one line of at most `chars` characters.
 pub fn line(text: &str, chars: usize, most: usize) -> String {
     cut(&text::cut_chars(text, chars), most).into_owned()
 }
 
-/// The bytes that are left of a page.
+/// The remaining bytes of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room(pub usize);
 
 impl Room {
-    /// Takes bytes if there are so many.
+    /// Takes these bytes if there are as many left.
     pub fn takes(&mut self, bytes: usize) -> bool {
         match self.0.checked_sub(bytes) {
             Some(left) => {
@@ -60,7 +60,7 @@ impl Room {
         }
     }
 
-    /// The first of some things that fit, at least one of them: who goes on behind them comes to the end.
+    /// The first items that fit, but at least one, so that repeated calls reach the end.
     pub fn fill<T>(&mut self, things: impl IntoIterator<Item = T>, weight: impl Fn(&T) -> usize) -> Vec<T> {
         let mut kept = Vec::new();
         for thing in things {

@@ -1,18 +1,18 @@
-//! When one claim says what another one says: its words, and all that may not differ between them.
+//! Whether two claims say the same, by their words and by what must not differ: numbers, literals and negations.
 
 use std::collections::BTreeSet;
 
 use crate::{text, truth};
 
-/// Words with which a claim says that it is one.
+/// Stems that frame a claim, such as `user` and `want`, and say nothing about its subject.
 const FRAME: [&str; 8] = ["user", "want", "pref", "like", "this", "that", "with", "when"];
-/// Words that carry nothing; longer ones are told by their beginnings.
+/// Function words too short to be known by their stems.
 const FUNCTION: [&str; 30] = [
     "a", "an", "the", "of", "in", "to", "for", "and", "or", "is", "are", "be", "was", "it", "its", "by",
     "on", "at", "as", "all", "has", "use", "uses", "used", "they", "their", "them", "than", "then", "from",
 ];
 
-/// Whether half of the words of a claim, or more, are the user's; by their beginnings, since they are inflected.
+/// Whether at least half of the words of a claim are the user's. Words are compared by their stems.
 pub(super) fn is_told_by(claim: &str, users: &str) -> bool {
     let claimed = stems(claim);
     let shared = claimed.intersection(&stems(users)).count();
@@ -29,7 +29,7 @@ fn stems(words: &str) -> BTreeSet<String> {
     stems
 }
 
-/// The pieces of a claim that somebody may run or open: what stands between backquotes, and addresses.
+/// The pieces of a claim that somebody may run or open: text between backquotes, and URLs.
 pub(super) fn literals(words: &str) -> Vec<String> {
     let quoted = words.split('`').skip(1).step_by(2);
     let addresses = words.split_whitespace().filter(|word| word.contains("://"));
@@ -43,15 +43,16 @@ pub(super) fn literals(words: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words of a claim that have a digit.
+/// The words of a claim that contain a digit.
 fn numbers(claim: &str) -> BTreeSet<String> {
     let folded = text::fold(claim);
     let words = folded.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| word.chars().any(char::is_numeric)).map(str::to_owned).collect()
 }
 
-/// Whether a claim (title and text) may carry another one: it has the numbers, commands and paths of that, denies as
-/// much, and has half of its words. Whether both mean the same is left to the model, and to whoever reviews it.
+/// Whether one claim (title and text) may stand for another: it contains the other's numbers and literals and half
+/// of its words, and both or neither deny something. Whether they mean the same is left to the model and the
+/// reviewer.
 pub(super) fn carries(carrier: (&str, &str), claim: (&str, &str)) -> bool {
     let whole = |(title, text): (&str, &str)| format!("{title} {text}");
     let (carrier_whole, claim_whole) = (whole(carrier), whole(claim));
@@ -61,8 +62,8 @@ pub(super) fn carries(carrier: (&str, &str), claim: (&str, &str)) -> bool {
         && is_told_by(claim.1, &carrier_whole)
 }
 
-/// Whether two claims say the same, so surely that nobody need look: their numbers, commands and paths are the same, both
-/// deny or neither does, and all words of the shorter one, at least two, are half or more of those of the other.
+/// Whether two claims certainly say the same: their numbers and literals are equal, both or neither deny something,
+/// and the words of the shorter one (at least two) all occur in the longer one and make up at least half of it.
 pub fn say_the_same(one: &str, other: &str) -> bool {
     const WORDS_MIN: usize = 2;
     let (ours, theirs) = (telling(one), telling(other));
@@ -76,7 +77,7 @@ pub fn say_the_same(one: &str, other: &str) -> bool {
         && truth::denies(one) == truth::denies(other)
 }
 
-/// The words of a claim that tell something, short ones whole and long ones by their beginnings.
+/// The significant words of a claim, cut to their stems.
 fn telling(claim: &str) -> BTreeSet<String> {
     const STEM_CHARS: usize = 5;
     let folded = text::fold(claim);

@@ -1,4 +1,4 @@
-//! The question about one session: what of it is shown, in which form, and what form the answer has.
+//! The question about one session: how much of the session is shown and how, and the schema of the answer.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::{
     text,
 };
 
-/// The form of question, answer and check: another one makes another generation.
+/// The version of question, answer and check. Changing it makes a new generation.
 const FORM: &str = "1";
-/// The least of an exchange that is shown, where there are many.
+/// The least that is shown of an exchange, where there are many.
 const EXCERPT_BYTES_MIN: usize = 1024;
-/// The most.
+/// The most that is shown of an exchange.
 const EXCERPT_BYTES_MAX: usize = 10 * 1024;
 
 /// The instructions that a model gets before each question.
@@ -49,24 +49,24 @@ session in a few words.";
 /// What a model is shown of an exchange.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Excerpt {
-    /// Which one.
+    /// The exchange.
     pub id: ExchangeId,
-    /// What it is shown as.
+    /// The JSON that the model sees.
     shown: Value,
 }
 
-/// The user's words of an exchange: the first paragraph of its prompt, since behind that nobody can tell them from
-/// what followed. `None` where it has no prompt.
+/// The user's words in an exchange: the first paragraph of its prompt, because nothing marks where later paragraphs
+/// stop being the user's. `None` where the exchange has no prompt.
 pub(super) fn users_words(told: &ToldExchange) -> Option<&str> {
     let prompt = told.text.strip_prefix("> ").filter(|_| told.exchange.part == 0)?;
-    // What an agent wrote may begin with this mark, too; the title tells.
+    // An agent's text may begin with this mark, too; only the title can tell.
     let first = prompt.lines().next().unwrap_or_default().trim();
     let title = told.exchange.title.trim();
     let is_prompt = !title.is_empty() && text::one_line(first).starts_with(title.trim_end_matches('…'));
     is_prompt.then(|| prompt.split("\n\n").next().unwrap_or_default())
 }
 
-/// The commands of an exchange that succeeded when they were run last in it.
+/// The commands of an exchange whose last run in it succeeded.
 pub(super) fn succeeded(told: &ToldExchange) -> impl Iterator<Item = &str> {
     let mut last: BTreeMap<&str, Option<bool>> = BTreeMap::new();
     for command in &told.exchange.commands {
@@ -75,8 +75,8 @@ pub(super) fn succeeded(told: &ToldExchange) -> impl Iterator<Item = &str> {
     last.into_iter().filter(|(_, ok)| *ok == Some(true)).map(|(line, _)| line)
 }
 
-/// What is shown of a session within `bytes` of text: an equal share of each exchange, its head and its tail. Where
-/// there are too many, the earliest are left out. What a rewind took back is no part of it.
+/// The excerpts of a session, within `bytes` of text: every exchange gets an equal share, filled with its head and
+/// its tail. If there are too many, the earliest are left out. Exchanges that a rewind withdrew are skipped.
 pub fn excerpts(exchanges: &[ToldExchange], bytes: usize) -> Vec<Excerpt> {
     let kept: Vec<&ToldExchange> = exchanges.iter().filter(|told| !told.exchange.withdrawn).collect();
     let most = (bytes / EXCERPT_BYTES_MIN).max(1);
@@ -95,7 +95,7 @@ fn excerpt(told: &ToldExchange, share: usize) -> Excerpt {
     Excerpt { id, shown }
 }
 
-/// The question about a session, as a model reads it.
+/// The question about a session, as sent to a model.
 pub fn question(session: &PastSession, excerpts: &[Excerpt]) -> RedactedText {
     let shown: Vec<&Value> = excerpts.iter().map(|excerpt| &excerpt.shown).collect();
     let began = session.started_at.strftime("%Y-%m-%d").to_string();
@@ -103,8 +103,8 @@ pub fn question(session: &PastSession, excerpts: &[Excerpt]) -> RedactedText {
     RedactedText::derived(question.to_string())
 }
 
-/// Whether redaction found something in a session: by its marks, and once more over all of it together, because a
-/// secret may reach over several exchanges.
+/// Whether redaction found something in a session. Looks for its marks, and redacts all exchanges together once
+/// more, because a secret may span several.
 pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
     let names = [&session.title, &session.directory, &session.branch];
     let mut whole = String::new();
@@ -125,7 +125,7 @@ pub fn holds_secret(session: &PastSession, exchanges: &[ToldExchange]) -> bool {
     was_redacted(&whole)
 }
 
-/// Whether redaction found something in a text, or finds something now.
+/// Whether a text has a mark of redaction, or redaction finds something in it now.
 pub(super) fn was_redacted(text: &str) -> bool {
     const MARK: &str = "[REDACTED:";
     text.contains(MARK) || redact_text(text).count > 0
@@ -169,7 +169,7 @@ pub fn schema(excerpts: &[Excerpt]) -> Value {
     })
 }
 
-/// The fingerprint of how a model is asked: another model, question or check is another generation.
+/// The fingerprint of model, question and check.
 pub fn generation(model: &str) -> String {
     fingerprint([FORM, INSTRUCTIONS, &schema(&[]).to_string(), model])
 }

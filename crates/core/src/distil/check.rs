@@ -1,4 +1,4 @@
-//! The check: what a model claims, held against the session. What is not found there is dropped, and counted.
+//! Checks a model's claims against the session. Claims without support there are dropped and counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,39 +20,39 @@ use crate::{
 /// A claim that passed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// What it says.
+    /// The kind of claim.
     pub kind: ClaimKind,
     /// One line.
     pub title: RedactedText,
     /// The claim.
     pub text: RedactedText,
-    /// What it rests on, each place once.
+    /// The places that it rests on, without repetitions.
     pub evidence: Vec<Citation>,
 }
 
-/// What is believed of an answer.
+/// The accepted part of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distilled {
-    /// How the session ended, by the model's word.
+    /// How the session ended, according to the model.
     pub outcome: SessionOutcome,
-    /// What the model calls it; none where it has no name, or one that nobody may keep.
+    /// The model's title for the session; `None` where it gave none, or one that must not be kept.
     pub title: Option<RedactedText>,
     /// The claims that passed, at most [`CLAIMS_MAX`].
     pub claims: Vec<Claim>,
-    /// How many did not, and why.
+    /// How many claims were dropped, by reason.
     pub dropped: BTreeMap<Reason, u32>,
 }
 
 /// Why a claim or an operation is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It has another form, an unknown kind or no words.
+    /// It has the wrong form, an unknown kind or no words.
     Malformed,
-    /// It is beyond the bound of one answer.
+    /// It exceeds the bound of one answer.
     TooMany,
-    /// It, its title, a quote or the list of its places is too long, or a quote too short.
+    /// It, its title, a quote or its list of citations is too long, or a quote is too short.
     Length,
-    /// It says what another one says.
+    /// Another claim says the same.
     Repeated,
     /// It cites nothing.
     NoEvidence,
@@ -62,13 +62,14 @@ pub enum Reason {
     UnknownSource,
     /// It cites too few memories.
     FewSources,
-    /// A quote does not occur where it is said to.
+    /// A quote does not occur in the exchange that it cites.
     QuoteNotFound,
-    /// It tells of the user's will, and no quote is the user's.
+    /// It is about the user's will, and no quote is the user's.
     NotTheUser,
     /// It says that something works, and no quote is of a command that succeeded.
     NoSuccess,
-    /// A command, path or address in it stands in no exchange that it cites; of an insight, a number or a name in no memory.
+    /// A command, path or address in it occurs in no exchange that it cites; for an insight, a number or a name in
+    /// no memory.
     Unfounded,
     /// It reads like an instruction.
     Instruction,
@@ -76,11 +77,11 @@ pub enum Reason {
     Secret,
     /// An operation names an item that was not shown.
     UnknownItem,
-    /// An operation does not fit where its items stand.
+    /// An operation does not fit the present places of its items.
     Unfit,
-    /// An item is to be merged into one that does not say all of it.
+    /// An item would be merged into one that does not say all of it.
     SaysMore,
-    /// More items would be taken away than one arrangement may.
+    /// More items would be taken away than one arrangement may take.
     TooManyTaken,
 }
 
@@ -110,7 +111,8 @@ impl Reason {
     }
 }
 
-/// Words that give orders. A claim that has one is an order to later agents, unless it tells of the user's will.
+/// Words that give orders. A claim with one is dropped as an order to later agents, unless it is about the user's
+/// will.
 const ORDERS: [&str; 16] = [
     "always", "never", "must", "should", "shall", "ignore", "remember", "make sure", "do not", "don't",
     "from now on", "you", "your", "agent", "agents", "assistant",
@@ -142,8 +144,8 @@ struct ToldEvidence {
 /// Reads an answer about a session of which these exchanges were shown.
 ///
 /// # Errors
-/// [`Misfit`] where the answer as a whole has another form, in words that a model can mend it by. A claim that does not
-/// hold is dropped instead.
+/// [`Misfit`] where the answer as a whole has the wrong form, worded so that a model can correct it. A single claim
+/// that does not hold is dropped instead.
 pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Misfit> {
     let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let outcome = SessionOutcome::parse(&told.outcome)
@@ -170,8 +172,8 @@ pub fn read(answer: &Value, exchanges: &[ToldExchange]) -> Result<Distilled, Mis
     Ok(distilled)
 }
 
-/// Whether a candidate still rests on what it cites: every place is there and says what was quoted, and the kind's own
-/// condition holds.
+/// Whether a candidate still rests on its citations: each exchange is there and contains the quote, and the
+/// condition of the claim's kind holds.
 pub fn stands(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
     let found = |evidence: &Citation| cited(exchanges, evidence.exchange, &evidence.quote).is_ok();
     !candidate.evidence.is_empty()
@@ -179,7 +181,7 @@ pub fn stands(candidate: &Candidate, exchanges: &[ToldExchange]) -> bool {
         && founded(candidate.kind, &candidate.title, &candidate.text, &candidate.evidence, exchanges).is_ok()
 }
 
-/// Whether a candidate quotes what the user wrote in one of the exchanges that it cites.
+/// Whether a candidate quotes the user's words from one of its exchanges.
 pub fn quotes_user(evidence: &[Citation], exchanges: &[ToldExchange]) -> bool {
     evidence.iter().any(|evidence| is_users(evidence, exchanges))
 }
@@ -218,7 +220,7 @@ fn checked(claim: &Value, exchanges: &[ToldExchange]) -> Result<Claim, Reason> {
     Ok(Claim { kind, title, text, evidence })
 }
 
-/// A text that a model wrote: one line, of which nothing had to be redacted.
+/// A text by a model: one line in which redaction found nothing.
 pub(crate) fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, Reason> {
     let words = clean(words)?.one_line();
     match words.chars().count() {
@@ -228,13 +230,13 @@ pub(crate) fn own_words(words: &str, chars_max: usize) -> Result<RedactedText, R
     }
 }
 
-/// A text of which nothing had to be redacted.
+/// A text in which redaction found nothing.
 pub(crate) fn clean(words: &str) -> Result<RedactedText, Reason> {
     let cleaned = redact_text(words);
     if cleaned.count == 0 { Ok(cleaned.kept) } else { Err(Reason::Secret) }
 }
 
-/// The exchange that a quote is from. Blanks and line ends do not count.
+/// The exchange that contains a quote. White space does not count.
 fn cited<'a>(exchanges: &'a [ToldExchange], id: ExchangeId, quote: &str) -> Result<&'a ToldExchange, Reason> {
     let told = exchanges.iter().find(|told| told.exchange.id == id && !told.exchange.withdrawn);
     let told = told.ok_or(Reason::UnknownExchange)?;
@@ -245,7 +247,7 @@ fn holds(text: &str, quote: &str) -> bool {
     text::one_line(text).contains(&text::one_line(quote))
 }
 
-/// What a claim must rest on beside quotes that are there.
+/// What a claim must meet besides having quotes that occur.
 fn founded(
     kind: ClaimKind,
     title: &str,
@@ -273,7 +275,7 @@ fn founded(
         .filter(|told| ids.contains(&told.exchange.id))
         .filter_map(|told| if only_users { users_words(told) } else { Some(told.text.as_str()) })
         .collect();
-    // What the user did not write must not come in beside a quote of theirs.
+    // Nothing that the user did not write may slip in beside a genuine quote.
     if only_users && !is_told_by(claim, &sources.join(" ")) {
         return Err(Reason::NotTheUser);
     }
@@ -290,12 +292,12 @@ pub(super) fn is_instruction(name: &str) -> bool {
     !taint(name, "").is_empty() || gives_orders(name, "")
 }
 
-/// What a text seems to try, of one that nobody here chose to write.
+/// The flags of a text that nobody of this home chose to write.
 fn taint(title: &str, claim: &str) -> Vec<crate::domain::Flag> {
     taint::of(title, claim, Origin::Transcript).flags
 }
 
-/// Whether a text gives orders to whoever reads it.
+/// Whether a text gives orders to its reader.
 pub(crate) fn gives_orders(title: &str, claim: &str) -> bool {
     let words: Vec<String> = format!("{title} {claim}")
         .to_lowercase()

@@ -1,4 +1,4 @@
-//! Rendering a handbook: the same items in the same places are the same text, to the byte.
+//! Renders a handbook: equal items in equal places give the same text, byte for byte.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,11 +10,11 @@ use crate::{
     text,
 };
 
-/// The topic key of the memory that has the whole handbook.
+/// The topic key of the memory that holds the whole handbook.
 pub const HANDBOOK_KEY: &str = "distilled/handbook";
-/// The topic key of the memory that has its summary.
+/// The topic key of the memory that holds the summary.
 pub const SUMMARY_KEY: &str = "distilled/summary";
-/// Most bytes of a handbook; what does not fit is counted.
+/// Most bytes of a handbook. Items that do not fit are counted.
 pub const HANDBOOK_BYTES_MAX: usize = 48 * 1024;
 /// Most bytes of a summary.
 pub const SUMMARY_BYTES_MAX: usize = 6 * 1024;
@@ -37,8 +37,8 @@ pub fn owner(project: Option<&Project>) -> String {
     project.map_or_else(|| "all projects".to_owned(), |project| project.as_str().to_owned())
 }
 
-/// The handbook of a project, or of all, and its summary. That of all projects has only what was put under a topic.
-/// Nothing where no item stands in it.
+/// Renders the handbook of a project, or of all projects, and its summary. The handbook of all projects contains
+/// only items under a topic. Empty where no item stands in it.
 pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
     let chapters = chapters(handbook, project.is_none());
     if chapters.is_empty() {
@@ -60,7 +60,8 @@ pub fn render(handbook: &Handbook, project: Option<&Project>) -> Vec<Rendered> {
     ]
 }
 
-/// The items by their headings: topics by name, then what has none by its kind. Those with more sessions come first.
+/// The items under their headings: topics by name, then items without a topic by kind. Items with more sessions
+/// come first.
 type Chapters<'a> = BTreeMap<(bool, String), Vec<&'a Item>>;
 
 fn chapters(handbook: &Handbook, arranged_only: bool) -> Chapters<'_> {
@@ -78,7 +79,7 @@ fn chapters(handbook: &Handbook, arranged_only: bool) -> Chapters<'_> {
     chapters
 }
 
-/// The heading of what has no topic.
+/// The heading for items without a topic.
 fn heading(kind: ClaimKind) -> &'static str {
     match kind {
         ClaimKind::Preference => "Preferences",
@@ -89,7 +90,7 @@ fn heading(kind: ClaimKind) -> &'static str {
     }
 }
 
-/// What is said of an item behind it.
+/// The note behind an item: what it rests on.
 fn footing(handbook: &Handbook, item: &Item) -> String {
     let sessions = text::counted(handbook.sessions(item.memory).len(), "session");
     format!("({}, {sessions}, {})", item.kind.as_str(), item.memory)
@@ -108,7 +109,7 @@ fn whole(handbook: &Handbook, chapters: &Chapters<'_>, head: String) -> String {
     out.end()
 }
 
-/// The titles, by kind, and how many items each topic has.
+/// The summary: titles by kind, and the number of items per topic.
 fn summary(handbook: &Handbook, chapters: &Chapters<'_>, head: String) -> String {
     let mut out = Bounded { text: head, max: SUMMARY_BYTES_MAX, left_out: 0 };
     let topic =
@@ -126,7 +127,7 @@ fn summary(handbook: &Handbook, chapters: &Chapters<'_>, head: String) -> String
     out.end()
 }
 
-/// A text that grows up to a bound; items beyond it are counted.
+/// A text that grows up to a bound and counts the items that did not fit.
 struct Bounded {
     text: String,
     max: usize,
@@ -134,7 +135,7 @@ struct Bounded {
 }
 
 impl Bounded {
-    /// The line at the end that says how many items were left out.
+    /// Room for the last line, which says how many items were left out.
     const LAST_LINE_BYTES: usize = 80;
 
     fn put(&mut self, piece: &str, is_item: bool) {
@@ -147,7 +148,7 @@ impl Bounded {
 
     fn end(mut self) -> String {
         if self.left_out > 0 {
-            // Writing into a text does not fail.
+            // Writing into a `String` does not fail.
             write!(self.text, "\n{} more, for which there is no room here\n", self.left_out).ok();
         }
         self.text.truncate(self.text.trim_end().len());

@@ -1,11 +1,11 @@
-//! Distilling a past session: what a language model is asked about it, and which of its claims are believed.
+//! Distilling a past session: the questions to a language model, and the checks of its answers.
 //!
-//! The transcript is handed over as JSON and called data. Nothing that the model says is taken by its word: [`check`]
-//! holds each claim against the exchanges that it cites, and drops what it cannot find there. What is left still only
-//! waits for a person.
+//! The model gets the transcript as JSON that is declared to be data. None of its claims is taken on trust:
+//! [`check`] compares each with the exchanges that it cites and drops what is not found there. The claims that
+//! remain wait for a person.
 //!
-//! Accepted claims are the items of a handbook ([`operations`]). A model may say where they stand ([`arrange`]), by their
-//! numbers; [`handbook`] renders them.
+//! Accepted claims are the items of a handbook ([`operations`]). A model may propose, by their numbers, where they
+//! stand ([`arrange`]); [`handbook`] renders them.
 
 mod alike;
 pub mod arrange;
@@ -24,9 +24,9 @@ pub use ask::{Excerpt, INSTRUCTIONS, excerpts, generation, holds_secret, questio
 pub use check::{Claim, Distilled, Reason, quotes_user, read, stands};
 pub(crate) use check::{clean, gives_orders, own_words};
 
-/// Most claims that are kept of one answer; it must fit into what a model may write.
+/// Most claims that are kept of one answer; it must fit into the model's output limit.
 pub const CLAIMS_MAX: usize = 8;
-/// Most places that a claim cites.
+/// Most citations of a claim.
 pub const EVIDENCE_MAX: usize = 8;
 /// Longest claim, in characters.
 pub const CLAIM_CHARS_MAX: usize = 500;

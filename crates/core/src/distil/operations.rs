@@ -1,8 +1,8 @@
-//! The handbook of a project, or of all: accepted claims as numbered items, and what operations on them come to.
+//! The handbook of a project, or of all projects: accepted claims as numbered items, and the operations on them.
 //!
-//! A handbook is the fold of the accepted arrangements over the items that are there now. An operation says where an
-//! item stands, never what it says: so no text of a model's gets in, an item that nobody named stays where it is, and an
-//! arrangement is taken back by leaving it out of the fold.
+//! A handbook is the fold of the accepted arrangements over the present items. An operation says where an item
+//! stands, never what it says. So no text by a model gets in, an item that no operation names stays where it is,
+//! and an arrangement is undone by leaving it out of the fold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::{
 /// Most topics of a handbook.
 pub const TOPICS_MAX: usize = 24;
 
-/// An accepted claim: the memory that it became.
+/// An accepted claim and the memory that it became.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// The memory, which has the words.
+    /// The memory, which holds the words.
     pub memory: MemoryId,
-    /// What it says.
+    /// The kind of claim.
     pub kind: ClaimKind,
     /// One line.
     pub title: RedactedText,
-    /// What it says, as it is now.
+    /// Its present text.
     pub text: RedactedText,
     /// The past sessions that say so.
     pub sessions: BTreeSet<SessionId>,
@@ -38,15 +38,15 @@ pub struct Item {
 /// Where an item stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Nobody has arranged it.
+    /// Nowhere in particular: nobody has arranged it.
     New,
     /// Under a topic.
     Topic(RedactedText),
     /// In the other item, which says the same and more.
     Merged(MemoryId),
-    /// Nowhere: the other item says what is so now.
+    /// Nowhere: the other item states what holds now.
     Replaced(MemoryId),
-    /// Nowhere: it is of no use any more.
+    /// Nowhere: it is of no more use.
     Retired,
 }
 
@@ -57,29 +57,29 @@ impl Place {
     }
 }
 
-/// The items, and where each stands.
+/// The items and their places.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handbook {
     items: BTreeMap<MemoryId, (Item, Place)>,
 }
 
 impl Handbook {
-    /// The handbook of these items after these operations, in order. One that does not fit any more, because an item is
-    /// gone or says something else, is left out: its item stands again.
+    /// The handbook of these items after these operations, in order. An operation that no longer fits, because an
+    /// item is gone or says something else, is skipped: its item stands again.
     pub fn arranged<'a>(items: Vec<Item>, operations: impl IntoIterator<Item = &'a ItemOperation>) -> Self {
         let items = items.into_iter().map(|item| (item.memory, (item, Place::New))).collect();
         let mut handbook = Self { items };
         for operation in operations {
-            // What does not fit changes nothing.
+            // An operation that does not fit changes nothing.
             handbook.apply(operation).ok();
         }
         handbook
     }
 
-    /// Changes where one item stands.
+    /// Changes the place of one item.
     ///
     /// # Errors
-    /// Why it cannot be; then nothing is changed.
+    /// The reason why the operation does not fit; then nothing is changed.
     pub fn apply(&mut self, operation: &ItemOperation) -> Result<(), Reason> {
         let place = self.placed(operation)?;
         if let Some((_, old)) = self.items.get_mut(&operation.item) {
@@ -88,7 +88,7 @@ impl Handbook {
         Ok(())
     }
 
-    /// Where an operation puts its item.
+    /// The place where an operation puts its item.
     fn placed(&self, operation: &ItemOperation) -> Result<Place, Reason> {
         let (item, place) = self.items.get(&operation.item).ok_or(Reason::UnknownItem)?;
         let other = |id: &MemoryId| match self.items.get(id) {
@@ -116,7 +116,7 @@ impl Handbook {
         }
     }
 
-    /// A place under a topic: that of one which is there, whatever the case, or a new one where there is room.
+    /// A place under a topic: an existing one, whatever its case, or a new one where there is room.
     fn under(&self, topic: &RedactedText) -> Result<Place, Reason> {
         let topics = self.topics();
         let known = topics.iter().find(|known| text::fold(known) == text::fold(topic));
@@ -127,12 +127,12 @@ impl Handbook {
         }
     }
 
-    /// The topics that have an item.
+    /// The topics that have items.
     pub fn topics(&self) -> BTreeSet<&str> {
         self.standing().filter_map(|(_, topic)| topic).map(RedactedText::as_str).collect()
     }
 
-    /// How many items there are, wherever they stand.
+    /// The number of items, whatever their places.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -142,12 +142,12 @@ impl Handbook {
         self.items.is_empty()
     }
 
-    /// An item and where it stands.
+    /// An item and its place.
     pub fn get(&self, id: &MemoryId) -> Option<(&Item, &Place)> {
         self.items.get(id).map(|(item, place)| (item, place))
     }
 
-    /// The items that the handbook shows, by id, each with its topic; new ones have none.
+    /// The items that the handbook shows, in the order of their ids, each with its topic; new ones have none.
     pub fn standing(&self) -> impl Iterator<Item = (&Item, Option<&RedactedText>)> {
         self.items.values().filter_map(|(item, place)| match place {
             Place::New => Some((item, None)),
@@ -156,20 +156,21 @@ impl Handbook {
         })
     }
 
-    /// An item and those that were merged into it, also by way of others.
+    /// An item and all items that were merged into it, directly or through others.
     pub fn carried(&self, id: MemoryId) -> Vec<&Item> {
         let mut carried: Vec<&Item> = self.items.get(&id).map(|(item, _)| item).into_iter().collect();
         let mut at = 0;
         while let Some(carrier) = carried.get(at).map(|item| item.memory) {
             at += 1;
             let merged = self.items.values().filter(|(_, place)| *place == Place::Merged(carrier));
-            // An item stands when something is merged into it, so no chain of them comes back to itself.
+            // An item stands when something is merged into it, so merges form no cycle.
             carried.extend(merged.map(|(item, _)| item));
         }
         carried
     }
 
-    /// The item that says what an item says: itself, or what it was merged into; none where neither is shown.
+    /// The shown item that says what an item says: itself, or the one it was merged into. `None` where neither is
+    /// shown.
     pub fn carrier(&self, id: MemoryId) -> Option<MemoryId> {
         let mut carrier = id;
         loop {
@@ -185,14 +186,14 @@ impl Handbook {
         self.carried(id).into_iter().flat_map(|item| &item.sessions).collect()
     }
 
-    /// Every exchange that an item rests on, with those of what was merged into it.
+    /// Every exchange that an item rests on, including those of the items merged into it.
     pub fn evidence(&self, id: MemoryId) -> BTreeSet<ExchangeId> {
         self.carried(id).into_iter().flat_map(|item| item.evidence.iter().copied()).collect()
     }
 }
 
-/// Whether nothing is lost between two states of a handbook but what the operations name: no item is gone, each that is
-/// not named stands where it stood, and whatever stood rests on all that it rested on, itself or in what carries it.
+/// Whether two states of a handbook differ only by what the operations name: no item is gone, every item that is
+/// not named keeps its place, and all evidence of a standing item is still cited by some standing item.
 pub fn conserves(before: &Handbook, after: &Handbook, operations: &[ItemOperation]) -> bool {
     let named: BTreeSet<MemoryId> = operations.iter().map(|operation| operation.item).collect();
     let taken: BTreeSet<MemoryId> = operations

@@ -1,6 +1,6 @@
-//! Drafts of skills: procedures that were seen often enough, in the form that agents read (`SKILL.md`).
+//! Drafts of skills: procedures that were seen often enough, in the format that agents read (`SKILL.md`).
 //!
-//! A draft is rendered from an item of a handbook; nothing installs it but a person.
+//! A draft is rendered from one item of a handbook. Only a person installs it.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::{
     taint, text,
 };
 
-/// In how many past sessions a procedure must have been seen.
+/// The number of past sessions in which a procedure must have been seen.
 pub const SESSIONS_MIN: usize = 3;
 /// Longest name, in characters, of `a-z`, `0-9` and `-`.
 pub const NAME_CHARS_MAX: usize = 64;
-/// Longest description, in characters: what agents allow.
+/// Longest description, in characters: the limit of agents.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
-/// Most of the text of an item, in characters.
+/// Most of an item's text, in characters.
 const TEXT_CHARS_MAX: usize = 4_000;
 /// Most pitfalls that a skill names.
 const PITFALLS_MAX: usize = 5;
@@ -29,7 +29,7 @@ const EVIDENCE_MAX: usize = 8;
 /// A draft of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// The name of its folder, unlike that of any other draft.
+    /// The name of its folder, unique among the drafts.
     pub name: String,
     /// The memory that it is rendered from.
     pub memory: MemoryId,
@@ -41,8 +41,8 @@ pub struct Skill {
     pub text: RedactedText,
 }
 
-/// The drafts of a handbook: what works (a command that succeeded is cited for each such claim) and was seen in
-/// [`SESSIONS_MIN`] sessions. One that reads like an attack on an agent is none.
+/// The drafts of a handbook: procedures that work (each such claim cites a command that succeeded) and were seen in
+/// [`SESSIONS_MIN`] sessions. An item whose text would be flagged gives no draft.
 pub fn drafts(handbook: &Handbook) -> Vec<Skill> {
     let mut names = BTreeSet::new();
     let is_ripe =
@@ -74,7 +74,7 @@ fn name(title: &str) -> String {
 fn render(handbook: &Handbook, item: &Item, topic: Option<&RedactedText>, name: &str) -> RedactedText {
     let title = text::one_line(&item.title);
     let words = text::cut_chars(&text::one_line(&item.text), TEXT_CHARS_MAX).into_owned();
-    // A text in JSON is one in YAML, whatever stands in it.
+    // A JSON string is a valid YAML string, whatever it contains.
     let description = json!(text::cut_chars(&format!("{title}: {words}"), DESCRIPTION_CHARS_MAX));
     let mut lines = vec![
         "---".to_owned(),

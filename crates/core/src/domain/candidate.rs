@@ -1,5 +1,5 @@
-//! What distilling proposes: a claim about a past session with its evidence, and how accepted claims are arranged in a
-//! handbook; both until a person accepts or rejects them.
+//! Proposals of distilling: claims about past sessions with their evidence, and arrangements of accepted claims in
+//! a handbook. Both wait until a person accepts or rejects them.
 
 use super::{ArrangementId, CandidateId, ExchangeId, MemoryId, Project, SessionId, Timestamp};
 use crate::redact::RedactedText;
@@ -11,7 +11,7 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// All of them.
+            /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The stored and published name.
@@ -28,13 +28,13 @@ macro_rules! words {
 }
 
 words! {
-    /// What a claim says.
+    /// The kind of a claim.
     ClaimKind {
         /// How the user wants things done.
         Preference = "preference",
-        /// What was settled, and why.
+        /// A decision, and the reasons for it.
         Decision = "decision",
-        /// What is so.
+        /// A fact.
         Fact = "fact",
         /// A command or procedure that succeeded.
         Works = "works",
@@ -57,37 +57,37 @@ impl ClaimKind {
 }
 
 words! {
-    /// How a session ended, by a model's word.
+    /// How a session ended, according to a model.
     SessionOutcome {
-        /// What was asked for was done.
+        /// The request was fulfilled.
         Success = "success",
-        /// Some of it was.
+        /// The request was fulfilled in part.
         Partial = "partial",
-        /// It was not.
+        /// The request was not fulfilled.
         Fail = "fail",
-        /// Nobody can tell.
+        /// It cannot be told.
         Uncertain = "uncertain",
     }
 }
 
 words! {
-    /// What became of a candidate.
+    /// The state of a candidate.
     CandidateState {
-        /// Nobody has decided.
+        /// Waits for a decision.
         Waiting = "waiting",
-        /// It is a memory.
+        /// Accepted: it is a memory.
         Accepted = "accepted",
-        /// It is not wanted, and is not proposed again.
+        /// Rejected, and not proposed again.
         Rejected = "rejected",
     }
 }
 
 words! {
-    /// What became of distilling a session.
+    /// The result of distilling a session.
     DistilState {
-        /// A model was asked, and something passed the check.
+        /// A model was asked, and some claims passed the check.
         Done = "done",
-        /// A model was asked, and there was nothing worth keeping, or nothing passed.
+        /// A model was asked, and nothing was worth keeping or passed the check.
         Nothing = "nothing",
         /// It was not sent: it has too many exchanges.
         TooLong = "too_long",
@@ -100,27 +100,27 @@ words! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
     pub exchange: ExchangeId,
-    /// Of the exchange as it was when the claim was checked.
+    /// The digest of the exchange when the claim was checked.
     pub digest: String,
-    /// Words of it.
+    /// Words quoted from it.
     pub quote: RedactedText,
 }
 
-/// A claim that passed the check, and what became of it.
+/// A claim that passed the check, and its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Follows from session, kind and text.
+    /// Derived from session, kind and text.
     pub id: CandidateId,
     pub session: SessionId,
     pub kind: ClaimKind,
     pub title: RedactedText,
     pub text: RedactedText,
-    /// What it rests on: one place at least while it waits.
+    /// Its evidence: at least one citation while it waits.
     pub evidence: Vec<Citation>,
     pub state: CandidateState,
-    /// The memory that it became, and the revision that holds its words.
+    /// The memory that it became, and the revision that has its words.
     pub memory: Option<(MemoryId, u32)>,
-    /// What asked: the fingerprint of the question's form and the model.
+    /// The generation that produced it: the fingerprint of question and model.
     pub generation: String,
     /// `provider/model`.
     pub model: RedactedText,
@@ -130,36 +130,36 @@ pub struct Candidate {
     pub decided_at: Option<Timestamp>,
 }
 
-/// That a session was distilled, so that it is not done again while it does not grow.
+/// The record that a session was distilled, so that it is not distilled again unless it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DistilRun {
     pub session: SessionId,
     pub state: DistilState,
     pub outcome: Option<SessionOutcome>,
-    /// What the model calls the session.
+    /// The model's title for the session.
     pub title: Option<RedactedText>,
     /// How many claims passed the check.
     pub claims: u32,
-    /// How many did not, by reason.
+    /// How many claims did not, by reason.
     pub dropped: Vec<(String, u32)>,
     pub generation: String,
-    /// When the session had ended by then.
+    /// The end of the session at that time.
     pub ended_at: Timestamp,
     pub at: Timestamp,
 }
 
-/// What a model may say of an item of a handbook. No variant has a text of a claim: where items stand is all that changes.
+/// What a model may do with an item of a handbook. No variant carries the text of a claim: only places change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemChange {
-    /// A new item gets its topic.
+    /// Puts a new item under a topic.
     Add { topic: RedactedText },
-    /// It says nothing that the other item does not say: it goes, and its evidence stands for that.
+    /// Merges it into the other item, which says all that it says and takes over its evidence.
     Merge { into: MemoryId },
-    /// The other item, which is later, says what is so now.
+    /// Replaces it by the other item, which is later and states what holds now.
     Replace { by: MemoryId },
-    /// It is of no use any more.
+    /// Takes it away, because it is of no more use.
     Retire,
-    /// It gets another topic.
+    /// Puts it under another topic.
     Move { topic: RedactedText },
 }
 
@@ -194,7 +194,7 @@ impl ItemChange {
         }
     }
 
-    /// The change of that name with what it names; none where something is missing.
+    /// Builds the change of that name from its operands; `None` where one is missing.
     pub fn of(name: &str, topic: Option<RedactedText>, other: Option<MemoryId>) -> Option<Self> {
         match (name, topic, other) {
             ("add", Some(topic), _) => Some(Self::Add { topic }),
@@ -206,13 +206,13 @@ impl ItemChange {
         }
     }
 
-    /// Whether the item leaves the handbook and nothing else says what it said.
+    /// Whether the item leaves the handbook without another one that says the same.
     pub fn takes_away(&self) -> bool {
         matches!(self, Self::Replace { .. } | Self::Retire)
     }
 }
 
-/// One change of one item, which is a memory that was made of claims.
+/// One change of one item, which is a memory made of claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemOperation {
     pub item: MemoryId,
@@ -220,7 +220,7 @@ pub struct ItemOperation {
 }
 
 impl ItemOperation {
-    /// The operation about those that stand for its items now.
+    /// The same operation on the memories that took the place of its items.
     #[must_use]
     pub fn about(&self, now: impl Fn(MemoryId) -> MemoryId) -> Self {
         let change = match self.change.clone() {
@@ -233,31 +233,31 @@ impl ItemOperation {
 }
 
 words! {
-    /// How far an arrangement is.
+    /// The state of an arrangement.
     ArrangementState {
-        /// Nobody has decided.
+        /// Waits for a decision.
         Waiting = "waiting",
-        /// The handbook is as it says.
+        /// Accepted: the handbook is arranged this way.
         Accepted = "accepted",
-        /// It is not wanted.
+        /// Rejected.
         Rejected = "rejected",
-        /// It was accepted and taken back.
+        /// Accepted, then undone.
         Undone = "undone",
     }
 }
 
-/// Changes of a handbook that a model proposed, accepted and taken back together.
+/// Changes of a handbook that a model proposed. They are accepted and undone together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrangement {
     pub id: ArrangementId,
-    /// Whose handbook; that of all projects where it is none.
+    /// The project of the handbook; `None` for the handbook of all projects.
     pub project: Option<Project>,
     pub state: ArrangementState,
-    /// What passed the check, in order.
+    /// The operations that passed the check, in order.
     pub operations: Vec<ItemOperation>,
     /// How many operations did not, by reason.
     pub dropped: Vec<(String, u32)>,
-    /// What asked: the fingerprint of the question's form and the model.
+    /// The generation that produced it: the fingerprint of question and model.
     pub generation: String,
     /// `provider/model`.
     pub model: RedactedText,

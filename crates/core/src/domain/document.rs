@@ -1,20 +1,20 @@
-//! Documents of people: files that somebody had read, kept as evidence beside the memories.
+//! People's documents: files that were ingested, kept as evidence beside the memories.
 
 use super::{ChunkId, DocumentId, Flag, Project, Timestamp};
 use crate::redact::RedactedText;
 
-/// A file that was read. What it says is in its chunks.
+/// A file that was ingested. Its text is in its chunks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// It stays when the file is renamed.
+    /// Kept when the file is renamed.
     pub id: DocumentId,
     /// Where it belongs.
     pub project: Project,
-    /// Where it lay when it was read last: an absolute path.
+    /// The absolute path at which it was read last.
     pub path: RedactedText,
-    /// The name of its format, as `markdown`.
+    /// The name of its format, such as `markdown`.
     pub format: String,
-    /// What it calls itself, else the name of its file.
+    /// Its own title, else the name of its file.
     pub title: RedactedText,
     /// SHA-256 of its bytes, in hex.
     pub hash: String,
@@ -24,27 +24,27 @@ pub struct Document {
     pub chunks: Vec<ChunkId>,
     /// Its images, in order.
     pub images: Vec<DocumentImage>,
-    /// Whether a bound cut it short.
+    /// Whether it was cut short at a bound.
     pub cut: bool,
-    /// The agents that load it at their start, by name: it is a memory file of theirs, and for the others. Empty for what a
-    /// person had read.
+    /// The names of the agents that load it at their start, if it is a memory file. Empty for what a person
+    /// ingested.
     pub loaded_by: Vec<String>,
-    /// Whether the file is gone: the text is kept, and no search finds it.
+    /// Whether the file is gone. Its text is kept, but no search finds it.
     pub removed: bool,
-    /// When what it says last changed.
+    /// When its text last changed.
     pub at: Timestamp,
 }
 
 /// An image of a document. Its bytes stay in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentImage {
-    /// What the document says that it shows; empty where it says nothing.
+    /// The document's caption for it; empty without one.
     pub caption: RedactedText,
     /// The page or slide that it is on, from 1.
     pub page: Option<u32>,
-    /// Its name in the document, or its path from the folder of that.
+    /// Its name within the document, or its path relative to the document's folder.
     pub place: RedactedText,
-    /// Whether it is a file of its own.
+    /// Whether it is a separate file beside the document.
     pub beside: bool,
     /// Its format, such as `image/png`.
     pub mime: String,
@@ -54,21 +54,21 @@ pub struct DocumentImage {
     pub bytes: u64,
 }
 
-/// A stretch of a document. It never changes: what says something else is another chunk.
+/// A stretch of a document. It never changes: a changed text is another chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentChunk {
-    /// Drawn when it was first read.
+    /// Drawn at random when it was first read.
     pub id: ChunkId,
-    /// Whose it is.
+    /// The document it belongs to.
     pub document: DocumentId,
     /// The headings above it, as one line; empty where there are none.
     pub heading: RedactedText,
     /// The page, slide or sheet that it is on, from 1.
     pub page: Option<u32>,
-    /// What it says, as a digest in hex.
+    /// The digest of its text, in hex.
     pub digest: String,
-    /// What its text seems to try.
+    /// The flags of its text.
     pub flags: Vec<Flag>,
-    /// What it says.
+    /// Its text.
     pub text: RedactedText,
 }

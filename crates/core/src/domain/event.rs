@@ -9,16 +9,16 @@ pub struct Event {
     pub seq: u64,
     pub at: Timestamp,
     pub kind: EventKind,
-    /// The memory it is about, if it is about one.
+    /// The memory that it is about, if any.
     pub memory: Option<MemoryId>,
-    /// The session it is about or was done in.
+    /// The session that it is about, or in which it was done.
     pub session: Option<SessionId>,
     pub project: Option<Project>,
 }
 
 macro_rules! event_kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// What happened.
+        /// The kind of a change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum EventKind { $($(#[$doc])* $variant),+ }
 
@@ -47,21 +47,21 @@ event_kinds! {
     MemoryPinned = "memory.pinned",
     MemoryUnpinned = "memory.unpinned",
     MemoryImported = "memory.imported",
-    /// A text of it that no longer held holds again, because somebody said so.
+    /// A former text of the memory holds again, because an agent or a person said so.
     MemoryRevived = "memory.revived",
-    /// What was noted of texts that no longer hold is forgotten: a person asked, or there were too many.
+    /// Tombstones were forgotten: a person asked for it, or there were too many.
     TombstonesForgotten = "tombstones.forgotten",
     /// Another memory took its place.
     MemorySuperseded = "memory.superseded",
-    /// It was found out in a piece of work.
+    /// The memory was tied to the piece of work in which it was found out.
     MemoryTied = "memory.tied",
-    /// It has its place back.
+    /// It got its place back.
     MemoryReinstated = "memory.reinstated",
     MemoryArchived = "memory.archived",
     MemoryUnarchived = "memory.unarchived",
-    /// It took in the tags and counts of memories that say nothing else, or gave them back.
+    /// It took in the tags and counts of memories that say the same, or gave them back.
     MemoryUnited = "memory.united",
-    /// What consolidation would change was written down.
+    /// A consolidation was planned.
     CyclePlanned = "cycle.planned",
     CycleApplied = "cycle.applied",
     CycleUndone = "cycle.undone",
@@ -76,39 +76,39 @@ event_kinds! {
     WorkNoted = "work.noted",
     WorkClosed = "work.closed",
     WorkImported = "work.imported",
-    /// Texts of its events were taken away for good.
+    /// The texts of some of its events were purged.
     WorkPurged = "work.purged",
-    /// It is over its time, or something of it is, and gone.
+    /// All or some of it was pruned, because it was older than the limit.
     WorkPruned = "work.pruned",
     WorkSealed = "work.sealed",
     /// All memories of one project were moved to another.
     ProjectMerged = "project.merged",
-    /// Exchanges of a past session were taken in from its transcript.
+    /// Exchanges of a past session were imported from its transcript.
     HistoryImported = "history.imported",
-    /// Exchanges of a past session are gone for good.
+    /// Exchanges of a past session were purged.
     HistoryForgotten = "history.forgotten",
-    /// A model was asked what is worth keeping of a past session, and what passed the check waits.
+    /// A past session was distilled. The claims that passed the check wait.
     HistoryDistilled = "history.distilled",
-    /// A person made a candidate a memory.
+    /// A person accepted a candidate, which became a memory.
     CandidateAccepted = "candidate.accepted",
-    /// A person does not want a candidate.
+    /// A person rejected a candidate.
     CandidateRejected = "candidate.rejected",
-    /// A candidate is gone, because what it rests on was forgotten.
+    /// A candidate was removed, because an exchange that it cites was forgotten.
     CandidateRetracted = "candidate.retracted",
-    /// A candidate comes from an export.
+    /// A candidate came with an export.
     CandidateImported = "candidate.imported",
-    /// A model proposed how a handbook is to be arranged.
+    /// A model proposed an arrangement of a handbook.
     HandbookPlanned = "handbook.planned",
-    /// A handbook was arranged.
+    /// An arrangement of a handbook was accepted.
     HandbookArranged = "handbook.arranged",
-    /// An arrangement is not wanted.
+    /// An arrangement was rejected.
     HandbookRejected = "handbook.rejected",
-    /// An arrangement was taken back.
+    /// An arrangement was undone.
     HandbookUndone = "handbook.undone",
-    /// A document was read, and what it says has changed. Its id stands in the place of the session.
+    /// A document was ingested, and its text had changed. The event has its id in the place of the session's.
     DocumentIngested = "document.ingested",
     /// A document is no longer where it was read, and is left out of searches.
     DocumentRemoved = "document.removed",
-    /// A document and its chunks are gone for good.
+    /// A document and its chunks were purged.
     DocumentForgotten = "document.forgotten",
 }

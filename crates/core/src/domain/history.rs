@@ -1,28 +1,28 @@
-//! History: past sessions of agents as their own transcripts tell them. It is evidence beside the memories, and
-//! never becomes one by itself.
+//! History: past sessions of agents, as their own transcripts record them. They are evidence beside the memories
+//! and never become memories by themselves.
 
 use super::{ExchangeId, Project, Proven, SessionId, Timestamp};
 use crate::redact::RedactedText;
 
-/// A past session, read from its agent's transcript. A session that hooks or tools told of while it was live has the
-/// same id.
+/// A past session, read from its agent's transcript. If hooks or tools reported the session while it was live, that
+/// session has the same id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastSession {
-    /// The agent's own id; of a sub-agent `parent/agent`.
+    /// The agent's own id; for a sub-agent `parent/agent`.
     pub id: SessionId,
-    /// Whose it is, as `claude-code`.
+    /// The name of its agent, such as `claude-code`.
     pub agent: RedactedText,
     pub project: Project,
-    /// What the agent, or its user, called it.
+    /// The title that the agent or its user gave it.
     pub title: Option<RedactedText>,
     pub directory: Option<RedactedText>,
     pub branch: Option<RedactedText>,
     pub model: Option<RedactedText>,
     /// The session that it continues or works for.
     pub parent: Option<Ancestor>,
-    /// No person took part.
+    /// Whether no person took part.
     pub automated: bool,
-    /// The moment of its first and its last record.
+    /// The moments of its first and its last record.
     pub started_at: Timestamp,
     /// See `started_at`.
     pub ended_at: Timestamp,
@@ -31,7 +31,7 @@ pub struct PastSession {
 }
 
 impl PastSession {
-    /// Whether searches leave it out unless asked: no person took part, or it is a sub-agent's.
+    /// Whether searches leave it out by default: no person took part, or it is a sub-agent's.
     pub fn is_hidden(&self) -> bool {
         let delegated = |parent: &Ancestor| parent.kind == AncestorKind::SubAgent;
         self.automated || self.parent.as_ref().is_some_and(delegated)
@@ -39,12 +39,12 @@ impl PastSession {
 }
 
 impl PastSession {
-    /// The names that it may have been given, by their own names.
+    /// Its title, directory and branch, each with the name of the field.
     pub fn names(&mut self) -> [(&'static str, &mut Option<RedactedText>); 3] {
         [("title", &mut self.title), ("directory", &mut self.directory), ("branch", &mut self.branch)]
     }
 
-    /// The tombstones that would keep names of it out.
+    /// The tombstones that keep its names out once they are forgotten.
     pub fn tombstones_of_names(&self) -> [HistoryTombstone; 3] {
         ["title", "directory", "branch"].map(|name| HistoryTombstone::of_name(&self.id, name))
     }
@@ -54,13 +54,13 @@ impl PastSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ancestor {
     pub kind: AncestorKind,
-    /// Its id; unknown where only one of its turns is named.
+    /// Its id; `None` where the transcript names only one of its turns.
     pub session: Option<SessionId>,
 }
 
 macro_rules! ancestor_kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// How a session belongs to its ancestor.
+        /// How a session is related to its ancestor.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum AncestorKind { $($(#[$doc])* $variant),+ }
 
@@ -79,9 +79,9 @@ macro_rules! ancestor_kinds {
 }
 
 ancestor_kinds! {
-    /// The same talk, continued in another file.
+    /// The same conversation, continued in another file.
     Resume = "resume",
-    /// A copy that went another way.
+    /// A copy that took another course.
     Fork = "fork",
     /// Work that the ancestor delegated.
     SubAgent = "subagent",
@@ -91,33 +91,34 @@ ancestor_kinds! {
     Plan = "plan",
 }
 
-/// One prompt and what followed it, or a piece of a long one; its text is kept beside it.
+/// One prompt and what followed it, or a piece of a long one. Its text is stored apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// Follows from agent, session and `seq`.
+    /// Derived from agent, session and `seq`.
     pub id: ExchangeId,
     pub session: SessionId,
     /// Its place in the session, from 0.
     pub seq: u32,
-    /// 0 for the piece that has the prompt.
+    /// 0 for the piece that contains the prompt.
     pub part: u32,
     /// When it began.
     pub at: Timestamp,
-    /// The prompt's first line, or what there is in its place.
+    /// The prompt's first line, or a substitute where there is no prompt.
     pub title: RedactedText,
     /// Files that were changed.
     pub files: Vec<RedactedText>,
     /// Commands worth finding again.
     pub commands: Vec<PastCommand>,
-    /// Lines that tell what failed.
+    /// Lines that name a failure.
     pub errors: Vec<RedactedText>,
-    /// A rewind took it back.
+    /// Whether a rewind withdrew it.
     pub withdrawn: bool,
-    /// Digests of the native ids of its first and its last turn ([`native_digest`]); copies have the same ones.
+    /// Digests of the native ids of its first and its last turn ([`native_digest`]); copies of it have the same
+    /// ones.
     pub first: Option<String>,
     /// See `first`.
     pub last: Option<String>,
-    /// Of everything else and the text, but not of `withdrawn`: equal digests are equal exchanges.
+    /// The digest of all other fields and the text, except `withdrawn`. Equal digests mean equal exchanges.
     pub digest: String,
 }
 
@@ -133,14 +134,14 @@ pub struct PastCommand {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToldExchange {
     pub exchange: Exchange,
-    /// What was said and done, as one readable text.
+    /// What was said and done, as readable text.
     pub text: RedactedText,
-    /// What that proves; kept beside the text, since few questions need it.
+    /// The proven facts; stored beside the text, because few questions need them.
     pub proven: Proven,
 }
 
 impl ToldExchange {
-    /// Gives the exchange its digest, once all else is known.
+    /// Computes the digest, once all other fields are set.
     #[must_use]
     pub fn sealed(mut self) -> Self {
         let exchange = &self.exchange;
@@ -150,7 +151,7 @@ impl ToldExchange {
         parts.extend([exchange.first.as_deref(), exchange.last.as_deref()].map(Option::unwrap_or_default));
         for texts in [&exchange.files, &exchange.errors] {
             parts.extend(texts.iter().map(RedactedText::as_str));
-            // No text of a list is this one, so that the lists cannot run into each other.
+            // No text of a list equals this one, so adjacent lists cannot be confused.
             parts.push("\0");
         }
         for command in &exchange.commands {
@@ -161,7 +162,7 @@ impl ToldExchange {
                 Some(false) => "-",
             });
         }
-        // What proves nothing more has the digest that it had before this was kept.
+        // An exchange without proven facts keeps the digest that it had before they were introduced.
         let proven = if self.proven.is_empty() { String::new() } else { self.proven.as_json() };
         if !proven.is_empty() {
             parts.push(&proven);
@@ -171,36 +172,36 @@ impl ToldExchange {
     }
 }
 
-/// Where sessions are read from: a file of an agent, or a session in its database.
+/// A transcript source: a file of an agent, or a session in its database.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Follows from its agent and its key before redaction ([`Source::id_of`]).
+    /// Derived from the agent and the unredacted key ([`Source::id_of`]).
     pub id: String,
-    /// Whose it is, as `claude-code`.
+    /// The name of its agent, such as `claude-code`.
     pub agent: RedactedText,
     /// The path, or `path#id` in a database.
     pub key: RedactedText,
     /// The session in it, once known.
     pub session: Option<SessionId>,
-    /// Its size and time of change when it was read last.
+    /// Its size and modification time at the last reading.
     pub size: u64,
     /// See `size`: microseconds since 1970.
     pub mtime: i64,
-    /// What the file system calls it, so that a replaced file is known; 0 where there is none.
+    /// The inode, by which a replaced file is recognised; 0 where there is none.
     pub inode: u64,
-    /// Bytes that were read and understood.
+    /// The number of bytes that were read and understood.
     pub offset: u64,
-    /// The reader's state in its own form; none before the first reading. It has no text of turns, and the names in it
-    /// are redacted.
+    /// The reader's state, in its own format; `None` before the first reading. It contains no text of turns, and
+    /// names in it are redacted.
     pub cursor: Option<Vec<u8>>,
-    /// Digests of the first bytes and of those before `offset`: whether it was rewritten.
+    /// Digests of the first bytes and of the bytes before `offset`, by which a rewritten file is recognised.
     pub head: Option<String>,
     /// See `head`.
     pub edge: Option<String>,
-    /// The version of the reader that read it.
+    /// The version of the reader that read it last.
     pub reader: u32,
     pub state: SourceState,
-    /// Records of unknown types, and lines that are no records.
+    /// How many records had an unknown type, and how many lines were not records.
     pub unknown: u64,
     /// See `unknown`.
     pub malformed: u64,
@@ -217,7 +218,7 @@ impl Source {
 
 macro_rules! source_states {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
-        /// How a source stands.
+        /// The state of a source.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum SourceState { $($(#[$doc])* $variant),+ }
 
@@ -236,17 +237,17 @@ macro_rules! source_states {
 }
 
 source_states! {
-    /// Read as far as it went.
+    /// Read to its end.
     Fresh = "fresh",
-    /// Could not be read.
+    /// Reading failed.
     Failed = "failed",
     /// Its agent deleted it; what was read is kept.
     Gone = "gone",
-    /// The user left it out.
+    /// The user excluded it.
     Excluded = "excluded",
 }
 
-/// What stays of what was forgotten, so that no import brings it back: a digest, and no text.
+/// A history tombstone: the digest of something forgotten, so that no import brings it back. It contains no text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HistoryTombstone(String);
 
@@ -256,19 +257,20 @@ impl HistoryTombstone {
         Self(digest(&["session", session.as_str()]))
     }
 
-    /// Of an exchange: by the native id of its first turn, so that copies are gone too, else by its place.
+    /// Of an exchange: by the native id of its first turn, so that copies are covered, else by its place.
     pub fn of_exchange(exchange: &Exchange) -> Self {
         let place = || digest(&["place", exchange.session.as_str(), &exchange.seq.to_string()]);
         Self(exchange.first.as_ref().map_or_else(place, |first| digest(&["turn", first])))
     }
 
-    /// Of a name of a session: its `title`, `directory` or `branch`. Whatever it is called later, it is not kept.
+    /// Of a name of a session: its `title`, `directory` or `branch`. Later values of the same field are not kept
+    /// either.
     pub fn of_name(session: &SessionId, name: &str) -> Self {
         Self(digest(&["name", session.as_str(), name]))
     }
 
-    /// Of a session's prompts in the agent's list of all that was typed. That list has no ids of turns, so of a session
-    /// from which anything was forgotten, none of it is taken in.
+    /// Of a session's prompts in the agent's list of everything typed. That list has no ids of turns, so nothing of
+    /// it is imported for a session from which anything was forgotten.
     pub fn of_typed(session: &SessionId) -> Self {
         Self(digest(&["typed", session.as_str()]))
     }
@@ -278,7 +280,7 @@ impl HistoryTombstone {
         Self(digest(&["paper", path]))
     }
 
-    /// One that the store or an export holds: 32 hexadecimal digits.
+    /// Reads one from the store or an export: 32 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (text.len() == 32 && text.bytes().all(hex)).then(|| Self(text.to_owned()))
@@ -290,7 +292,8 @@ impl HistoryTombstone {
     }
 }
 
-/// The digest of a native id of an agent's turn: ids can be any text of a transcript, so they are not kept.
+/// The digest of the native id of an agent's turn. Such an id can be any text of a transcript, so only its digest
+/// is kept.
 pub fn native_digest(id: &str) -> String {
     digest(&["native", id])
 }

@@ -16,7 +16,7 @@ pub enum IdError {
     /// Not 12 lowercase base32 characters that begin with a letter.
     #[error("not a memory id: ids are 12 characters of a-z and 2-7, the first a letter")]
     Memory,
-    /// The same of a piece of work.
+    /// Not the form of a memory's id; of a piece of work.
     #[error("not an id of work: ids are 12 characters of a-z and 2-7, the first a letter")]
     Work,
     /// Not a `q` and 12 such characters.
@@ -25,7 +25,7 @@ pub enum IdError {
     /// Not an `a` and 12 such characters.
     #[error("not the id of an arrangement: these are a and 12 characters of a-z and 2-7, the first a letter")]
     Arrangement,
-    /// The same of a consolidation.
+    /// Not the form of a memory's id; of a consolidation.
     #[error("not an id of a plan: ids are 12 characters of a-z and 2-7, the first a letter")]
     Cycle,
     /// Not an `x` and 12 such characters.
@@ -56,7 +56,7 @@ impl Short {
         Self(std::array::from_fn(|i| ALPHABET[rng.random_range(0..letters(i))]))
     }
 
-    /// The one that follows from some parts.
+    /// The id derived from some parts.
     fn following(parts: &[&str]) -> Self {
         Self::of_digest(&hash(parts))
     }
@@ -84,7 +84,7 @@ impl fmt::Debug for Short {
     }
 }
 
-/// A name that nothing else has, such as a writer's: made as an id is. No two homes ever draw the same.
+/// A name that nothing else has, such as a writer's. It is drawn like an id, so no two homes draw the same.
 pub fn random_name() -> String {
     Short::random().as_str().to_owned()
 }
@@ -99,13 +99,13 @@ impl MemoryId {
         Self(Short::random())
     }
 
-    /// The id that follows from a digest: the same for the same.
+    /// The id derived from a digest: equal digests give equal ids.
     pub fn of_digest(digest: &[u8; 32]) -> Self {
         Self(Short::of_digest(digest))
     }
 
-    /// Reads an id as people and agents write it: with or without `memory:`, in any case, with
-    /// blanks around it.
+    /// Reads an id as people and agents write it: with or without `memory:`, in any case, surrounding blanks
+    /// ignored.
     ///
     /// # Errors
     /// [`IdError::Memory`] when it is malformed.
@@ -127,8 +127,8 @@ impl fmt::Display for MemoryId {
     }
 }
 
-/// The id of anything that can be found: a memory, or another kind of subject. Indexes and vectors are keyed by
-/// it; the index that holds it knows which kind it is.
+/// The id of anything that can be found: a memory, a chunk or an exchange. Indexes and vectors are keyed by it, and
+/// the index that holds it knows its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubjectId(Short);
 
@@ -213,7 +213,7 @@ impl WorkId {
         Self(Short::random())
     }
 
-    /// Reads an id as people and agents write it: with or without `work:`, in any case, with blanks around it.
+    /// Reads an id as people and agents write it: with or without `work:`, in any case, surrounding blanks ignored.
     ///
     /// # Errors
     /// [`IdError::Work`] when it is malformed.
@@ -245,7 +245,7 @@ impl CycleId {
         Self(Short::random())
     }
 
-    /// Reads an id as people write it: with or without `cycle:`, in any case, with blanks around it.
+    /// Reads an id as people write it: with or without `cycle:`, in any case, surrounding blanks ignored.
     ///
     /// # Errors
     /// [`IdError::Cycle`] when it is malformed.
@@ -267,19 +267,19 @@ impl fmt::Display for CycleId {
     }
 }
 
-/// The id of an exchange: `x` and twelve characters of the form of a memory's id, so that the two are told apart. It
-/// follows from where the exchange stands, so that the same transcript gives the same ids everywhere.
+/// The id of an exchange: `x` and twelve characters in the form of a memory's id, so that the two cannot be
+/// confused. It is derived from the exchange's place, so the same transcript gives the same ids everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExchangeId(Short);
 
 impl ExchangeId {
-    /// The id of the exchange at a place of a session of an agent. Of 60 bits: among a million exchanges two are the
-    /// same with a chance of one in a million.
+    /// The id of the exchange at a place of an agent's session. It has 60 bits: among a million exchanges, two
+    /// collide with a probability of one in a million.
     pub fn of(agent: &str, session: &SessionId, seq: u32) -> Self {
         Self(Short::following(&["exchange", agent, session.as_str(), &seq.to_string()]))
     }
 
-    /// Reads an id as people and agents write it, in any case, with blanks around it.
+    /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
     ///
     /// # Errors
     /// [`IdError::Exchange`] when it is malformed.
@@ -289,7 +289,7 @@ impl ExchangeId {
         Short::parse(short).map(Self).map_err(|_| IdError::Exchange)
     }
 
-    /// The part behind the `x`: the key of the row.
+    /// The part after the `x`: the key of the row.
     pub fn key(&self) -> &str {
         self.0.as_str()
     }
@@ -321,7 +321,7 @@ impl From<SubjectId> for ExchangeId {
     }
 }
 
-/// Writes the id of a kind of row: its prefix before the key, which is of the form of a memory's id.
+/// Defines an id with a prefix before its key. The key has the form of a memory's id.
 macro_rules! prefixed_id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $error:expr) => {
         $(#[$doc])*
@@ -334,7 +334,7 @@ macro_rules! prefixed_id {
                 Self(Short::random())
             }
 
-            /// Reads an id as people and agents write it, in any case, with blanks around it.
+            /// Reads an id as people and agents write it, in any case, surrounding blanks ignored.
             ///
             /// # Errors
             /// When it is malformed.
@@ -343,7 +343,7 @@ macro_rules! prefixed_id {
                 Self::of_key(text.strip_prefix($prefix).ok_or($error)?)
             }
 
-            /// The part behind the prefix: the key of the row.
+            /// The part after the prefix: the key of the row.
             pub fn key(&self) -> &str {
                 self.0.as_str()
             }
@@ -366,7 +366,7 @@ macro_rules! prefixed_id {
 }
 
 prefixed_id! {
-    /// The id of a chunk of a document: `d` and twelve characters, so that it is told apart from a memory's.
+    /// The id of a chunk of a document: `d` and twelve characters, so that it differs from a memory's.
     ChunkId, "d", IdError::Chunk
 }
 
@@ -376,8 +376,8 @@ prefixed_id! {
 }
 
 prefixed_id! {
-    /// The id of a candidate: `q` and twelve characters. It follows from what is claimed of which session, so that the same
-    /// claim is proposed once.
+    /// The id of a candidate: `q` and twelve characters. It is derived from the session and the claim, so the same
+    /// claim is proposed only once.
     CandidateId, "q", IdError::Candidate
 }
 
@@ -387,7 +387,7 @@ prefixed_id! {
 }
 
 impl CandidateId {
-    /// The id of a claim of a kind about a session.
+    /// The id for a claim of this kind about a session.
     pub fn of(session: &SessionId, kind: &str, claim: &str) -> Self {
         Self(Short::following(&["candidate", session.as_str(), kind, claim]))
     }
@@ -406,13 +406,13 @@ impl From<SubjectId> for ChunkId {
 }
 
 impl From<DocumentId> for SessionId {
-    /// The name under which events and the index know a document, where they know others by their session.
+    /// Events and the index hold a document's id in the place of a session's.
     fn from(id: DocumentId) -> Self {
         Self(id.to_string())
     }
 }
 
-/// SHA-256 over parts that cannot run into each other: each ends with its length.
+/// SHA-256 over parts. Each part ends with its length, so different lists of parts cannot run together.
 pub(super) fn hash(parts: &[&str]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -422,17 +422,17 @@ pub(super) fn hash(parts: &[&str]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The id of a session: whatever the client calls it, 1 to 128 printable characters.
+/// The id of a session: any name that the client chose, 1 to 128 printable characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// Mints an id for a client that names none.
+    /// Makes an id for a client that names none.
     pub fn random() -> Self {
         Self(format!("s-{}", Short::random().as_str()))
     }
 
-    /// Reads an id, blanks around it aside.
+    /// Reads an id, surrounding blanks ignored.
     ///
     /// # Errors
     /// [`IdError::Session`] when it is empty, too long or holds control characters.

@@ -20,7 +20,7 @@ pub const SEARCH_DEPTH_MAX: usize = 1_000;
 pub const TAGS_MAX: usize = 16;
 /// Longest tag.
 pub const TAG_CHARS_MAX: usize = 64;
-/// Longest name of a folder or branch that a thing to be done is told in.
+/// Longest name of a folder or branch in a trigger.
 pub const TRIGGER_CHARS_MAX: usize = 200;
 /// Longest memory type.
 pub const KIND_CHARS_MAX: usize = 40;
@@ -40,9 +40,9 @@ pub const PREVIEW_CHARS_MAX: usize = 200;
 pub const HIT_BYTES_MAX: usize = 400;
 /// Longest piece of an offending value that an error repeats.
 pub const ECHO_CHARS_MAX: usize = 80;
-/// Most memories whose place one save or update takes.
+/// Most memories that one save or update supersedes.
 pub const SUPERSEDES_MAX: usize = 8;
-/// Longest chain of memories that took each other's place.
+/// Longest chain of supersessions.
 pub const SUPERSEDED_DEPTH_MAX: usize = 64;
 /// Most memories that a save names as similar.
 pub const SIMILAR_MAX: usize = 3;
@@ -78,15 +78,15 @@ pub const HOOK_TIME_MAX: Duration = Duration::from_millis(900);
 pub const DEDUP_WINDOW: Duration = Duration::from_secs(15 * 60);
 /// Longest text of an exchange of a past session; of a longer one, head and tail are kept.
 pub const EXCHANGE_BYTES_MAX: usize = 32 * 1024;
-/// Longest text that tells what an exchange proves, in bytes: an error, a commit, the beginning of a plan.
+/// Longest text of a proven fact, in bytes: an error, a commit, the beginning of a plan.
 pub const PROVEN_TEXT_BYTES_MAX: usize = 600;
-/// Most of all that one exchange proves, as JSON; of more, lists are cut short.
+/// Largest size of one exchange's proven facts, as JSON; longer lists are cut.
 pub const PROVEN_BYTES_MAX: usize = 64 * 1024;
-/// Most exchanges that are taken in at once.
+/// Most exchanges in one batch of an import.
 pub const HISTORY_BATCH_EXCHANGES_MAX: usize = 200;
-/// Most text of exchanges that is taken in at once.
+/// Most text of exchanges in one batch of an import.
 pub const HISTORY_BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Longest state of a reader that is kept with its source.
+/// Longest state of a reader that is stored with its source.
 pub const CURSOR_BYTES_MAX: usize = 1024 * 1024;
 /// How long a session's connection may be gone before it is ended as `disconnected`.
 pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
@@ -94,21 +94,21 @@ pub const DISCONNECT_GRACE: Duration = Duration::from_secs(30 * 60);
 /// Longest line of JSON-RPC that is read. 256 KiB of content may be six times as long when every
 /// character is escaped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Longest line that the daemon reads from its socket or a client from the daemon: a line of
-/// [`LINE_BYTES_MAX`] grows threefold when all its bytes are no text and are replaced, and an answer may carry the
-/// longest content in both its halves.
+/// Longest line that the daemon reads from its socket or a client from the daemon. A line of [`LINE_BYTES_MAX`]
+/// grows threefold when each byte is invalid UTF-8 and gets replaced, and an answer may carry the longest content
+/// in both its halves.
 pub const SOCKET_LINE_BYTES_MAX: usize = 4 * LINE_BYTES_MAX;
-/// Most calls of one connection that are under way at once; further input waits unread.
+/// Most concurrent calls of one connection; further input stays unread until one ends.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
-/// Most searches that compute at once; further ones wait for a place.
+/// Most searches that compute at once; further ones wait.
 pub const SEARCHES_AT_ONCE_MAX: usize = 16;
 /// Most attempts of a write that meets a transaction conflict.
 pub const WRITE_ATTEMPTS_MAX: u32 = 32;
-/// The longest pause between two of them.
+/// The longest pause between two such attempts.
 pub const WRITE_PAUSE_MAX: Duration = Duration::from_millis(64);
-/// Most other homes of one database that are listened to at each look; further ones are heard once an hour.
+/// Most other homes of one database that each look reads; the remaining ones are read once an hour.
 pub const WRITERS_MAX: usize = 256;
-/// Most homes that ever wrote to one database and are heard at all.
+/// Most homes of one database that are read at all.
 pub const WRITERS_KNOWN_MAX: usize = 10_000;
 /// Most memories that wait for the lexical index before a save waits for it to catch up.
 pub const INDEX_PENDING_MAX: usize = 1_024;

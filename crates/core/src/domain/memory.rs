@@ -11,7 +11,7 @@ pub enum Scope {
     /// For everyone who works on the project.
     #[default]
     Project,
-    /// For this person, in every project: it belongs to none.
+    /// For this person, in every project; it belongs to no project.
     Personal,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
         "preference", "manual", "session_summary",
     ];
 
-    /// The type of a memory that names none.
+    /// The type of a memory that was saved without one.
     pub fn manual() -> Self {
         Self("manual".to_owned())
     }
@@ -63,8 +63,8 @@ impl Kind {
         Self("session_summary".to_owned())
     }
 
-    /// Normalises a type: lowercase, every run of other characters a `-`. `None` when nothing is
-    /// left or it is too long.
+    /// Normalises a type: lowercase, each run of other characters becomes `-`. `None` when nothing is left or the
+    /// result is too long.
     pub fn parse(text: &str) -> Option<Self> {
         let mut out = String::new();
         for c in text.trim().to_lowercase().chars() {
@@ -90,16 +90,16 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What kind of memory one is, as psychology divides them (Tulving, "Episodic and semantic memory", 1972).
+/// The kind of a memory, after Tulving, "Episodic and semantic memory", 1972.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Nature {
-    /// What happened.
+    /// Something that happened.
     Episodic,
-    /// What is so.
+    /// Something that is so.
     Semantic,
     /// How something is done.
     Procedural,
-    /// What is to be done.
+    /// Something to be done.
     Prospective,
 }
 
@@ -125,7 +125,8 @@ impl Nature {
     }
 }
 
-/// When what a memory says is so, as far as somebody said. Both moments are within it; none has no end on that side.
+/// The period in which a memory is true, as far as somebody said. Both moments are included; `None` leaves that
+/// side open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Validity {
     /// Not before this.
@@ -135,12 +136,12 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Whether it is so at a moment.
+    /// Whether a moment lies within it.
     pub fn holds_at(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && !self.is_over(at)
     }
 
-    /// Whether it was so only before a moment.
+    /// Whether it ended before a moment.
     pub fn is_over(&self, at: Timestamp) -> bool {
         self.until.is_some_and(|until| until < at)
     }
@@ -155,7 +156,7 @@ pub struct Body {
     pub kind: Kind,
     pub title: RedactedText,
     pub content: RedactedText,
-    /// The stable subject, whose next save revises this memory.
+    /// The stable subject. The next save of the same key revises this memory.
     pub topic_key: Option<RedactedText>,
     pub tags: Vec<RedactedText>,
 }
@@ -205,19 +206,19 @@ pub struct Memory {
     /// When it was last saved, repetitions included.
     pub last_seen_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
-    /// A tombstone: its text and revisions are gone for good.
+    /// Whether it was purged: its text and revisions are gone for good.
     pub purged: bool,
-    /// When it is so.
+    /// The period in which it is true.
     pub valid: Validity,
-    /// What kind of memory it is, where somebody said; else it follows from its type.
+    /// Its kind, where somebody set one; otherwise it follows from the type.
     pub nature: Option<Nature>,
-    /// Where a thing to be done is told; everywhere in its project without one.
+    /// Where a prospective memory is shown; `None` shows it everywhere in its project.
     pub trigger: Option<Trigger>,
-    /// When a thing to be done was done.
+    /// When a prospective memory was done.
     pub done_at: Option<Timestamp>,
-    /// Since when it is archived: kept whole, and left out of what is found and told unless somebody asks for it.
+    /// Since when it is archived: kept whole, but left out of searches and contexts unless somebody asks for it.
     pub archived_at: Option<Timestamp>,
-    /// How often the row was written; 0 before the first time. It guards against lost updates.
+    /// How often the row was written; 0 before the first time. Guards against lost updates.
     pub version: u64,
 }
 
@@ -291,7 +292,7 @@ impl Memory {
     }
 }
 
-/// What a memory was before a later revision replaced it.
+/// A text that a later revision replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     pub memory: MemoryId,
@@ -301,14 +302,14 @@ pub struct Revision {
     pub session: Option<SessionId>,
     /// When it was written.
     pub at: Timestamp,
-    /// When it is so.
+    /// The period in which it is true.
     pub valid: Validity,
-    /// How that text came in.
+    /// The origin of that text.
     pub origin: Origin,
 }
 
 impl Revision {
-    /// The memory that has another text by now, as it was with this one.
+    /// The memory as it was with this text.
     pub fn of(&self, memory: &Memory) -> Memory {
         Memory {
             revision: self.revision,

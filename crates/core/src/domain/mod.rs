@@ -1,7 +1,7 @@
 //! The words of the project: plain types without I/O, clocks or wire formats.
 //!
-//! `store`, `lexical` and `mcp` each have their own row, document and wire types and convert at
-//! their border, so that none of those formats leaks into the others.
+//! `store`, `search` and `mcp` have their own types for rows, index documents and the wire and convert at their
+//! borders, so that no format leaks into another.
 
 mod candidate;
 mod document;
@@ -40,6 +40,6 @@ pub use session::{EndReason, PERSON, Prompt, Session};
 pub use taint::{Flag, Origin, Taint};
 pub use trigger::{Trigger, TriggerError, Workplace};
 
-/// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that the order
-/// of time is the order of commits even when the machine's clock goes back.
+/// A moment, in UTC with microseconds. The store hands out strictly rising ones, so that order in time is commit
+/// order even when the machine's clock goes back.
 pub type Timestamp = jiff::Timestamp;

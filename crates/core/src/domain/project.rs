@@ -4,12 +4,12 @@ use std::fmt;
 
 use super::limits::PROJECT_CHARS_MAX;
 
-/// A normalised project name: lowercase, trimmed, blanks as `-`.
+/// A normalised project name: lowercase, trimmed, runs of blanks as `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Project(String);
 
 impl Project {
-    /// Where there is no project to name: `$HOME` or `/`.
+    /// The project of a folder that names none: `$HOME` or `/`.
     pub fn general() -> Self {
         Self("general".to_owned())
     }
@@ -19,7 +19,7 @@ impl Project {
         Self(String::new())
     }
 
-    /// Normalises a name; `None` when nothing is left or it is longer than 200 characters.
+    /// Normalises a name; `None` when nothing is left or it exceeds 200 characters.
     pub fn parse(text: &str) -> Option<Self> {
         let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let name = visible.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-");

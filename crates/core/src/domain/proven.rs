@@ -1,5 +1,6 @@
-//! What an exchange of a past session proves, by rules and without a model. Each follows from this exchange alone, so that
-//! it is the same in whatever steps a transcript was read; what reaches over several is put together when it is asked for.
+//! Proven facts: what an exchange of a past session proves by rules, without a model. Each fact follows from one
+//! exchange alone, so the result does not depend on the steps in which a transcript was read. Facts that span
+//! several exchanges are computed when somebody asks.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +10,8 @@ use crate::redact::RedactedText;
 /// Most items of one list.
 const ITEMS_MAX: usize = 64;
 
-/// What one exchange proves, beside the files that it changed and the commands that it ran. `T` is a text: redacted in this
-/// program, plain on its way in.
+/// What one exchange proves, besides the files that it changed and the commands that it ran. `T` is the text type:
+/// redacted inside this program, plain on its way in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proven<T = RedactedText> {
     /// Files that were read.
@@ -22,7 +23,7 @@ pub struct Proven<T = RedactedText> {
     /// Calls that the person refused.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<PastRefusal<T>>,
-    /// The person interrupted.
+    /// Whether the person interrupted it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Commits that were made.
@@ -37,10 +38,10 @@ pub struct Proven<T = RedactedText> {
     /// Questions that the person answered.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<PastAnswer<T>>,
-    /// What it changed of the list of things to do; `None` where it did not touch it.
+    /// Changes of the to-do list; `None` where it was not touched.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub to_do: Option<PastToDo<T>>,
-    /// The beginning of the agent's last words, where they are many enough to tell what was done.
+    /// The beginning of the agent's last words, if they are long enough to say what was done.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub reply: Option<T>,
     /// The beginning of the last summary of a compaction.
@@ -59,12 +60,12 @@ pub struct PastFailure<T = RedactedText> {
     pub command: T,
     /// The line of its output that names the error.
     pub error: T,
-    /// The same without what differs from one time to the next, by which repetitions are found.
+    /// The error without its variable parts, by which repetitions are recognised.
     pub key: T,
     /// Its exit status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// What made it go away within the same exchange.
+    /// What made it succeed within the same exchange.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub fix: Option<PastFix<T>>,
 }
@@ -74,10 +75,10 @@ pub struct PastFailure<T = RedactedText> {
 pub struct PastFix<T = RedactedText> {
     /// The command.
     pub command: T,
-    /// It is the same one: the cure lies in what was changed between.
+    /// Whether it is the same command, so that the fix lies in the edits between.
     #[serde(default)]
     pub same: bool,
-    /// Files that were changed between the two.
+    /// Files that were changed between the failure and the success.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub edited: Vec<T>,
 }
@@ -85,7 +86,7 @@ pub struct PastFix<T = RedactedText> {
 /// A call that the person refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastRefusal<T = RedactedText> {
-    /// The tool, and what it was to do, in a line.
+    /// The tool and its input, on one line.
     pub what: T,
     /// What the person said; empty if nothing.
     pub said: T,
@@ -120,22 +121,22 @@ pub struct PastAnswer<T = RedactedText> {
     pub answer: T,
 }
 
-/// A change of the list of things to do.
+/// A change of the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastToDo<T = RedactedText> {
-    /// It is the whole list, and not only items that changed.
+    /// Whether it is the whole list, and not only changed items.
     #[serde(default)]
     pub whole: bool,
     /// The items.
     pub items: Vec<PastTask<T>>,
 }
 
-/// An item of the list of things to do.
+/// An item of the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastTask<T = RedactedText> {
     /// The task; empty where only its status changed.
     pub text: T,
-    /// The id by which later changes name it; empty where it has none.
+    /// The id by which later changes name it; empty without one.
     pub id: T,
     /// The agent's own word: pending, in_progress, completed …
     pub status: T,
@@ -160,7 +161,7 @@ impl<T> Default for Proven<T> {
 }
 
 impl<T> Proven<T> {
-    /// The same with other texts, and each list cut to `most` items.
+    /// Converts every text, and cuts each list to `most` items.
     pub fn map<U>(self, most: usize, mut text: impl FnMut(T) -> U) -> Proven<U> {
         let text = &mut text;
         Proven {
@@ -210,20 +211,20 @@ fn list<T, U>(items: Vec<T>, most: usize, of: impl FnMut(T) -> U) -> Vec<U> {
 }
 
 impl<T: PartialEq> Proven<T> {
-    /// Whether it proves nothing.
+    /// Whether there are no facts.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Proven {
-    /// It as JSON: what is stored.
+    /// The JSON that is stored.
     #[expect(clippy::missing_panics_doc, reason = "texts, numbers and lists of them are always JSON")]
     pub fn as_json(&self) -> String {
         serde_json::to_string(self).expect("texts, numbers and lists of them are JSON")
     }
 
-    /// The same within [`PROVEN_BYTES_MAX`]: long texts are cut, and of much the lists are halved until it fits.
+    /// The same within [`PROVEN_BYTES_MAX`]: long texts are cut, and lists are halved until the whole fits.
     #[must_use]
     pub fn bounded(self) -> Self {
         let mut most = ITEMS_MAX;
@@ -235,16 +236,16 @@ impl Proven {
         proven
     }
 
-    /// Whether one of its texts meets a condition.
+    /// Whether some text meets a condition.
     pub fn any(&self, mut holds: impl FnMut(&str) -> bool) -> bool {
         let mut found = false;
-        // One visitor of all texts is enough, and forgetting is rare.
+        // Reuses `map`, which visits every text: forgetting is rare, and a second visitor is not worth it.
         let _ = self.clone().map(usize::MAX, |text| found |= holds(&text));
         found
     }
 }
 
-/// What was to do and was not done after exchanges of one session, in their order. After weeks it is stale.
+/// The tasks that were still open after these exchanges of one session, in order. After weeks they are stale.
 pub fn left_to_do<'a>(exchanges: impl IntoIterator<Item = &'a Proven>) -> Vec<RedactedText> {
     let mut items: Vec<PastTask> = Vec::new();
     for change in exchanges.into_iter().filter_map(|proven| proven.to_do.as_ref()) {

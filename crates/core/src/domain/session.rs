@@ -3,10 +3,10 @@
 use super::{Project, PromptId, SessionId, Timestamp};
 use crate::redact::RedactedText;
 
-/// The agent of what a person does at the command line.
+/// The agent name of a person at the command line.
 pub const PERSON: &str = "cerebro-cli";
 
-/// One sitting of one agent.
+/// One stretch of an agent's work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     pub id: SessionId,
@@ -14,20 +14,20 @@ pub struct Session {
     pub agent: RedactedText,
     pub directory: Option<RedactedText>,
     pub started_at: Timestamp,
-    /// When it last wrote or read something; the order of "recent" sessions.
+    /// When it last wrote or read something; recent sessions are ordered by it.
     pub seen_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub end_reason: Option<EndReason>,
     pub summary: Option<RedactedText>,
-    /// The session it continues, or the parent of a sub-agent's.
+    /// The session that it continues, or the parent of a sub-agent's.
     pub follows: Option<SessionId>,
-    /// The home that its agent works in, by the name in its events, where several share a database.
+    /// The writer name of the home that its agent works in, where several homes share a database.
     pub home: Option<String>,
-    /// Counts writes of the row: 0 before the first. Guards against lost updates.
+    /// How often the row was written; 0 before the first time. Guards against lost updates.
     pub version: u64,
 }
 
-/// How a session came to its end.
+/// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     /// The agent said so.
@@ -55,7 +55,7 @@ impl EndReason {
     }
 }
 
-/// What the user asked for, kept for later context.
+/// What the user asked an agent, kept for later contexts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     pub id: PromptId,
@@ -64,6 +64,6 @@ pub struct Prompt {
     pub agent: RedactedText,
     pub content: RedactedText,
     pub created_at: Timestamp,
-    /// When the same prompt was last given again within the window.
+    /// When the same prompt was last repeated within the window.
     pub last_seen_at: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Where a text comes from, and what makes it suspect.
+//! The origin of a text, and its flags.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ pub enum Origin {
     Agent,
     /// A person saved or edited it.
     Person,
-    /// It came with an export or out of another memory's files.
+    /// It came with an export or from another memory tool's files.
     Import,
-    /// A hook took it from what the agent's program reported.
+    /// A hook took it from what the agent reported.
     Hook,
-    /// It was read out of a transcript.
+    /// It was read from a transcript.
     Transcript,
-    /// It was read out of a document.
+    /// It was read from a document.
     Document,
-    /// It was made of other memories.
+    /// It was made from other memories.
     Derived,
 }
 
@@ -64,24 +64,24 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a text seems to try.
+/// What a text that reads like an instruction seems to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
-    /// To take the place of the instructions that the agent has.
+    /// To replace the agent's instructions.
     Override,
-    /// To speak as the system, the user or somebody with authority.
+    /// To speak as the system, the user or an authority.
     Role,
     /// To keep something from the person.
     Concealment,
-    /// To hold for all later sessions.
+    /// To apply to all later sessions.
     StandingOrder,
     /// To have something run.
     Exec,
     /// To carry data away.
     Exfiltration,
-    /// To say what nobody sees: invisible characters, letters of another script.
+    /// To say something that nobody sees: invisible characters, look-alike letters.
     Hidden,
-    /// To make what is unsafe look like good practice.
+    /// To present something unsafe as good practice.
     Inversion,
 }
 
@@ -124,17 +124,17 @@ impl fmt::Display for Flag {
     }
 }
 
-/// What is known of a text beside what it says.
+/// The origin of a text and what makes it suspect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Taint {
     /// How its present text came in.
     pub origin: Origin,
-    /// What it seems to try, by the rules of the day it was written: of nearly all texts nothing.
+    /// What it seems to try, by the rules at the time of writing. Nearly always empty.
     pub flags: Vec<Flag>,
 }
 
 impl Taint {
-    /// The flags by their names, with a blank between them; empty without any.
+    /// The names of the flags, separated by blanks; empty without flags.
     pub fn told(&self) -> String {
         self.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>().join(" ")
     }

@@ -1,14 +1,14 @@
-//! Where a thing to be done is told: to whoever is at work in a folder, or on a branch.
+//! Where a prospective memory is shown: in a folder, or on a branch.
 
 use std::fmt;
 
 use super::limits::TRIGGER_CHARS_MAX;
 use crate::redact::RedactedText;
 
-/// What a trigger looks at.
+/// The condition of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
-    /// The folder that somebody is at work in.
+    /// The current folder.
     Path,
     /// The branch that is checked out there.
     Branch,
@@ -25,12 +25,13 @@ impl On {
     }
 }
 
-/// Where a thing to be done is told: `path:src/store` in that folder and below it, `branch:release/2` on that branch. With
-/// a `*` at the end whatever begins so. A path is one below the root of the checkout, or an absolute one.
+/// Where a prospective memory is shown. `path:src/store` means that folder and everything below it,
+/// `branch:release/2` that branch; a `*` at the end matches any continuation. A path is relative to the root of the
+/// checkout, or absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger(RedactedText);
 
-/// A text that is no trigger.
+/// A text that is not a trigger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a trigger is `path:FOLDER` or `branch:NAME`, of at most {} characters on one line and without `..`; a `*` may end it",
@@ -38,19 +39,19 @@ pub struct Trigger(RedactedText);
 )]
 pub struct TriggerError;
 
-/// Where somebody is at work.
+/// The folder and branch in which somebody works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Workplace {
-    /// The folder, as an absolute path.
+    /// The absolute path of the folder.
     pub folder: String,
-    /// The same below the root of its checkout; empty in the root.
+    /// The path relative to the root of its checkout; empty in the root.
     pub below: String,
     /// The branch that is checked out, if one is.
     pub branch: Option<String>,
 }
 
 impl Trigger {
-    /// Reads a trigger as somebody gives it.
+    /// Reads a trigger from a caller.
     ///
     /// # Errors
     /// [`TriggerError`]
@@ -69,8 +70,8 @@ impl Trigger {
     }
 
     /// A trigger that the store holds.
-    pub fn from_store(text: String) -> Self {
-        Self(RedactedText::from_store(text))
+    pub fn stored(text: RedactedText) -> Self {
+        Self(text)
     }
 
     fn parts(text: &str) -> Option<(On, &str)> {
@@ -79,12 +80,12 @@ impl Trigger {
         Some((on, name.trim()))
     }
 
-    /// The trigger as it is stored and published.
+    /// Its stored and published form.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is met by somebody's place of work.
+    /// Whether a workplace meets it.
     pub fn is_met(&self, place: &Workplace) -> bool {
         let Some((on, name)) = Self::parts(&self.0) else { return false };
         let begins = |text: &str| name.strip_suffix('*').is_some_and(|stem| text.starts_with(stem));

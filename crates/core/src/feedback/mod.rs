@@ -1,7 +1,7 @@
-//! Whether what a search showed an agent was of use to it: pure decisions over what the agent did next.
+//! Whether a memory that a search showed was useful: pure decisions over the agent's next actions.
 //!
-//! Nobody has to say so, though an agent may. A [`Watch`] over one session notes what was shown in it, and what follows tells. Each sign
-//! counts once for a memory and session. It orders nothing: the figures are there to be looked at.
+//! Agents may say so, but need not: a [`Watch`] records what one session was shown, and derives signs from what
+//! follows. Each sign counts once per memory and session. Signs do not affect the order of results by default.
 
 mod quoted;
 
@@ -15,44 +15,44 @@ use crate::{
 
 pub use quoted::quoted;
 
-/// How long a question may be asked again in other words.
+/// How long a question counts as asked again in other words.
 const AGAIN_WITHIN: Duration = Duration::from_secs(10 * 60);
-/// Share of common words from which on two questions ask the same.
+/// Share of common words from which two questions are the same question.
 const AGAIN_MIN: f64 = 0.6;
-/// How many of the first hits were passed over, where the question is asked again.
+/// How many of the first hits count as passed over when a question is asked again.
 const PASSED_OVER: usize = 3;
 /// Most questions that are kept of a session.
 const QUESTIONS_MAX: usize = 16;
 /// Most memories that are kept of a session; those shown longest ago are forgotten first.
 const SHOWN_MAX: usize = 64;
 
-/// What tells whether a memory that was shown was of use.
+/// How it was observed whether a memory was useful.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// It was read whole.
     Read,
-    /// The session's last message or summary says what it says.
+    /// The session's last message or summary repeats it.
     Answer,
     /// It was updated, superseded or deleted.
     Corrected,
     /// The question was asked again in other words, and none of its hits was read before.
     AskedAgain,
-    /// The agent said that it was of use.
+    /// The agent said that it was useful.
     SaidUseful,
-    /// The agent said that it was of no use.
+    /// The agent said that it was useless.
     SaidUseless,
     /// The agent said that it is wrong.
     SaidWrong,
 }
 
-/// What a source tells.
+/// What an observation means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
-    /// It was of use.
+    /// It was useful.
     Used,
-    /// It was wrong, or is no longer right.
+    /// It was wrong, or no longer holds.
     Corrected,
-    /// It was not what was looked for.
+    /// It was not what the agent looked for.
     Ignored,
 }
 
@@ -86,7 +86,7 @@ impl Source {
         Self::ALL.into_iter().find(|source| source.as_str() == name)
     }
 
-    /// How much one sign of it tells.
+    /// The weight of one sign of this source.
     fn weight(self) -> f32 {
         match self {
             Self::Answer | Self::SaidUseful => 1.0,
@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// What it tells.
+    /// The meaning of this source.
     pub fn signal(self) -> Signal {
         match self {
             Self::Read | Self::Answer | Self::SaidUseful => Signal::Used,
@@ -106,33 +106,33 @@ impl Source {
     }
 }
 
-/// How much a memory was of use by its signs: above 0 and below 1, with the first signs telling most; none where they do not
-/// say that it was.
+/// How useful a memory was, from the counts of its signs: above 0 and below 1, where each further sign adds less.
+/// `None` unless the signs in favour prevail.
 pub fn usefulness(signs: &BTreeMap<Source, u64>) -> Option<f32> {
     let sum: f32 = signs.iter().map(|(source, count)| source.weight() * *count as f32).sum();
     (sum > 0.0).then(|| sum / (1.0 + sum))
 }
 
-/// A sign that a memory was of use, or was not.
+/// A sign that a memory was useful or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sign {
     /// The memory.
     pub memory: MemoryId,
-    /// What tells.
+    /// How it was observed.
     pub source: Source,
     /// The best place at which it was shown, from 1.
     pub rank: usize,
-    /// Whether it is the first of its signal for this memory: another source may have told the same.
+    /// Whether it is the first of its signal for this memory; another source may have given the same signal before.
     pub is_first: bool,
 }
 
-/// What was asked, and what was shown for it.
+/// A question and its hits.
 #[derive(Debug)]
 struct Question {
     at: Timestamp,
     words: BTreeSet<String>,
     hits: Vec<MemoryId>,
-    /// One of the hits was read.
+    /// Whether one of the hits was read.
     is_answered: bool,
 }
 
@@ -140,13 +140,13 @@ struct Question {
 #[derive(Debug)]
 struct Shown {
     rank: usize,
-    /// Counts what was shown, for which is forgotten first.
+    /// The number of this showing. The memory with the lowest one is forgotten first.
     turn: u64,
-    /// What was told already.
+    /// The sources that gave a sign already.
     told: BTreeSet<Source>,
 }
 
-/// What was shown in one session.
+/// The record of what was shown in one session.
 #[derive(Debug, Default)]
 pub struct Watch {
     questions: VecDeque<Question>,
@@ -155,8 +155,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Notes what a search showed, best first; gives the signs that the question itself is. The very same question is a
-    /// retry, the next page or somebody's probe, and no sign.
+    /// Records the hits of a search, best first, and returns the signs that follow from asking. An identical
+    /// question is a retry, the next page or a probe, and gives no sign.
     pub fn searched(&mut self, at: Timestamp, question: &str, hits: &[MemoryId]) -> Vec<Sign> {
         let words = words(question);
         let is_again = |earlier: &&mut Question| {
@@ -186,7 +186,7 @@ impl Watch {
         signs
     }
 
-    /// Notes that a memory was read whole.
+    /// Records that a memory was read whole.
     pub fn read(&mut self, id: &MemoryId) -> Option<Sign> {
         for question in self.questions.iter_mut().filter(|question| question.hits.contains(id)) {
             question.is_answered = true;
@@ -194,12 +194,12 @@ impl Watch {
         self.tell(id, Source::Read)
     }
 
-    /// Notes that a memory was updated, superseded or deleted.
+    /// Records that a memory was updated, superseded or deleted.
     pub fn corrected(&mut self, id: &MemoryId) -> Option<Sign> {
         self.tell(id, Source::Corrected)
     }
 
-    /// Notes what the agent said of a memory; the first word counts.
+    /// Records the agent's verdict on a memory; only the first one counts.
     pub fn said(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
         const SAID: [Source; 3] = [Source::SaidUseful, Source::SaidUseless, Source::SaidWrong];
         let shown = self.shown.get(id)?;
@@ -209,17 +209,17 @@ impl Watch {
         self.tell(id, source)
     }
 
-    /// Whether a memory was shown and is not forgotten.
+    /// Whether a memory was shown and is still in the record.
     pub fn has_shown(&self, id: &MemoryId) -> bool {
         self.shown.contains_key(id)
     }
 
-    /// The memories whose texts a last message is held against.
+    /// The memories to compare with a last message.
     pub fn shown(&self) -> Vec<MemoryId> {
         self.shown.keys().copied().collect()
     }
 
-    /// Notes a last message or a summary, with the texts of what was shown.
+    /// Records a last message or a summary, with the texts of what was shown.
     pub fn answered(&mut self, message: &str, texts: &[(MemoryId, String)]) -> Vec<Sign> {
         let asked: BTreeSet<String> =
             self.questions.iter().flat_map(|question| question.words.clone()).collect();
@@ -227,7 +227,7 @@ impl Watch {
         quoted.iter().filter_map(|id| self.tell(id, Source::Answer)).collect()
     }
 
-    /// A sign of a memory that was shown, the first time that this source tells it.
+    /// A sign for a memory that was shown, if this source has not given one before.
     fn tell(&mut self, id: &MemoryId, source: Source) -> Option<Sign> {
         let shown = self.shown.get_mut(id)?;
         let is_first = shown.told.iter().all(|told| told.signal() != source.signal());
@@ -243,7 +243,7 @@ impl Watch {
     }
 }
 
-/// The words of a question, case and accents aside.
+/// The words of a question, case and accents ignored.
 fn words(question: &str) -> BTreeSet<String> {
     quoted::words(&fold(question)).into_iter().map(str::to_owned).collect()
 }

@@ -1,6 +1,6 @@
-//! Which of some memories a message says again: by words and runs of words that are one memory's own.
+//! Which memories a message repeats, by words and runs of words that belong to one memory only.
 //!
-//! What the question says, and what several of the memories say, tells nothing of any of them.
+//! Words that occur in the question or in several memories are evidence for none of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;
@@ -9,20 +9,20 @@ use crate::{domain::MemoryId, text};
 
 /// Share of a memory's own words that a message must hold.
 const SHARE_MIN: f64 = 0.3;
-/// And how many of them, so that a short memory is not told by a common word.
+/// Fewest such words, so that a common word alone does not count for a short memory.
 const WORDS_MIN: usize = 4;
-/// Words of a run that is a quotation whatever its words are, if so many of them tell something: shorter ones are turns of
-/// speech.
+/// Length of a run that is a quotation whatever its words are, if at least `RUN_TELLING_MIN` of them are
+/// significant. Shorter runs are turns of speech.
 const RUN_WORDS: usize = 10;
 const RUN_TELLING_MIN: usize = 2;
-/// Words of a run that is a quotation because one of them is the memory's own.
+/// Length of a run that is a quotation because one of its words is the memory's own.
 const OWN_RUN_WORDS: usize = 7;
-/// A word tells something from this length on, in characters; shorter ones are mostly articles and the like.
+/// Length from which a word is significant, in characters; shorter ones are mostly articles and the like.
 const TELLING_CHARS: usize = 5;
 /// Most bytes of each text that are looked at.
 const BYTES_MAX: usize = 32 * 1024;
 
-/// The memories among `texts` that a message says again; `asked` are the words of the questions.
+/// The memories among `texts` that a message repeats; `asked` are the words of the questions.
 pub fn quoted(message: &str, texts: &[(MemoryId, String)], asked: &BTreeSet<String>) -> Vec<MemoryId> {
     let read = |text: &str| text::fold(text::cut_bytes(text, BYTES_MAX));
     let folded = read(message);
@@ -53,7 +53,7 @@ pub fn quoted(message: &str, texts: &[(MemoryId, String)], asked: &BTreeSet<Stri
     found.map(|((id, _), _)| *id).collect()
 }
 
-/// In how many of some sets each thing is.
+/// In how many of the sets each item occurs.
 fn counts<T: Hash + Eq>(sets: impl Iterator<Item = HashSet<T>>) -> HashMap<T, usize> {
     let mut counts = HashMap::new();
     for one in sets.flatten() {
@@ -62,17 +62,17 @@ fn counts<T: Hash + Eq>(sets: impl Iterator<Item = HashSet<T>>) -> HashMap<T, us
     counts
 }
 
-/// The different words of a text.
+/// The distinct words of a text.
 fn words_of<'t>(text: &[&'t str]) -> HashSet<&'t str> {
     text.iter().copied().collect()
 }
 
-/// The different runs of so many words.
+/// The distinct runs of `length` words.
 fn runs<'a, 't>(text: &'a [&'t str], length: usize) -> HashSet<&'a [&'t str]> {
     text.windows(length).collect()
 }
 
-/// Whether a word tells more than grammar: it is long, or has a digit.
+/// Whether a word is significant: it is long, or contains a digit.
 fn is_telling(word: &str) -> bool {
     let chars = word.chars().count();
     chars >= TELLING_CHARS || (chars > 1 && word.chars().any(|c| c.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! When two saves are about the same thing, and when they say the same.
+//! When two saves are about the same thing, and when they have the same content.
 
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
@@ -38,7 +38,7 @@ fn normal_title(title: &str) -> String {
     one_line(&title.nfc().collect::<String>().to_lowercase())
 }
 
-/// Whether two contents are the same: byte for byte, trailing white space aside.
+/// Whether two contents are the same: byte for byte, except for trailing white space.
 pub fn same_content(a: &str, b: &str) -> bool {
     a.trim_end() == b.trim_end()
 }

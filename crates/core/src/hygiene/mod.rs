@@ -1,5 +1,5 @@
-//! Keeping the store clean: what a save is the same as, what it is near, and what its subject is
-//! called. Pure: the store looks things up, this decides.
+//! Keeping the store clean: which memory a save repeats or revises, what it is similar to, and which topic key
+//! fits. Pure: the store looks things up, this module decides.
 
 mod identity;
 mod similar;
@@ -16,18 +16,18 @@ use crate::{
     redact::RedactedText,
 };
 
-/// A memory as it is asked for: validated, redacted and normalised, not stored yet.
+/// A memory as a save would write it: validated, redacted and normalised, but not stored yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     pub body: Body,
     pub taint: Taint,
     pub agent: RedactedText,
     pub session: SessionId,
-    /// When it is so; where nothing is said, a topic's next revision is so without an end.
+    /// The period in which it is true. If unset, a topic's next revision holds without an end.
     pub valid: Validity,
-    /// What kind of memory it is; where nothing is said, a topic's next revision is of the kind it was.
+    /// Its kind. If unset, a topic's next revision keeps the previous kind.
     pub nature: Option<Nature>,
-    /// Where it is told; where nothing is said, a topic's next revision is told where it was.
+    /// Where a prospective memory is shown. If unset, a topic's next revision keeps the previous trigger.
     pub trigger: Option<Trigger>,
 }
 
@@ -39,8 +39,8 @@ impl Draft {
         identity(&self.project, self.scope, &self.kind, &self.title)
     }
 
-    /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and, where the
-    /// draft says it, when it is so. Who writes it, and when, is not part of the text.
+    /// Whether the memory already is what the draft asks for: type, title, content, tags (in any order) and, where
+    /// the draft sets it, the validity. The author and the time do not matter.
     pub fn equals(&self, memory: &Memory) -> bool {
         self.kind == memory.kind
             && self.title == memory.title
@@ -56,33 +56,33 @@ fn same_tags(a: &[RedactedText], b: &[RedactedText]) -> bool {
     a.iter().all(|tag| b.contains(tag)) && b.iter().all(|tag| a.contains(tag))
 }
 
-/// What the store holds that a save must look at.
+/// The stored memories that a save depends on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Standing<'a> {
     /// The live memory with the draft's topic key, project and scope.
     pub topic_holder: Option<&'a Memory>,
-    /// Live memories of the draft's identity, last seen within the window, newest first.
+    /// Live memories with the draft's identity, last seen within the window, newest first.
     pub recent_twins: &'a [Memory],
 }
 
 /// What a save does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// The memory already is as asked.
+    /// Nothing: the memory already is as asked.
     Unchanged { id: MemoryId },
     /// The memory gets a new revision.
     Revise { id: MemoryId },
-    /// The same content was saved a moment ago: counted, not stored again.
+    /// The same content was saved a moment ago: it is counted, not stored again.
     Repeat { id: MemoryId },
-    /// A memory of its own.
+    /// It creates a new memory.
     Create,
 }
 
-/// Decides what a save does. The topic key comes first; then a recent twin with the same content
-/// is repeated; different content is never dropped.
+/// Decides what a save does. The topic key comes first; then a recent twin with the same content is counted as a
+/// repetition. Different content is never dropped.
 ///
-/// A draft whose topic key no live memory holds is no repetition of a twin without it: the old id
-/// would not answer to the new key. It is created.
+/// A draft with a topic key that no live memory holds does not repeat a twin without that key, because the twin's
+/// id would not answer to the key. A memory is created.
 pub fn decide(draft: &Draft, standing: &Standing<'_>) -> Decision {
     if let Some(holder) = standing.topic_holder {
         let id = holder.id;

@@ -1,4 +1,4 @@
-//! What the one memory of a session's summary is called.
+//! The topic key and title of the memory that holds a session's summary.
 
 use sha2::{Digest, Sha256};
 
@@ -12,12 +12,12 @@ use crate::{
 const SUMMARY_TITLE_CHARS_MAX: usize = 120;
 const _: () = assert!(SUMMARY_TITLE_CHARS_MAX <= TITLE_CHARS_MAX);
 
-/// The topic key of a session's summary, which makes a second summary a revision of the first.
+/// The topic key of a session's summary. A second summary of the session revises the first.
 pub fn summary_key(id: &SessionId) -> RedactedText {
     RedactedText::derived(format!("session/{}", text::hex(&Sha256::digest(id.as_str())[..8])))
 }
 
-/// The title of a session's summary: its first line that says something.
+/// The title of a session's summary: its first line with words.
 pub fn summary_title(summary: &RedactedText) -> RedactedText {
     let first = summary
         .lines()

@@ -8,16 +8,16 @@ use crate::{
     text::{cut_bytes, slug},
 };
 
-/// From here on, [`nearness`] means that two keys may be about the same subject.
+/// [`nearness`] from which two keys may be about the same subject.
 pub const NEAR_MIN: f64 = 0.5;
 
 /// Longest segment that is suggested.
 const SEGMENT_CHARS_MAX: usize = 100;
 /// How many words of the content make a segment when the title gives none.
 const SEGMENT_WORDS: usize = 8;
-/// How much of the content is looked at; what a text is about is said at its begin.
+/// How much of the content is read; a text names its subject at its beginning.
 const CONTENT_BYTES: usize = 4_096;
-/// Similarity of spelling from which keys of any family are near.
+/// Similarity of spelling from which keys of different families are near.
 const SPELLING_MIN: f64 = 0.8;
 
 /// Why a text is not a topic key.
@@ -55,14 +55,14 @@ fn normal(key: &str) -> Result<String, TopicKeyError> {
 /// A family of subjects.
 struct Family {
     name: &'static str,
-    /// The types that belong to it.
+    /// The types that belong to the family.
     kinds: &'static [&'static str],
-    /// Further words that indicate it in a title or content.
+    /// Other words that indicate the family in a title or content.
     words: &'static [&'static str],
 }
 
-/// In the order in which a text is searched for their words: what went wrong says more about a
-/// note than what it went wrong in.
+/// In the order in which a text is searched for their words. What went wrong is a better subject than where it went
+/// wrong.
 const FAMILIES: [Family; 9] = [
     Family {
         name: "bug",
@@ -108,13 +108,13 @@ const FAMILIES: [Family; 9] = [
 
 /// Suggests the key for a memory: `family/segment`.
 ///
-/// The family is that of the type. A type that has none (`manual`, an unknown one, none at all) is
-/// general: then the title, and after it the begin of the content, are searched for whole words of
-/// each family, in the order of the table: bug, architecture, decision, pattern, config, discovery,
-/// learning, preference, session. Else it is `topic`.
+/// The family is that of the type. A type without a family (`manual`, an unknown one, none at all) is general: then
+/// the title, and after it the beginning of the content, are searched for whole words of each family, in the order
+/// of the table: bug, architecture, decision, pattern, config, discovery, learning, preference, session. Otherwise
+/// it is `topic`.
 ///
-/// The segment is the slug of the title, at most 100 characters, without the family's name
-/// repeated at its begin; else that of the first eight words of the content; else `general`.
+/// The segment is the slug of the title, at most 100 characters, without the family's name at its beginning;
+/// otherwise that of the first eight words of the content; otherwise `general`.
 pub fn suggest(kind: Option<&str>, title: Option<&str>, content: Option<&str>) -> String {
     let title = slug(title.unwrap_or_default());
     let content = slug(cut_bytes(content.unwrap_or_default().trim_start(), CONTENT_BYTES));
@@ -138,7 +138,7 @@ fn family_of(kind: &str) -> Option<&'static str> {
 /// The first family one of whose words is in the slug.
 fn family_in(slug: &str) -> Option<&'static str> {
     let words: BTreeSet<&str> = slug.split('-').collect();
-    // The set quickly rules out what is absent.
+    // The set rules out absent words quickly.
     let has = |word: &&str| word.split('-').all(|part| words.contains(part)) && has_word(slug, word);
     let told = |family: &&Family| family.kinds.iter().chain(family.words).any(has);
     FAMILIES.iter().find(told).map(|family| family.name)

@@ -1,5 +1,5 @@
-//! What lies beside the texts and may speak for a memory: that it was of use before, and what it is related to. Both weigh
-//! nothing by default: `docs/recall.md` has what was measured.
+//! Signals from outside the texts: whether a memory was useful before, and what it is related to. Both have no
+//! weight by default; `docs/recall.md` has the measurements.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use rustc_hash::FxHashMap;
 
 use super::Candidate;
 
-/// Most of the best score that relations give a candidate, at a weight of 1.
+/// The most that relations add, as a share of the best score, at a weight of 1.
 const RELATED_MAX: f32 = 1.0;
 
-/// What is known beside the texts of the memories that are searched, by their numbers. Empty where it weighs nothing.
+/// The signals of the searched memories, by their numbers. Empty where they have no weight.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
-    /// How much each was of use: above 0, below 1.
+    /// How useful each was: above 0, below 1.
     pub uses: HashMap<u64, f32>,
-    /// What each is related to, and how strongly: above 0, at most 1. Each relation stands at both its ends.
+    /// The relations of each, with their strength: above 0, at most 1. Each relation is listed at both its ends.
     pub relations: HashMap<u64, Vec<(u64, f32)>>,
 }
 
-/// What each candidate gains because it was of use: this share of its own score, at most.
+/// What each candidate gains because it was useful before: at most this share of its own score.
 pub fn used(candidates: &[Candidate], scores: &[f32], beside: &Beside, share: f32) -> Vec<f32> {
     if share <= 0.0 || beside.uses.is_empty() {
         return vec![0.0; scores.len()];
@@ -30,11 +30,12 @@ pub fn used(candidates: &[Candidate], scores: &[f32], beside: &Beside, share: f3
     candidates.iter().zip(scores).map(gain).collect()
 }
 
-/// What each candidate gains from others that it is related to: each lends this share of its score, divided among all that
-/// it is related to, and the whole is at most that share of the best.
+/// What each candidate gains from related candidates. Each lends this share of its score, divided among all its
+/// relations, and the gain is at most that share of the best score.
 ///
-/// One step only, and only among the candidates (spreading activation as in Crestani, "Application of spreading activation
-/// techniques in information retrieval", 1997, bounded so that what has many relations speaks no louder).
+/// Scores spread one step, and only among the candidates (spreading activation as in Crestani, "Application of
+/// spreading activation techniques in information retrieval", 1997, bounded so that many relations give no louder
+/// voice).
 pub fn related(candidates: &[Candidate], scores: &[f32], beside: &Beside, share: f32) -> Vec<f32> {
     let mut gains = vec![0.0; scores.len()];
     if share <= 0.0 || beside.relations.is_empty() {

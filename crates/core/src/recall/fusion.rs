@@ -1,4 +1,4 @@
-//! One score from words and meaning.
+//! Fuses words and meaning into one score.
 //!
 //! Ranks lose how much better one candidate is than the next, so reciprocal rank fusion (RRF) falls behind the
 //! better leg where the two differ. Scores keep it (the convex combination of Bruch, Gai & Ingber, "An analysis
@@ -11,11 +11,11 @@ use super::{Beside, Candidate, Link, Parts, Ranked, Weights, beside as beside_te
 /// Standard deviations above the mean at which a candidate counts in full: the best of some hundred unrelated
 /// memories reaches about that by chance.
 const DEVIATIONS: f32 = 4.0;
-/// The score apart from the name at its head, own and lent, from which that name counts in full: a name alone
-/// says whose memory it is, not that it answers.
+/// The own and lent score without the name from which a name at the head counts in full. A name alone says whose
+/// memory it is, not that it answers.
 const NAME_SURE: f32 = 0.8;
 
-/// The best of a leg; 1 where there is none.
+/// The best score of a leg; 1 if there is none.
 fn best(scores: impl Iterator<Item = f32>) -> f32 {
     let best = scores.fold(0.0, f32::max);
     if best > 0.0 { best } else { 1.0 }
@@ -29,7 +29,7 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// Computed from these scores.
+    /// Computes both from these scores.
     pub fn of(scores: &[f32]) -> Self {
         let count = scores.len().max(1) as f32;
         let mean = scores.iter().sum::<f32>() / count;
@@ -51,10 +51,10 @@ impl Usual {
     }
 }
 
-/// The score of each candidate by words and vector alone; the best sums to 1.
+/// The score of each candidate by words and vector alone; those of the best candidate add up to 1.
 ///
 /// Without a model, words count as a share of the best. The vector's z-score is squared: cosines lie close
-/// together, and only the few that stand out far say something.
+/// together, and only those that stand out far are significant.
 fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec<(f32, f32)> {
     let words: Vec<f32> = candidates.iter().map(|c| c.words).collect();
     let raw: Vec<(f32, f32)> = match usual.filter(|_| weights.meaning > 0.0) {
@@ -72,8 +72,8 @@ fn own(candidates: &[Candidate], usual: Option<Usual>, weights: &Weights) -> Vec
     raw.into_iter().map(|(words, meaning)| (words / best, meaning / best)).collect()
 }
 
-/// All candidates in order: first those whose title or topic key is the question, then by score. Ties go to
-/// the better words, the nearer vector, the newer memory, then the lower id.
+/// Orders all candidates: first those whose title or topic key is the question, then by score. Ties go to the
+/// better words, the nearer vector, the newer memory, then the lower id.
 pub fn rank(
     candidates: &[Candidate],
     links: &[Link],

@@ -1,4 +1,4 @@
-//! Ranking: which memories answer a question. One list from two legs (words and vectors) and the context.
+//! Ranking: which memories answer a question. Merges two legs (words and vectors) and the context into one list.
 //!
 //! Everything here is a pure function over candidates. `docs/recall.md` explains it with measurements; start at
 //! [`rank`].
@@ -15,52 +15,53 @@ pub use spread::{Link, REACH};
 pub use verdict::{Match, Signs};
 pub use weights::{Signal, Weights};
 
-/// How much the number of passages, by its logarithm, is held against a memory.
+/// How strongly the logarithm of the number of passages lowers a memory's score.
 const PASSAGES_PENALTY: f32 = 0.2;
 
-/// The score of a memory by the best of its passages: the best of many is better by mere chance.
+/// The score of a memory from the best of its passages, lowered for many passages: the best of many is better by
+/// chance.
 pub fn of_best(score: f32, passages: u32) -> f32 {
     score / (1.0 + PASSAGES_PENALTY * (passages.max(1) as f32).ln())
 }
 
-/// A memory that may answer.
+/// A memory that may answer the question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
-    /// Its id as a number: the last thing that settles a tie.
+    /// Its id as a number, which breaks the last ties.
     pub memory: u64,
-    /// When it was written, in microseconds since 1970: of two that fit alike the newer one comes first.
+    /// When it was written, in microseconds since 1970. Of two equal candidates the newer one comes first.
     pub date: i64,
     /// Its session; 0 without one.
     pub session: u64,
     /// How many memories its session has.
     pub session_size: usize,
-    /// The score of its words (BM25F); 0 when it contains none of them.
+    /// The score of its words (BM25F); 0 when it contains no word of the question.
     pub words: f32,
     /// The cosine of its nearest passage, reduced for many passages ([`of_best`]). `None` when it was not among
     /// the nearest.
     pub meaning: Option<f32>,
-    /// The question is its title or topic key.
+    /// Whether the question is its title or topic key.
     pub exact: bool,
-    /// A name in the question is at its head.
+    /// Whether a name in the question is at its head.
     pub named: bool,
 }
 
-/// What a score is made of: shares that add up to it.
+/// The parts that add up to a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Parts {
     /// Its words.
     pub words: f32,
     /// Its meaning.
     pub meaning: f32,
-    /// What was said just before and after it in its session.
+    /// The memories just before and after it in its session.
     pub neighbours: f32,
-    /// The best of its session.
+    /// The best memory of its session.
     pub session: f32,
     /// A name at its head.
     pub name: f32,
-    /// That it was of use before.
+    /// Earlier use.
     pub used: f32,
-    /// What it is related to.
+    /// Related memories.
     pub related: f32,
 }
 
@@ -74,11 +75,11 @@ impl Parts {
 /// A candidate at its place in the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// Which of the candidates.
+    /// The index of the candidate.
     pub at: usize,
     /// Its score; comparable within one answer only.
     pub score: f32,
-    /// What it is made of.
+    /// The parts of the score.
     pub parts: Parts,
 }
 

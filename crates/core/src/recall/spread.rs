@@ -1,10 +1,10 @@
-//! A memory's neighbours speak for it: the turns just before and after, and its session.
+//! Neighbours raise a memory's score: the turns just before and after it, and its session.
 //!
-//! A turn of a conversation is rarely understood by itself; that it answers a question often shows in its
-//! neighbours. So each candidate lends a share of its own score to those next to it in time (the smoothing of
-//! passage retrieval by adjacent passages, as in Fernández, Losada & Azzopardi, "Extending the language
-//! modeling framework for sentence retrieval to include local context", 2011), and the best of a session a
-//! share to all of it. Shares are taken from the scores before spreading, so nothing is lent twice.
+//! A turn of a conversation is rarely understood by itself; often only its neighbours show that it answers a
+//! question. So each candidate lends a share of its own score to those next to it in time (the smoothing of passage
+//! retrieval by adjacent passages, as in Fernández, Losada & Azzopardi, "Extending the language modeling framework
+//! for sentence retrieval to include local context", 2011), and the best of a session lends a share to all of the
+//! session. Shares are taken from the scores before spreading, so nothing is lent twice.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use super::Candidate;
 /// How far a score spreads: this many positions before and after.
 pub const REACH: usize = 2;
 
-/// Two candidates that follow each other in a session.
+/// Two candidates that are close in the order of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     /// The candidate that lends.
@@ -24,16 +24,16 @@ pub struct Link {
     pub distance: usize,
 }
 
-/// The size of a session at which it lends half: in a session of thousands, which an import or a script leaves
+/// The size of a session at which it lends half. In a session of thousands, which an import or a script leaves
 /// behind, neighbours are neighbours by chance.
 const SIZE_HALF: f32 = 500.0;
 
-/// How much of a context a session of this size is: 1 to 0.
+/// How much a session of this size counts as context: 1 to 0.
 fn closeness(candidate: &Candidate) -> f32 {
     1.0 / (1.0 + candidate.session_size as f32 / SIZE_HALF)
 }
 
-/// What each candidate gains from its neighbours, which lend these shares, the nearest first.
+/// What each candidate gains from its neighbours. `shares` are what they lend, the nearest first.
 pub fn neighbours(
     candidates: &[Candidate],
     scores: &[f32],
@@ -41,7 +41,7 @@ pub fn neighbours(
     shares: [f32; REACH],
 ) -> Vec<f32> {
     let mut gains = vec![0.0; scores.len()];
-    // Those that fit exactly alike lend each other nothing: of them the newer one is to come first.
+    // Equally good candidates lend each other nothing, so that the newer one comes first.
     let alike = |link: &Link| (scores[link.from] - scores[link.to]).abs() <= f32::EPSILON;
     for link in links.iter().filter(|link| !alike(link)) {
         let share = link.distance.checked_sub(1).and_then(|at| shares.get(at));

@@ -1,4 +1,4 @@
-//! How well the best hit answers: the label `match`.
+//! The label `match`: how well the best hit answers.
 
 /// How well the best hit fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,35 +8,35 @@ pub enum Match {
     None,
 }
 
-/// What the label is made from.
+/// The figures from which the label is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Signs {
     /// The question is the title or topic key of the first hit.
     pub exact: bool,
-    /// The share of the question's words, by rarity, that the first hit holds: 0 to 1.
+    /// The share of the question's words, weighted by rarity, that the first hit contains: 0 to 1.
     pub coverage: f32,
-    /// How many words of the question say something.
+    /// The number of significant words in the question.
     pub words: usize,
     /// Where the nearest similarity lies between the mean (0) and identical text (1). `None` without a model.
     pub meaning: Option<f32>,
 }
 
-/// Shares of the question's words from which the first hit counts as a strong and a partial match, where
-/// words are all that is known. They are those of a question of [`SHORT`] words.
+/// Shares of the question's words from which the first hit is a strong or a partial match, where only words are
+/// known. They apply to questions of up to [`SHORT`] words.
 const STRONG_COVERAGE: f32 = 0.42;
 const PARTIAL_COVERAGE: f32 = 0.21;
-/// Words of a question up to which its length does not matter. No memory contains a longer question whole, on
-/// the subject or not: the worth of a share grows with the square root of the number of words, as the spread of
-/// a share of that many draws shrinks.
+/// The number of words up to which the length of a question does not matter. No memory contains a longer question
+/// whole, on the subject or not. So a share is worth more by the square root of the number of words, just as the
+/// spread of a share of that many draws shrinks.
 const SHORT: usize = 6;
-/// The same for the nearest meaning. Words alone are strong beside it when nearly all are held, as are the
-/// names that a model does not know.
+/// The same thresholds for the nearest meaning. Beside it, words alone make a match strong when nearly all occur,
+/// because a model does not know names.
 const STRONG_MEANING: f32 = 0.38;
 const PARTIAL_MEANING: f32 = 0.3;
 const SURE_COVERAGE: f32 = 0.9;
 
 impl Signs {
-    /// The label; `None` too when nothing was found.
+    /// The label. It is also `Match::None` when nothing was found.
     pub fn label(&self) -> Match {
         let held = self.held();
         let (strong, partial) = match self.meaning {
@@ -53,7 +53,7 @@ impl Signs {
         }
     }
 
-    /// What is held of the question, as a share of one of [`SHORT`] words.
+    /// The share of the question that the hit contains, adjusted for questions longer than [`SHORT`] words.
     fn held(&self) -> f32 {
         self.coverage * (self.words.max(SHORT) as f32 / SHORT as f32).sqrt()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What speaks for a memory.
+/// A reason to rank a memory higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     Words,
@@ -26,7 +26,7 @@ impl Signal {
         ("related", Self::Related),
     ];
 
-    /// Whether it weighs something by default. The others are measured, and shown to whoever gives them a weight.
+    /// Whether it has a weight by default. The others can be measured, and used by giving them a weight.
     pub fn is_on(self) -> bool {
         !matches!(self, Self::Used | Self::Related)
     }
@@ -37,11 +37,11 @@ impl Signal {
     }
 }
 
-/// What each signal weighs; [`Weights::default`] is what every search has. What an evaluation leaves out is as there.
+/// The weight of each signal. Every search uses [`Weights::default`]; an evaluation may override single weights.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
-    /// The words, beside the meaning where both are known.
+    /// The words, relative to the meaning where both are known.
     pub words: f32,
     /// The meaning.
     pub meaning: f32,
@@ -49,11 +49,11 @@ pub struct Weights {
     pub neighbours: [f32; super::REACH],
     /// The share of its own score that the best of a session lends to the whole of it.
     pub session: f32,
-    /// What a person of the question at the head of a memory adds at most; the best own score is 1.
+    /// The most that a person of the question at the head of a memory adds; the best own score is 1.
     pub name: f32,
-    /// The share of its own score that a memory gains at most because it was of use before.
+    /// The most that a memory gains from earlier use, as a share of its own score.
     pub used: f32,
-    /// The share of its own score that a memory lends to those that it is related to.
+    /// The share of its own score that a memory lends to related memories.
     pub related: f32,
 }
 
@@ -72,7 +72,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// The same with one signal left out, to measure what it is worth.
+    /// The weights without one signal, to measure its worth.
     #[must_use]
     pub fn without(mut self, signal: Signal) -> Self {
         match signal {
@@ -87,7 +87,7 @@ impl Weights {
         self
     }
 
-    /// The same with a signal that is off by default, to measure what it would be worth; others stay as they are.
+    /// The weights with a signal that is off by default, to measure its worth.
     #[must_use]
     pub fn with(mut self, signal: Signal) -> Self {
         match signal {

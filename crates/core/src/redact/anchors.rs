@@ -1,4 +1,4 @@
-//! One search through a text finds every place where a secret may be.
+//! Finds every place where a secret may be, in one search through the text.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -6,12 +6,12 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::{command, cookie, name, rules::MATCHERS};
 
-/// What a literal leads to.
+/// What a found literal indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// A secret of a known form: the index of its rule.
     Rule(usize),
-    /// A name that promises a secret.
+    /// A name that suggests a secret.
     Name,
     /// A header with cookies.
     Cookie,

@@ -12,13 +12,13 @@ use super::{
 enum Takes {
     /// `-p password`, `-ppassword` or `-p=password`.
     Password,
-    /// `-ppassword` only: a word behind it is something else.
+    /// Only `-ppassword`: a separate word after it is something else.
     Joined,
-    /// `-u user:password`, `-U user%password`: behind this sign.
+    /// `-u user:password`, `-U user%password`: the part after this sign.
     After(char),
 }
 
-/// What every command of the table has in it.
+/// Literals, one of which occurs in every command of the table.
 pub(super) const ANCHORS: &[&str] = &[
     "curl", "mysql", "mariadb", "mongo", "sshpass", "docker", "podman", "redis-cli", "ldap", "sqlcmd", "zip",
     "7z", "smbclient",
@@ -26,7 +26,7 @@ pub(super) const ANCHORS: &[&str] = &[
 
 type Flags = &'static [(&'static str, Takes)];
 
-/// The flags of a program, by the name it is called by.
+/// The flags of a program, by the name under which it is called.
 fn flags(program: &str) -> Option<Flags> {
     use Takes::{After, Joined, Password};
     Some(match program {
@@ -53,7 +53,7 @@ fn flags(program: &str) -> Option<Flags> {
 const COMMAND_BYTES_MAX: usize = 2048;
 const WORDS_MAX: usize = 100;
 
-/// The passwords of the command whose program is named here, and where the command ends.
+/// The passwords in the command that runs this program, and where the command ends.
 pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, usize) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let program = &text[anchor.start..];
@@ -94,7 +94,7 @@ pub(super) fn secrets(text: &str, anchor: Range<usize>) -> (Vec<Range<usize>>, u
     (found, words.at)
 }
 
-/// Whether this word is the flag, or the flag with its value: only `=` comes between a long one and its value.
+/// Whether this word is the flag, alone or with its value; a long flag and its value are joined by `=` only.
 fn is_given(word: &str, flag: &str) -> bool {
     word.strip_prefix(flag)
         .is_some_and(|rest| rest.is_empty() || !flag.starts_with("--") || rest.starts_with('='))

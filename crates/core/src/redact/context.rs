@@ -1,4 +1,4 @@
-//! Secrets that only their surroundings name: the value behind `password:`, `--token`, `API_KEY=`.
+//! Secrets that are recognised by their surroundings: the value after `password:`, `--token`, `API_KEY=`.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::{
     value::{Form, is_secret},
 };
 
-/// The longest value, in bytes, that is looked at.
+/// The longest value that is considered, in bytes.
 const VALUE_BYTES_MAX: usize = 1024;
 /// Blanks between a name, its sign and its value, as in tables of settings.
 const BLANKS_MAX: usize = 32;
@@ -15,11 +15,11 @@ const BLANKS_MAX: usize = 32;
 const TYPE_BYTES_MAX: usize = 48;
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
-/// The secret whose name has its anchor here, its kind, and where the next name may begin.
+/// The secret whose name is at this anchor, its kind, and where the next name may begin.
 pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>, &'static str)>, usize) {
     let Some(name) = Name::around(text, &anchor) else { return (None, anchor.end) };
     let end = name.range.end;
-    // Most names stand in prose and code without a value: that is seen at once.
+    // Most names stand in prose and code without a value; this is a quick exit.
     let Some((value, form)) = name.value() else { return (None, end) };
     let Some(named) = name::read(&text[name.range.clone()], &text[name.line_start()..name.range.start])
     else {
@@ -38,7 +38,7 @@ pub(super) fn secret(text: &str, anchor: Range<usize>) -> (Option<(Range<usize>,
 struct Name<'a> {
     text: &'a str,
     range: Range<usize>,
-    /// Dashes before it, as a flag of a command has.
+    /// The number of dashes before it, if it is a command's flag.
     dashes: usize,
 }
 
@@ -47,7 +47,7 @@ fn is_part(c: char) -> bool {
 }
 
 impl<'a> Name<'a> {
-    /// The name with this anchor in it; `None` if it is too long for one.
+    /// The name around this anchor; `None` if it is too long.
     fn around(text: &'a str, anchor: &Range<usize>) -> Option<Self> {
         let head = &text[text.ceil_char_boundary(anchor.start.saturating_sub(NAME_BYTES_MAX))..anchor.start];
         let tail = &text[anchor.end..text.floor_char_boundary(anchor.end + NAME_BYTES_MAX)];
@@ -61,7 +61,7 @@ impl<'a> Name<'a> {
         let dashes = given.len() - given.trim_start_matches('-').len();
         range.start += dashes;
         range.end -= given.len() - given.trim_end_matches('-').len();
-        // The `n` of an escaped line end is no part of it.
+        // The `n` of an escaped line end does not belong to the name.
         if text[..range.start].ends_with('\\') && text[range.clone()].starts_with(['n', 't', 'r']) {
             range.start += 1;
         }
@@ -78,15 +78,15 @@ impl<'a> Name<'a> {
         &self.text[..self.range.start - self.dashes.min(self.range.start)]
     }
 
-    /// Where the line of the name begins, as far back as is looked at.
+    /// The beginning of the line, within the bound of the search.
     fn line_start(&self) -> usize {
         let from = self.text.ceil_char_boundary(self.range.start.saturating_sub(2 * NAME_BYTES_MAX));
         self.text[from..self.range.start].rfind(['\n', '\r']).map_or(from, |at| from + at + 1)
     }
 
-    /// The value that belongs to the name.
+    /// The value that belongs to the name, and its form.
     fn value(&self) -> Option<(Range<usize>, Form)> {
-        // `${PASSWORD:?not set}` is the variable and what a shell says about it.
+        // In `${PASSWORD:?not set}` the name is a variable, and the rest is what the shell reports.
         if self.before().ends_with("${") {
             return None;
         }
@@ -177,7 +177,7 @@ impl<'a> Name<'a> {
         None
     }
 
-    /// `name: DB_PASSWORD` and, behind it or on the next line, `value: x`, as containers are described.
+    /// A pair such as `name: DB_PASSWORD` followed by `value: x`, as in descriptions of containers.
     fn value_of_pair(&self, cursor: &mut Cursor<'a>) -> Option<Range<usize>> {
         let before = self.before().trim_end_matches(QUOTES).trim_end_matches('\\');
         let before = before.trim_end_matches([' ', ':', '=']).trim_end_matches(QUOTES).trim_end_matches('\\');
@@ -244,7 +244,7 @@ impl<'a> Name<'a> {
         }
         let run = cursor.run(&ends);
         let value = self.text[run.clone()].trim_end_matches('.');
-        // `request(…)`, `list[0]`: what follows says that this is no value.
+        // In `request(…)` or `list[0]`, the next sign shows that this is not a value.
         let run = run.start..run.start + value.len();
         if self.text[run.end..].starts_with(['(', '[', '{', '<']) {
             return (run.start..run.start, Form::Inline);
@@ -253,7 +253,7 @@ impl<'a> Name<'a> {
         (run, if in_brackets { Form::Inline } else { Form::Told })
     }
 
-    /// Whether `key=value` stands directly before, as in `host=h user=u password=p`.
+    /// Whether `key=value` comes directly before, as in `host=h user=u password=p`.
     fn follows_assignment(&self) -> bool {
         let line = &self.text[self.line_start()..self.range.start];
         let word =
@@ -261,7 +261,7 @@ impl<'a> Name<'a> {
         word.contains('=') && !word.ends_with([',', '(', '{', '=']) && !word.contains('(')
     }
 
-    /// Whether nothing but blanks, signs of lists and comments, and other parts of the name stand before it.
+    /// Whether only blanks, signs of lists and comments, and other parts of the name come before it on the line.
     fn starts_line(&self) -> bool {
         let line = &self.text[self.line_start()..self.range.start];
         let line = line.trim_end_matches(|c: char| {
@@ -275,7 +275,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// What stands behind the scheme of an `Authorization` header, where one is named.
+/// The part after the scheme of an `Authorization` header, where it names a scheme.
 fn behind_scheme(text: &str, value: Range<usize>) -> Option<Range<usize>> {
     let limit = text.floor_char_boundary(value.start + VALUE_BYTES_MAX);
     let line = text[value.start..limit].split(['\n', '\r', '"', '\'', '`']).next()?;
@@ -303,7 +303,7 @@ impl<'a> Cursor<'a> {
         is_here
     }
 
-    /// Skips blanks of the line; whether there were any.
+    /// Skips blanks in the line. Returns whether there were any.
     fn blanks(&mut self) -> bool {
         let count = self.rest().bytes().take(BLANKS_MAX).take_while(|b| matches!(b, b' ' | b'\t')).count();
         self.at += count;
@@ -321,7 +321,7 @@ impl<'a> Cursor<'a> {
         Some(&rest[..=slashes])
     }
 
-    /// What is between the quotes that begin here, of one line; letters such as `r` or `f` may stand before them.
+    /// The text between the quotes that begin here, on one line; a prefix such as `r` or `f` may come before them.
     fn quoted(&self) -> Option<Range<usize>> {
         let mut cursor = Cursor { text: self.text, at: self.at };
         let rest = cursor.rest();
@@ -345,7 +345,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// What is between quotes behind a type and `=`.
+    /// The text between quotes after a type and `=`.
     fn behind_type(&self) -> Option<Range<usize>> {
         let rest = &self.rest()[..self.rest().floor_char_boundary(TYPE_BYTES_MAX)];
         let sign = rest.find('=')?;

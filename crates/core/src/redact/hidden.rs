@@ -1,11 +1,11 @@
-//! Code points that hide a secret from a search: they are not shown, and split it.
+//! Invisible code points, which hide a secret from a search because they split it.
 
 use std::{borrow::Cow, ops::Range};
 
-/// A text without the code points that are not shown, and where its bytes are in the text as it came.
+/// A text without its invisible code points, and a map of its positions to those in the original text.
 pub(super) struct Visible<'a> {
     pub text: Cow<'a, str>,
-    /// For each run that was left out: where it was in `text`, and the bytes left out up to its end.
+    /// For each run that was left out: its position in `text`, and the total bytes left out up to its end.
     left_out: Vec<(usize, usize)>,
 }
 
@@ -30,12 +30,12 @@ impl<'a> Visible<'a> {
         Self { text: Cow::Owned(shown), left_out }
     }
 
-    /// Whether something is hidden.
+    /// Whether the original has invisible code points.
     pub fn hides(&self) -> bool {
         !self.left_out.is_empty()
     }
 
-    /// The bytes of the text as it came, without what is hidden before the first and behind the last of them.
+    /// The range of the original text, without invisible code points at its ends.
     pub fn original(&self, range: &Range<usize>) -> Range<usize> {
         let before = |runs: usize| runs.checked_sub(1).map_or(0, |last| self.left_out[last].1);
         let start = self.left_out.partition_point(|(at, _)| *at <= range.start);
@@ -46,7 +46,7 @@ impl<'a> Visible<'a> {
 
 /// The default-ignorable code points of Unicode.
 fn is_hidden(c: char) -> bool {
-    // Nearly all text is below the first of them.
+    // Shortcut: nearly all text is below the first of them.
     c >= '\u{ad}'
         && matches!(
             c,

@@ -1,10 +1,10 @@
 //! Private and secret text, replaced by `[REDACTED:kind]` before anything is stored, embedded, sent
 //! or logged. docs/redaction.md lists what is recognised.
 //!
-//! One search finds every place where a secret may be (`anchors`); each is then looked at once, as a token of a
-//! known form (`rules`) or as a value that only its surroundings name (`context`, `command`, `cookie`).
-//! The text between `<private>` blocks and earlier marks is searched piece by piece, so that nothing
-//! is seen across a mark: redacting again finds nothing new. All work is linear in the text.
+//! One search finds every place where a secret may be (`anchors`). Each place is examined once, as a token of a
+//! known form (`rules`) or as a value that is recognised by its surroundings (`context`, `command`, `cookie`). The
+//! text between `<private>` blocks and earlier marks is searched piece by piece, so that no match spans a mark: a
+//! second redaction finds nothing new. All work is linear in the text.
 
 mod anchors;
 mod command;
@@ -31,20 +31,20 @@ use rules::MATCHERS;
 
 pub use redacted::{Cleaned, RedactedText, redact_json, redact_list, redact_text};
 
-/// A text without its secrets.
+/// A text after redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
-    /// Borrowed when there was nothing to redact.
+    /// Borrowed if nothing was redacted.
     pub text: Cow<'a, str>,
     /// How many places were replaced.
     pub count: usize,
 }
 
-/// Which secrets are looked for beside private blocks and tokens of known forms.
+/// Which secrets to look for, besides private blocks and tokens of known forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Redaction {
-    /// `context = true`: values that only their surroundings name, such as `password: hunter2`.
+    /// `context = true`: values that are recognised by their surroundings, such as `password: hunter2`.
     pub context: bool,
 }
 
@@ -54,19 +54,18 @@ impl Default for Redaction {
     }
 }
 
-/// A place to replace, and what stands there.
+/// A place to replace, and the kind of secret there.
 struct Span {
     range: Range<usize>,
     kind: &'static str,
-    /// Of spans that begin at the same byte, the one of the lowest rank names them all.
+    /// Of spans that begin at the same byte, the one with the lowest rank gives the kind.
     rank: usize,
 }
 
-/// The rank of what is known by its surroundings only: behind all rules.
+/// The rank of secrets recognised by their surroundings: after all rules.
 const CONTEXT_RANK: usize = usize::MAX;
 
-/// Most searches of one text. A secret that is taken out may leave its neighbour standing alone, and
-/// thereby complete; that ends after a few.
+/// Most passes over one text. Removing a secret may expose a complete one next to it; a few passes settle that.
 const ROUNDS_MAX: usize = 8;
 
 /// A mark of an earlier redaction.
@@ -77,29 +76,29 @@ static MARK: LazyLock<Regex> =
 static PRIVATE_TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)<\s*/?\s*private(?:\s[^<>]*|/)?>").expect("the pattern is a constant"));
 
-/// What the settings ask for. It belongs to the process, so that no way in can forget it.
+/// The redaction that the settings ask for. It is global to the process, so that no entry point can forget it.
 static CONFIGURED: OnceLock<Redaction> = OnceLock::new();
 
-/// Sets for the whole process what is looked for. Only the first call counts: a daemon makes it before it serves.
+/// Sets the redaction of the whole process. Only the first call has an effect: a daemon makes it before it serves.
 pub fn configure(redaction: Redaction) {
     CONFIGURED.get_or_init(|| redaction);
 }
 
-/// Replaces every `<private>` block and every secret that is looked for by `[REDACTED:kind]`.
+/// Replaces every `<private>` block and every configured secret by `[REDACTED:kind]`.
 ///
-/// A block may have attributes, may hold other blocks, and reaches to the end of the text when it is
-/// not closed. Redacting twice is the same as redacting once.
+/// A block may have attributes and contain other blocks. A block that is not closed reaches to the end of the text.
+/// Redacting twice is the same as redacting once.
 pub fn redact(text: &str) -> Redacted<'_> {
     CONFIGURED.get().copied().unwrap_or_default().redact(text)
 }
 
-/// What [`redact_text`] leaves of a text that is only shown, or is still to be parsed as a name.
+/// The redacted text of something that is only shown, or is still to be parsed as a name.
 pub fn redact_secrets(value: &str) -> String {
     redact_text(value).kept.into()
 }
 
-/// A name without secrets, as [`redact_secrets`], but one of plain words stays: in small letters a name such as
-/// `XApp-Manager2024`, which was looked at before it was made normal, looks like a token.
+/// Redacts a name as [`redact_secrets`] does, but leaves names of plain words alone. In lower case, a name such as
+/// `XApp-Manager2024`, which was already redacted before normalisation, looks like a token.
 pub fn redact_name(name: &str) -> String {
     let is_word = |part: &str| {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -115,14 +114,14 @@ pub fn redact_name(name: &str) -> String {
 }
 
 impl Redaction {
-    /// Replaces every `<private>` block and every secret that is looked for by `[REDACTED:kind]`.
+    /// Replaces every `<private>` block and every configured secret by `[REDACTED:kind]`.
     pub fn redact(self, text: &str) -> Redacted<'_> {
         let visible = Visible::of(text);
         if !visible.hides() {
             return replace(text, self.spans(text));
         }
-        // What is hidden splits a secret, or parts it from its neighbour: both views are searched, until neither
-        // has anything new.
+        // Invisible code points split a secret, or separate it from its neighbour: both views are searched until
+        // neither gives anything new.
         let mut done = Redacted { text: Cow::Borrowed(text), count: 0 };
         for _ in 0..ROUNDS_MAX {
             let visible = Visible::of(&done.text);
@@ -159,14 +158,14 @@ impl Redaction {
         spans
     }
 
-    /// The secrets between the walls, which are put in order for it.
+    /// The secrets between the walls. Sorts the walls.
     fn secrets(self, text: &str, walls: &mut [Range<usize>], hits: &[Hit]) -> Vec<Span> {
         walls.sort_unstable_by_key(|wall| wall.start);
         let mut spans = Vec::new();
         let mut hits = hits.iter().peekable();
         for piece in between(walls, text.len()) {
             let mut search = Search::new(self, &text[piece.clone()], piece.start);
-            // Anchors are in the order of their ends, and none is in two pieces.
+            // Anchors are ordered by their ends, and none lies in two pieces.
             while let Some(hit) = hits.next_if(|hit| hit.range.end <= piece.end) {
                 if hit.range.start >= piece.start {
                     search.look(hit.range.start - piece.start..hit.range.end - piece.start, hit.anchor);
@@ -182,10 +181,10 @@ impl Redaction {
 struct Search<'a> {
     redaction: Redaction,
     piece: &'a str,
-    /// Where the piece begins in the text.
+    /// The offset of the piece in the text.
     offset: usize,
     spans: Vec<Span>,
-    /// For each rule, and then for names, cookies and commands: anchors before this byte were looked at already.
+    /// For each rule, then for names, cookies and commands: the byte before which all anchors are examined already.
     looked_at: Vec<usize>,
 }
 
@@ -194,7 +193,7 @@ impl<'a> Search<'a> {
         Self { redaction, piece, offset, spans: Vec::new(), looked_at: vec![0; MATCHERS.len() + 3] }
     }
 
-    /// Looks at one anchor, unless something longer that was looked at covers it.
+    /// Examines one anchor, unless a longer match that was examined already covers it.
     fn look(&mut self, at: Range<usize>, anchor: Anchor) {
         let slot = match anchor {
             Anchor::Rule(rule) => rule,
@@ -240,7 +239,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The pieces of a text of `len` bytes that no wall covers; the walls are in order of their start.
+/// The pieces of a text of `len` bytes that no wall covers. The walls are ordered by their starts.
 fn between(walls: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
     let mut pieces = Vec::with_capacity(walls.len() + 1);
     let mut at = 0;
@@ -292,7 +291,7 @@ struct Tag {
 }
 
 impl Tag {
-    /// `None` for an empty element, which holds nothing.
+    /// `None` for an empty element, which contains nothing.
     fn read(found: &regex::Match<'_>) -> Option<Self> {
         let inner = found.as_str().trim_matches(['<', '>']).trim();
         let closes = inner.starts_with('/');
@@ -302,7 +301,7 @@ impl Tag {
     }
 }
 
-/// Puts a mark in the place of each span; spans that overlap are one, of the kind of the first.
+/// Replaces each span by a mark. Overlapping spans become one, with the kind of the first.
 fn replace(text: &str, mut spans: Vec<Span>) -> Redacted<'_> {
     if spans.is_empty() {
         return Redacted { text: Cow::Borrowed(text), count: 0 };

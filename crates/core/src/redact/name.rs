@@ -1,6 +1,6 @@
-//! Which names promise a secret: `DB_PASSWORD`, `clientSecret`, `X-Api-Key`, `mot de passe`.
+//! Recognises names that suggest a secret: `DB_PASSWORD`, `clientSecret`, `X-Api-Key`, `mot de passe`.
 
-/// What a name promises.
+/// What a name suggests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
     Password,
@@ -23,7 +23,7 @@ impl Named {
     }
 }
 
-/// Parts of names, in any case, that are worth a look. What follows decides.
+/// Parts of names, in any case, that make a name worth a look.
 pub(super) const ANCHORS: &[&str] = &[
     "pass", "pwd", "secret", "token", "key", "auth", "credential", "kennwort", "kennung", "contrase",
     "clave", "senha", "mdp", "jeton", "geheim", "schlüssel", "schlÜssel", "clé", "clÉ", "parola",
@@ -37,25 +37,25 @@ const PASSWORDS: &[&str] = &[
     "contrasenya", "senha", "motdepasse", "pwd",
 ];
 const SHORT: &[&str] = &["pass", "pw", "mdp", "clave", "parola", "pword"];
-/// What makes a short one the name of a password all the same: `DB_PASS`.
+/// Words that turn a short name into that of a password: `DB_PASS`.
 const SHORT_OF: &[&str] = &[
     "db", "database", "user", "my", "mysql", "pg", "postgres", "redis", "mongo", "smtp", "imap", "mail",
     "ftp", "sftp", "ssh", "root", "admin", "login", "sql", "rabbitmq", "proxy", "wifi", "vpn",
 ];
-/// What makes the word `key` behind it a secret's name.
+/// Words that turn `key` after them into a secret's name.
 const API_KEYS: &[&str] = &[
     "api", "access", "auth", "account", "service", "subscription", "license", "app", "application",
     "consumer", "client", "write",
 ];
 const SECRET_KEYS: &[&str] =
     &["secret", "private", "signing", "encryption", "master", "shared", "hmac", "session", "cookie"];
-/// Words behind the one that counts: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE`.
+/// Words that may follow the decisive one: `DB_PASSWORD_PROD`, `SECRET_KEY_BASE`.
 const BEHIND: &[&str] = &[
     "prod", "production", "dev", "development", "staging", "test", "testing", "live", "sandbox", "base",
     "value", "default", "old", "new", "current", "primary", "secondary", "main", "backup", "confirmation",
     "confirm", "plain",
 ];
-/// Words that make a name one of something else: `next_page_token`, `has_password`, `eos_token`.
+/// Words that make a name mean something else: `next_page_token`, `has_password`, `eos_token`.
 const OTHERS: &[&str] = &[
     "next", "prev", "previous", "page", "cursor", "continuation", "sync", "cancel", "cancellation", "parse",
     "lexer", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "special", "stop", "start", "first", "last",
@@ -63,7 +63,8 @@ const OTHERS: &[&str] = &[
     "forgot", "public", "primary", "foreign", "count", "allow",
 ];
 
-/// What the name of these bytes of the text promises. Names of two words with a blank between them count too.
+/// What this name suggests; `before` is the text in front of it, since a name may be two words with a blank between
+/// them.
 pub(super) fn read(name: &str, before: &str) -> Option<Named> {
     let mut words = words(name);
     while words.len() > 1
@@ -126,7 +127,7 @@ fn key_of(word: &str) -> Option<Named> {
     (API_KEYS.contains(&word) || word == "zugangs").then_some(Named::Key)
 }
 
-/// The word before a name, where one blank is between them: `api` in `API key`.
+/// The word before a name, separated by one blank: `api` in `API key`.
 fn word_before(before: &str) -> Option<String> {
     let rest = before.strip_suffix([' ', '-'])?;
     let word = rest.rsplit(|c: char| !c.is_alphanumeric()).next()?;
@@ -137,7 +138,7 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The words of a name, in small letters: `APIKey`, `api_key` and `api-key` are `api` and `key`.
+/// The words of a name, in lower case: `APIKey`, `api_key` and `api-key` are `api` and `key`.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();

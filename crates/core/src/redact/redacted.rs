@@ -1,5 +1,4 @@
-//! Redacted text as a type, so that the compiler holds what only a rule could hold before: no other text
-//! reaches the store, the index or a provider.
+//! Redacted text as a type: the compiler ensures that no other text reaches the store, the index or a provider.
 
 use std::{borrow::Borrow, fmt, ops::Deref};
 
@@ -10,12 +9,12 @@ use crate::text;
 
 /// A text without control characters and secrets.
 ///
-/// Only redaction makes one of a text that comes in: [`redact_text`], [`redact_list`], [`redact_json`]. The others are cut from
-/// one, put together of several in this crate, or [read back from the store](Self::from_store).
+/// Only redaction makes one from incoming text: [`redact_text`], [`redact_list`], [`redact_json`]. Others are cut
+/// from one, composed of several in this crate, or [read back from the store](Self::from_store).
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RedactedText(Box<str>);
 
-/// What redaction leaves of a text or a list of texts.
+/// The result of redacting a text or a list of texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned<T> {
     /// The text or texts.
@@ -24,15 +23,15 @@ pub struct Cleaned<T> {
     pub count: usize,
 }
 
-/// Takes control characters out of a text and then secrets: one that has the former in it is not known as one.
+/// Removes control characters from a text, then secrets. The order matters: control characters could hide a secret.
 pub fn redact_text(text: &str) -> Cleaned<RedactedText> {
     let visible = text::strip_control_chars(text);
     let redacted = redact(&visible);
     Cleaned { count: redacted.count, kept: RedactedText(redacted.text.into()) }
 }
 
-/// Redacts each text of a list, and the list as a whole where a secret begins in one text and ends in another:
-/// on the lines of one text, or between the commas of one line.
+/// Redacts each text of a list, and then the whole list, in case a secret begins in one text and ends in another:
+/// joined as lines, and as one line with commas.
 pub fn redact_list<S: AsRef<str>>(texts: &[S]) -> Cleaned<Vec<RedactedText>> {
     let one_by_one: Vec<_> = texts.iter().map(|text| redact_text(text.as_ref())).collect();
     let count = one_by_one.iter().map(|one| one.count).sum();
@@ -49,14 +48,14 @@ pub fn redact_list<S: AsRef<str>>(texts: &[S]) -> Cleaned<Vec<RedactedText>> {
     Cleaned { kept, count }
 }
 
-/// A value as JSON, with each text in it redacted. The names of its fields are the program's own.
+/// A value as JSON with each text in it redacted. Names of fields are this program's own and stay.
 pub fn redact_json(value: &serde_json::Value) -> Cleaned<RedactedText> {
     let mut value = value.clone();
     let count = redact_leaves(&mut value);
     Cleaned { kept: RedactedText::derived(value.to_string()), count }
 }
 
-/// Redacts the texts of a value and counts what was replaced. Values are as deep as the types that they are made of.
+/// Redacts the texts of a value and counts the replacements. The depth of a value is bounded by its Rust type.
 fn redact_leaves(value: &mut serde_json::Value) -> usize {
     match value {
         serde_json::Value::String(text) => {
@@ -76,12 +75,12 @@ fn join<S: AsRef<str>>(texts: &[S], separator: &str) -> String {
 }
 
 impl RedactedText {
-    /// A text that the store holds: it was redacted before it was put. Only the store may call this.
+    /// A text from the store, redacted before it was written. Only the store may call this.
     pub fn from_store(text: String) -> Self {
         Self(text.into())
     }
 
-    /// A text that is made of redacted ones, and of words of this program.
+    /// A text made of redacted texts and this program's own words.
     pub(crate) fn derived(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
@@ -109,8 +108,8 @@ impl RedactedText {
         Self::derived(text::cut_bytes(self, max))
     }
 
-    /// The text, or its head and its tail where it has more than `max` bytes, with a line between them that says how
-    /// much is left out.
+    /// The text, or its head and tail if it exceeds `max` bytes, with a line between them that says how much is
+    /// left out.
     #[must_use]
     pub fn clipped(&self, max: usize) -> Self {
         /// Room for the line between.
@@ -128,7 +127,7 @@ impl RedactedText {
         Self::derived(format!("{head}\n[… {left_out} bytes left out]\n{}", &self[from..]))
     }
 
-    /// The part of the text from byte `offset`, of at most `max` bytes, and where the next part begins.
+    /// The part of the text from byte `offset`, at most `max` bytes, and the offset of the next part.
     #[must_use]
     pub fn slice_bytes(&self, offset: usize, max: usize) -> (Self, Option<usize>) {
         let (piece, next) = text::slice_bytes(self, offset, max);

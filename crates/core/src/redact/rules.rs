@@ -1,4 +1,4 @@
-//! The secrets that are known by their form: one table.
+//! The table of secrets that are recognised by their form.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -8,31 +8,32 @@ use super::value::is_placeholder;
 
 /// One form of secret.
 pub(super) struct Rule {
-    /// Stands in the mark that replaces the secret.
+    /// The kind in the mark that replaces the secret.
     pub kind: &'static str,
-    /// Literals of which every such text holds one, in any case. One search finds those of all rules.
+    /// Literals, one of which occurs in every such secret, in any case. One search finds those of all rules.
     pub anchors: &'static [&'static str],
-    /// What stands before the anchor, and where the pattern begins.
+    /// What may stand before the anchor, and where the pattern begins.
     before: Before,
-    /// What begins there; the group `secret` is what is replaced.
+    /// The regular expression. The group `secret` is replaced.
     pattern: &'static str,
-    /// Whether what was found is a secret rather than a placeholder or prose.
+    /// Whether the match is a secret rather than a placeholder or prose.
     guard: fn(&str) -> bool,
-    /// What it looks like, for people; docs/redaction.md repeats it.
+    /// An example of the form, for people; docs/redaction.md repeats it.
     #[cfg_attr(not(test), expect(dead_code, reason = "the documentation is tested against it"))]
     form: &'static str,
 }
 
-/// What may stand before an anchor. Borders are those of ASCII: a token may follow a letter of another script.
+/// What may stand before an anchor. Only ASCII counts: a token may follow a letter of another script.
 enum Before {
     Anything,
     /// No letter or digit.
     NoWord,
-    /// No letter, digit, `+` or `/`, so that the anchor is not the middle of base64.
+    /// No letter, digit, `+` or `/`, so that the anchor is not the middle of base64. The `/` of a path may.
     NoBase64,
-    /// The same. The pattern begins with a run of any length, so a failed try is not repeated inside that run.
+    /// As `NoBase64`. The pattern begins with a run of any length, so a failed match is not tried again inside that
+    /// run.
     NoBase64OncePerRun,
-    /// `least` to `most` bytes that belong to the secret. More than `most` are refused if these must be the `whole` run.
+    /// `least` to `most` bytes that belong to the secret. A longer run is refused if these must be the `whole` run.
     Run {
         of: fn(u8) -> bool,
         least: usize,
@@ -42,7 +43,7 @@ enum Before {
 }
 
 impl Before {
-    /// Where the pattern begins, if what stands before the anchor at `at` fits.
+    /// Where the pattern begins, if the text before the anchor at `at` is allowed.
     fn start(&self, text: &str, at: usize) -> Option<usize> {
         let last = text.as_bytes()[..at].last();
         match self {
@@ -50,7 +51,7 @@ impl Before {
             Self::NoWord => (!last.is_some_and(u8::is_ascii_alphanumeric)).then_some(at),
             Self::NoBase64 | Self::NoBase64OncePerRun => {
                 let is_base64 = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-                (!last.is_some_and(is_base64)).then_some(at)
+                (!last.is_some_and(is_base64) || ends_a_path(&text[..at])).then_some(at)
             }
             Self::Run { of, least, most, whole } => {
                 let bytes = text.as_bytes()[..at].iter().rev();
@@ -61,6 +62,22 @@ impl Before {
     }
 }
 
+/// Most bytes before an anchor that are read to tell a path from base64.
+const PATH_BYTES_MAX: usize = 64;
+
+/// Whether a text ends with the `/` of a path, as in `/srv/demo/`, and not with one of base64: each of its names is a word,
+/// not a mixture of capitals, small letters and digits.
+fn ends_a_path(text: &str) -> bool {
+    let Some(before) = text.strip_suffix('/') else { return false };
+    let before = before.as_bytes();
+    let before = &before[before.len().saturating_sub(PATH_BYTES_MAX)..];
+    let begin = before.iter().rposition(|b| !is_letter_or_digit(*b) && *b != b'/').map_or(0, |at| at + 1);
+    before[begin..].split(|b| *b == b'/').all(|name| {
+        let has = |of: fn(&u8) -> bool| name.iter().any(of);
+        !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit))
+    })
+}
+
 /// A rule ready for use.
 pub(super) struct Matcher {
     pub rule: &'static Rule,
@@ -68,12 +85,12 @@ pub(super) struct Matcher {
 }
 
 impl Matcher {
-    /// The secret at an anchor of the rule, and where the next anchor of this rule may stand: behind what was
-    /// looked at, so that the work stays linear.
+    /// The secret at an anchor of the rule, and the position from which the next anchor of this rule counts: after
+    /// the examined text, so that the work stays linear.
     pub fn secret(&self, text: &str, anchor: usize) -> (Option<Range<usize>>, usize) {
         let Some(start) = self.rule.before.start(text, anchor) else { return (None, anchor) };
         let text_here = &text[start..];
-        // To tell that nothing is there is several times cheaper than to tell where.
+        // `is_match` is several times cheaper than finding the captures.
         let matches = self.pattern.is_match(text_here);
         let found = if matches { self.pattern.captures(text_here) } else { None };
         let found = found.and_then(|found| found.name("secret"));
@@ -89,7 +106,7 @@ impl Matcher {
     }
 }
 
-/// All rules, compiled at first use. The patterns are constants, and a test compiles every one.
+/// All rules, compiled at first use. The patterns are constants, and a test compiles each of them.
 pub(super) static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
     let compiled = |rule: &'static Rule| {
         let pattern = Regex::new(&format!(r"\A(?:{})", rule.pattern)).ok()?;
@@ -98,7 +115,7 @@ pub(super) static MATCHERS: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
     RULES.iter().filter_map(compiled).collect()
 });
 
-/// Where two rules find the same text, the earlier one names it.
+/// Where two rules find the same text, the earlier one gives the kind.
 const RULES: &[Rule] = &[
     Rule {
         kind: "private-key",
@@ -423,7 +440,7 @@ const RULES: &[Rule] = &[
             "fm2_", "sq0atp-", "sq0csp-",
         ],
         before: Before::NoBase64,
-        // Letters only at first: what goes on with `_` or `-` is more often a name.
+        // Begins with letters only: a `_` or `-` after them is more often part of a name.
         pattern: concat!(
             r"(?<secret>(?:ATBB|r8_|nfp_|pul-|phx_|rnd_|bkua_|dp\.(?:pt|st|ct|sa)\.|fm2_|",
             r"sq0(?:atp|csp)-)[A-Za-z0-9]{20,}[A-Za-z0-9+/_=-]*)",
@@ -539,7 +556,7 @@ fn has_digit_and_capital(text: &str) -> bool {
     has_digit(text) && text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// Neither a placeholder, nor a port before other text that happens to hold an `@`.
+/// Neither a placeholder, nor a port followed by text that happens to contain an `@`.
 fn is_password(text: &str) -> bool {
     let behind_port = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_port = (1..=5).contains(&(text.len() - behind_port.len()))
@@ -547,21 +564,21 @@ fn is_password(text: &str) -> bool {
     !(is_port || is_placeholder(text))
 }
 
-/// The same for a password with signs that usually end an address: what stands before the first of them is no port.
+/// The same for a password with signs that usually end an address: the text before the first of them is not a port.
 fn is_odd_password(text: &str) -> bool {
     let head = text.split(['/', '"', '\'', '<', '>']).next().unwrap_or_default();
     let is_port = !head.is_empty() && head.bytes().all(|b| b.is_ascii_digit());
     !is_port && !is_placeholder(head) && is_password(text)
 }
 
-/// Words that follow a scheme in prose and examples rather than in a header.
+/// Words that follow a scheme in prose and examples, not in a header.
 const PROSE: [&str; 16] = [
     "token", "tokens", "auth", "authentication", "authorization", "authorisation", "credential",
     "credentials", "header", "headers", "scheme", "schemes", "access", "access_token", "base64",
     "your-token",
 ];
 
-/// Behind the name of its header, anything is a credential but prose and a placeholder in capitals.
+/// After the name of its header, anything but prose and an uppercase placeholder is a credential.
 fn is_credential(text: &str) -> bool {
     let word = text.trim_end_matches(['.', '=', '-', '/', '~']).to_ascii_lowercase();
     let capitals = text.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'-' | b'.'));
@@ -569,14 +586,14 @@ fn is_credential(text: &str) -> bool {
     !(capitals || blanked || PROSE.contains(&word.as_str()))
 }
 
-/// Whether base64 stands for printable text with a colon in it.
+/// Whether the base64 decodes to printable text with a colon in it.
 fn is_user_and_password(base64: &str) -> bool {
     let Some(bytes) = decode_base64(base64) else { return false };
     let Ok(text) = String::from_utf8(bytes) else { return false };
     text.contains(':') && !text.contains(char::is_control)
 }
 
-/// The bytes that standard base64 stands for, its padding optional.
+/// Decodes standard base64 with optional padding.
 fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
     let (mut bits, mut held) = (0u32, 0);

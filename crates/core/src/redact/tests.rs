@@ -171,6 +171,22 @@ fn secrets_become_marks() {
 }
 
 #[test]
+fn a_secret_is_found_in_a_path_and_not_in_base64() {
+    let secrets = [format!("AKIA{}", capitals(16)), format!("AIza{}", letters(35)), format!("SK{}", hex(32))];
+    for secret in secrets.iter().chain(&[format!("dapi{}", hex(32)), format!("eyJhbGciOiJ9.{}", letters(40))])
+    {
+        for folder in ["/", "/w/", "edit /home/me/my-app/src/", "C:/Users/Me/", "a/b2/"] {
+            let redacted = redact(&format!("{folder}{secret}/a.rs")).text.into_owned();
+            assert!(!redacted.contains(secret.as_str()) && redacted.ends_with("/a.rs"), "{redacted}");
+        }
+        let base64 = format!("iVBORw0KGgoAAAANSUhEUgAAAYQ/x8Kd3/{secret}");
+        assert_eq!(redact(&base64).text, base64);
+    }
+    let told = format!("Use Cookie: sid={} for this", letters(24));
+    assert_eq!(redact(&told).text, "Use Cookie: sid=[REDACTED:cookie] for this");
+}
+
+#[test]
 fn several_secrets_are_counted() {
     let (key, secret) = (format!("AKIA{}", capitals(16)), letters(40));
     let redacted = format!("{key}:{secret} <private>x</private> http://u:p@h");

@@ -1,8 +1,8 @@
-//! Whether a value that stands behind a secret's name is one: not a placeholder, not code, not prose.
+//! Whether a value behind a secret's name is a secret: not a placeholder, not code, not prose.
 
 use super::name::Named;
 
-/// How a value stands behind its name, which says how much of it can be meant literally.
+/// How a value follows its name, which says how literally it can be meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Where only data can stand: a flag, a header, a variable of the environment, a connection string.
@@ -21,10 +21,10 @@ const PASSWORD_CHARS_MIN: usize = 4;
 const BARE_PASSWORD_CHARS_MIN: usize = 6;
 const WORD_PASSWORD_CHARS_MIN: usize = 8;
 const TOKEN_CHARS_MIN: usize = 8;
-/// Letters alone are taken for a token only where there are enough of them to look drawn at random.
+/// Length from which a value of letters alone may be a token; fewer do not look drawn at random.
 const LETTERS_CHARS_MIN: usize = 16;
 
-/// Whether `value`, which stands behind a name of this kind in this form, is a secret.
+/// Whether `value`, which follows a name of this kind in this form, is a secret.
 pub(super) fn is_secret(named: Named, value: &str, form: Form) -> bool {
     let bare = matches!(form, Form::Line | Form::Inline | Form::Told);
     let is_call = value.ends_with(')') && value.contains('(') && value.starts_with(char::is_alphabetic);
@@ -59,13 +59,13 @@ fn is_bare_password(value: &str, form: Form) -> bool {
     }
     let has_letter = value.contains(char::is_alphabetic);
     let has_digit = value.contains(|c: char| c.is_ascii_digit());
-    // `not-set` is prose, `correct-horse-battery-staple` is none.
+    // `not-set` is prose; `correct-horse-battery-staple` is a secret.
     let is_chain = value.split('-').count() >= 4;
     let has_sign = value.contains(['!', '@', '#', '$', '%', '^', '*', '+', '~', '?']) && form != Form::Told;
     chars >= BARE_PASSWORD_CHARS_MIN && has_letter && (has_digit || has_sign || is_chain) && !is_prose(value)
 }
 
-/// What stands in the place of a secret in examples and templates.
+/// A stand-in for a secret, as in examples and templates.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     is_template(value) || is_blanked(value) || is_example(value)
@@ -92,7 +92,7 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
 }
 
-/// `****`, `xxxx`, `...`, `----`, `0000`, `•••`: one sign again and again.
+/// `****`, `xxxx`, `...`, `----`, `0000`, `•••`: the same sign repeated.
 fn is_blanked(value: &str) -> bool {
     let blank = |c: char| matches!(c, '*' | '.' | '•' | '…' | 'x' | 'X' | '-' | '_' | '?' | '#' | '█' | '●');
     let mut chars = value.chars();
@@ -101,14 +101,14 @@ fn is_blanked(value: &str) -> bool {
     same || value.chars().all(blank) || value.contains("***") || value.contains("...") || value.contains('…')
 }
 
-/// One of these makes any value an example.
+/// Any of these makes a value an example.
 const EXAMPLE_PARTS: &[&str] = &[
     "changeme", "change_me", "change-me", "changeit", "yourpass", "yourtoken", "yoursecret", "yourkey",
     "your_", "your-", "placeholder", "example", "redacted", "xxxx", "not-real", "notreal", "dummy",
     "replace",
 ];
 
-/// A value of nothing but these, and a digit at most, is an example.
+/// A value that consists of these words, and at most one digit, is an example.
 const EXAMPLE_WORDS: &[&str] = &[
     "a", "abc", "access", "account", "admin", "an", "any", "api", "app", "apikey", "auth", "bar", "basic",
     "baz", "bearer", "bot", "change", "client", "code", "credential", "credentials", "csrf", "custom",
@@ -138,13 +138,13 @@ fn is_example(value: &str) -> bool {
         && words.into_iter().all(|word| known(word) || is_two_known(word))
 }
 
-/// `secretkey`, `mypassword`, `testtoken`: two of the words as one.
+/// `secretkey`, `mypassword`, `testtoken`: two of the words joined.
 fn is_two_known(word: &str) -> bool {
     let known = |part: &str| EXAMPLE_WORDS.contains(&part);
     word.is_ascii() && word.len() <= 24 && (2..word.len()).any(|at| known(&word[..at]) && known(&word[at..]))
 }
 
-/// Something that says where the secret is: an address, a path, a tag of YAML.
+/// A reference to where the secret is: an address, a path, a YAML tag.
 fn is_reference(value: &str) -> bool {
     let scheme = value
         .find("://")
@@ -176,11 +176,11 @@ fn is_code(value: &str, form: Form) -> bool {
     if parts.len() != 1 {
         return parts.iter().all(identifier);
     }
-    // A variable may end with a number; a whole line is rather a setting.
+    // A variable may end with a number; a whole line is more likely a setting.
     form == Form::Inline && identifier(&value) && is_wordy(value)
 }
 
-/// Words, numbers of a few digits and what joins them, as names of variables and files have.
+/// Words, short numbers and separators, as in names of variables and files.
 fn is_wordy(value: &str) -> bool {
     let word = |part: &str| {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -207,7 +207,7 @@ fn is_mixed(value: &str) -> bool {
     value.contains(|c: char| c.is_ascii_digit()) && value.contains(char::is_alphabetic)
 }
 
-/// Long enough, without blanks, and of signs that look drawn rather than written.
+/// Long enough, without blanks, and of characters that look drawn rather than written.
 fn is_random(value: &str) -> bool {
     if value.chars().count() < TOKEN_CHARS_MIN || value.contains(char::is_whitespace) || is_version(value) {
         return false;
@@ -226,12 +226,12 @@ fn is_version(value: &str) -> bool {
     letters <= 3 && digits + letters < value.len() && value.len() < 40
 }
 
-/// `keyboardcat`: what somebody typed for a secret of an application.
+/// `keyboardcat`: a word that somebody typed as an application's secret.
 fn is_one_long_word(value: &str) -> bool {
     value.len() >= 10 && value.bytes().all(|b| b.is_ascii_lowercase()) && !is_prose(value)
 }
 
-/// Words that say something about a secret, or are the type or the state of one.
+/// Words that describe a secret, or name its type or state.
 const PROSE_WORDS: &[&str] = &[
     "absent", "account", "array", "asked", "at", "available", "be", "blank", "bool", "boolean", "buffer",
     "bytes", "cannot", "char", "characters", "contains", "data", "deny", "disabled", "does", "also",

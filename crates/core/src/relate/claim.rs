@@ -1,8 +1,8 @@
-//! What a language model is asked about a memory, and what of its answer is believed.
+//! The question to a language model about a memory, and the check of its answer.
 //!
-//! Memories are handed over as JSON and called data, the answer is bound to a schema, and only what the
-//! schema has room for comes back: relations to the memories that were shown, and names. A memory that
-//! holds orders can at most earn itself a wrong edge, and no edge hides or deletes anything.
+//! The model gets memories as JSON that is declared to be data. Its answer is bound to a schema, which has room
+//! only for relations to the memories shown, and for names. So a memory that gives orders can at most get a wrong
+//! edge, and no edge hides or deletes anything.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::{
 
 /// Most other memories that a model is shown.
 pub const CANDIDATES_MAX: usize = 8;
-/// Most names that are kept of one answer.
+/// Most names that one answer contributes.
 const ENTITIES_MAX: usize = 16;
 /// Longest name, in characters.
 const ENTITY_CHARS_MAX: usize = 80;
@@ -25,7 +25,7 @@ const REASON_CHARS_MAX: usize = 160;
 /// How much of the memory and of each candidate a model is shown.
 const MEMORY_BYTES_MAX: usize = 12 * 1024;
 const CANDIDATE_BYTES_MAX: usize = 2 * 1024;
-/// The least confidence with which a claim is kept.
+/// The lowest confidence of a claim that is kept.
 const CONFIDENCE_MIN: f64 = 0.5;
 
 /// The instructions that models get before each question.
@@ -38,25 +38,25 @@ true), `depends_on` (holds only while the other does), `caused_by` (came about b
 not plainly in the texts; no relation is a good answer. Give a confidence from 0 to 1 and a reason of at most \
 twenty words. Also list the people, services, products and technical concepts that the note is about.";
 
-/// What a memory is about, by a model's word.
+/// What a memory is about, according to a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entity {
-    /// Its name, as the model writes it.
+    /// Its name, in the model's words.
     pub name: RedactedText,
     /// `person`, `service`, `product`, `concept`, `file` or `symbol`.
     pub kind: String,
 }
 
-/// What a model said, as far as it is believed.
+/// The accepted part of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Claims {
     /// Relations that leave the memory, each pair and kind once.
     pub relations: Vec<Relation>,
-    /// What it is about.
+    /// The entities that it is about.
     pub entities: Vec<Entity>,
 }
 
-/// An answer that is not what was asked for.
+/// An answer of the wrong form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer does not fit the schema: {0}")]
 pub struct Misfit(pub String);
@@ -67,7 +67,7 @@ fn claimable() -> impl Iterator<Item = &'static str> {
     RelationKind::ALL.into_iter().filter(|kind| *kind != RelationKind::MentionsSame).map(RelationKind::as_str)
 }
 
-/// The question about a memory, as a model reads it.
+/// The question about a memory, as sent to a model.
 pub fn question(memory: &Memory, candidates: &[Memory]) -> RedactedText {
     #[derive(Serialize)]
     struct Shown<'a> {
@@ -102,7 +102,7 @@ fn reference(at: usize) -> String {
     format!("c{}", at + 1)
 }
 
-/// The schema of the answer to a question with so many candidates.
+/// The schema of the answer to a question with this many candidates.
 pub fn schema(candidates: usize) -> Value {
     let references: Vec<String> = (0..candidates.min(CANDIDATES_MAX)).map(reference).collect();
     json!({
@@ -134,7 +134,7 @@ pub fn schema(candidates: usize) -> Value {
     })
 }
 
-/// The JSON in a model's words; some put it between fences.
+/// Finds the JSON in a model's answer, which may put it between fences.
 ///
 /// # Errors
 /// [`Misfit`] where there is none.
@@ -148,7 +148,7 @@ pub fn json_in(words: &str) -> Result<Value, Misfit> {
 /// Reads an answer to [`question`].
 ///
 /// # Errors
-/// [`Misfit`], in words that a model can mend its answer by.
+/// [`Misfit`], worded so that a model can correct its answer.
 pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Claims, Misfit> {
     #[derive(Deserialize)]
     struct Told {
@@ -198,7 +198,7 @@ pub fn read(answer: &Value, memory: &Memory, candidates: &[Memory]) -> Result<Cl
     Ok(claims)
 }
 
-/// Nothing takes the place of what was written after it.
+/// Whether a relation is possible: nothing supersedes what was written after it.
 fn is_possible(kind: RelationKind, memory: &Memory, other: &Memory) -> bool {
     !matches!(kind, RelationKind::Supersedes | RelationKind::Fixes) || memory.updated_at >= other.updated_at
 }

@@ -1,4 +1,4 @@
-//! What a text names exactly: files, symbols, error codes and packages.
+//! Exact names in a text: files, symbols, error codes and packages.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::{domain::Memory, redact::RedactedText};
 
-/// Most mentions of one memory that are looked at, in the order of the text.
+/// Most mentions of one memory that are considered, in the order of the text.
 const MENTIONS_MAX: usize = 48;
 /// Longest mention, in bytes.
 const MENTION_BYTES_MAX: usize = 128;
@@ -52,7 +52,7 @@ struct Shapes {
     shape: Regex,
 }
 
-/// One pattern for each kind, tried from the left at each place, the most telling first.
+/// One pattern per kind, tried from the left at each place, the most significant first.
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     let files = "rs|py|pyi|js|mjs|cjs|jsx|ts|tsx|go|java|kt|swift|c|h|cc|cpp|hpp|cs|rb|php|lua|zig|ex|exs|erl|hs\
         |ml|scala|clj|sh|bash|zsh|fish|ps1|sql|surql|proto|graphql|toml|yaml|yml|json|jsonl|jsonc|xml|html|css\
@@ -79,7 +79,8 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     Shapes { url: compiled(r"[a-zA-Z][a-zA-Z0-9+.-]*://\S+"), shape: compiled(&shape) }
 });
 
-/// The files, symbols, error codes and packages that a memory names, each once, the first ones of a long text.
+/// The files, symbols, error codes and packages that a memory names, without repetitions and in order, up to a
+/// bound.
 pub fn mentions(memory: &Memory) -> Vec<Mention> {
     mentions_in(&format!("{}\n{}", memory.title, memory.content))
 }
@@ -113,7 +114,7 @@ fn mentions_in(text: &str) -> Vec<Mention> {
     found
 }
 
-/// The name without what differs between two mentions of the same thing.
+/// The name without parts that may differ between two mentions of the same thing.
 fn plain(kind: MentionKind, name: &str) -> &str {
     match kind {
         MentionKind::File => name.trim_start_matches("./").trim_start_matches('/'),

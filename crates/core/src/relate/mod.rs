@@ -1,7 +1,7 @@
-//! Which memories belong together: pure decisions over what was found of a memory and its neighbours.
+//! Which memories are related: pure decisions about a memory and its neighbours.
 //!
-//! A relation belongs to the memory it starts from: all of them are computed again whenever that memory
-//! has a new revision, from what the store holds at that moment. Doing it twice is doing it once.
+//! A relation belongs to the memory from which it starts. All relations of a memory are computed again for each new
+//! revision, from what the store holds at that moment, so repeating the computation changes nothing.
 
 pub mod claim;
 mod mention;
@@ -17,20 +17,20 @@ use crate::{
 
 /// Most relations of one kind that leave a memory.
 pub const DEGREE_MAX: usize = 8;
-/// A mention that more memories of the project share says nothing about any two of them.
+/// A mention shared by more memories of the project than this says nothing about any two of them.
 pub const HOLDERS_MAX: usize = 20;
 /// The least weight of a relation that is worth a row.
 const WEIGHT_MIN: f64 = 0.1;
-/// Most mentions that an evidence names.
+/// Most mentions that the evidence of a relation names.
 const EVIDENCE_MAX: usize = 5;
-/// How many standard deviations above the usual likeness a memory must be to be called similar.
+/// How many standard deviations above the mean a likeness must lie to be called similar.
 const SIMILAR_DEVIATIONS: f64 = 3.0;
-/// Likeness below which nothing is called similar, however unusual it is.
+/// Likeness below which nothing is called similar, however unusual.
 const SIMILAR_MIN: f64 = 0.5;
-/// Fewest other memories from which a usual likeness can be computed.
+/// Fewest other memories for which the mean and deviation are computed.
 const SAMPLE_MIN: usize = 8;
 
-/// Why two memories belong together.
+/// Why two memories are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RelationKind {
     /// They mean nearly the same.
@@ -43,11 +43,11 @@ pub enum RelationKind {
     Fixes,
     /// It takes the other's place.
     Supersedes,
-    /// Both cannot be true.
+    /// Both cannot hold.
     Contradicts,
     /// It holds only while the other does.
     DependsOn,
-    /// It came about by the other.
+    /// It was caused by the other.
     CausedBy,
 }
 
@@ -84,7 +84,7 @@ impl RelationKind {
     }
 }
 
-/// A relation that leaves a memory.
+/// A relation from one memory to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relation {
     /// The memory it goes to.
@@ -93,14 +93,14 @@ pub struct Relation {
     pub kind: RelationKind,
     /// How strong: above 0, at most 1.
     pub weight: f64,
-    /// What it was seen by, in few words.
+    /// The evidence for it, in few words.
     pub evidence: Option<RedactedText>,
 }
 
 /// The memories that share rare mentions with a memory.
 ///
-/// `holders` has, for each of its mentions, the other live memories that have it too. A mention that `n`
-/// memories share adds `1/n` to the weight of any two of them: one that only two have adds a half.
+/// `holders` has, for each of its mentions, the other live memories with the same mention. A mention that `n`
+/// memories share adds `1/n` to the weight of each pair: one that only two share adds a half.
 pub fn by_mentions(holders: &[(Mention, Vec<MemoryId>)]) -> Vec<Relation> {
     let mut shared: BTreeMap<&MemoryId, (f64, Vec<&Mention>)> = BTreeMap::new();
     let rare = |others: &Vec<MemoryId>| (1..HOLDERS_MAX).contains(&others.len());
@@ -129,21 +129,21 @@ fn evidence(mentions: &[&Mention]) -> RedactedText {
     RedactedText::derived(if more == 0 { names } else { format!("{names} and {more} more") })
 }
 
-/// How like a memory is to the others of its project, or to a large sample of them.
+/// The distribution of a memory's likeness to the others of its project, or to a large sample of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Likeness {
-    /// With how many others it was compared.
+    /// The number of others.
     pub count: usize,
-    /// The mean of its cosine similarity to them.
+    /// The mean cosine similarity.
     pub mean: f64,
-    /// The standard deviation of it.
+    /// The standard deviation.
     pub deviation: f64,
-    /// Those that it is most like: [`DEGREE_MAX`] at least, if there are so many.
+    /// The nearest ones: at least [`DEGREE_MAX`], if there are as many.
     pub nearest: Vec<(SubjectId, f32)>,
 }
 
 impl Likeness {
-    /// To all of these others, each named once.
+    /// Computes it from all these others, each listed once.
     pub fn to(others: Vec<(SubjectId, f32)>) -> Self {
         let count = others.len().max(1) as f64;
         let mean = others.iter().map(|(_, value)| f64::from(*value)).sum::<f64>() / count;
@@ -155,8 +155,8 @@ impl Likeness {
 
 /// The memories that are unusually like a memory.
 ///
-/// Models differ in the usual likeness (for some, any two texts have 0.8), so the threshold is taken from the
-/// likeness itself: its mean and a number of its standard deviations.
+/// The usual likeness differs between models (for some, any two texts have 0.8). So the threshold is the mean plus
+/// a number of standard deviations.
 pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
     if likeness.count < SAMPLE_MIN {
         return Vec::new();
@@ -166,13 +166,13 @@ pub fn by_likeness(likeness: &Likeness) -> Vec<Relation> {
     strongest(near.map(|(to, value)| Relation {
         to: (*to).into(),
         kind: RelationKind::Similar,
-        // Six digits: more would differ between machines.
+        // Rounded to six digits: further ones would differ between machines.
         weight: ((f64::from(*value) * 1e6).round() / 1e6).clamp(0.0, 1.0),
         evidence: None,
     }))
 }
 
-/// The strongest relations within the degree; the smaller id first among equals.
+/// The strongest relations, at most [`DEGREE_MAX`]; among equals the smaller id comes first.
 fn strongest(relations: impl Iterator<Item = Relation>) -> Vec<Relation> {
     let mut relations: Vec<Relation> = relations.filter(|one| one.weight >= WEIGHT_MIN).collect();
     relations.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.to.cmp(&b.to)));

@@ -1,12 +1,12 @@
-//! Text that reads like an instruction to an agent, not like a note: who may have planted it, and what it tries.
+//! Flags text that reads like an instruction to an agent, and names what it tries.
 //!
-//! Whoever can write into a memory can speak to every later session. Where a text comes from is the signal
-//! ([`Origin`]); the rules here are a hint on top of it. They are small, pure and can be evaded: a text without a flag
-//! is not a safe one. A flagged text is stored and found like any other. It is marked wherever it is shown, and no
-//! hook puts more than its title before an agent that did not ask.
+//! Whoever can write into a memory can speak to every later session. The main signal is where a text comes from
+//! ([`Origin`]); the rules here are an additional hint. They are small and pure, and can be evaded: a text without
+//! a flag is not thereby safe. A flagged text is stored and found like any other. It is marked wherever it is
+//! shown, and no hook puts more than its title before an agent that did not ask.
 //!
-//! A text is flagged by one strong rule, or by two of any. Of a text that no agent and no person of this home wrote,
-//! any rule is enough.
+//! A text is flagged by one strong rule or by two rules of any weight. If no agent or person of this home wrote it,
+//! any one rule is enough.
 
 mod rules;
 mod script;
@@ -18,16 +18,16 @@ use std::borrow::Cow;
 use crate::domain::{Flag, Origin, Taint};
 use rules::Weight;
 
-/// Most of a text that is looked at, in bytes: what is longer is a document.
+/// Most bytes of a text that are searched; a longer text is a document.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// The flags of a text by where it comes from, in the order of [`Flag::ALL`]; none of nearly all texts.
+/// The flags of a text, given its origin, in the order of [`Flag::ALL`]. Nearly always empty.
 ///
 /// A rule looks at each place of the text once; of a text [`TEXT_BYTES_MAX`] are looked at.
 pub fn flags(text: &str, origin: Origin) -> Vec<Flag> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     let unseen = script::unseen(text);
-    // What is hidden or written in another script's letters must not keep a rule from seeing the rest.
+    // Invisible characters and look-alike letters must not hide the rest from a rule.
     let plain = script::plain(text);
     let mut points = unseen;
     let mut found: Vec<Flag> = (unseen > 0).then_some(Flag::Hidden).into_iter().collect();
@@ -43,12 +43,12 @@ pub fn flags(text: &str, origin: Origin) -> Vec<Flag> {
     found
 }
 
-/// What of a memory's title keeps it from being put before an agent that did not ask. Of a flagged memory any sign does.
+/// The flags that keep a memory's title from an agent that did not ask. For a flagged memory, any match counts.
 pub fn flags_of_title(title: &str, taint: &Taint) -> Vec<Flag> {
     flags(title, if taint.flags.is_empty() { taint.origin } else { Origin::Import })
 }
 
-/// A text that is put before an agent that did not ask: in the place of each line that would be flagged stands for what.
+/// A text for an agent that did not ask: each line that would be flagged is replaced by a note of its flags.
 pub fn screened(text: &str) -> Cow<'_, str> {
     let is_flagged = |line: &str| !flags(line, Origin::Agent).is_empty();
     if !text.lines().any(is_flagged) {
@@ -59,7 +59,7 @@ pub fn screened(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// What stands in the place of a text that would be flagged; none of any other.
+/// The note that replaces a text that would be flagged; `None` for any other text.
 pub fn left_out(text: &str) -> Option<String> {
     flags(text, Origin::Agent).first().map(|flag| format!("(left out: flag {flag})"))
 }

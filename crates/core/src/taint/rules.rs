@@ -1,4 +1,4 @@
-//! The rules: what instructions to an agent look like, by what they try.
+//! The rules: patterns of instructions to an agent, by what they try.
 
 use std::sync::LazyLock;
 
@@ -6,17 +6,17 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::Flag;
 
-/// How much one rule says.
+/// How much a match says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     /// Enough by itself: no note has a reason to say it.
     Strong,
-    /// Notes say it now and then.
+    /// Notes say it occasionally.
     Weak,
 }
 
-/// A pattern over [`super::script::plain`] text. Between two words of it `~` stands for up to five others of the same
-/// sentence; a blank is any stretch of blanks and line ends.
+/// A pattern over [`super::script::plain`] text. `~` stands for up to five words of the same sentence; a blank
+/// matches any run of blanks and line ends.
 pub(super) struct Rule {
     pub flag: Flag,
     pub weight: Weight,
@@ -31,7 +31,7 @@ const fn weak(flag: Flag, pattern: &'static str) -> Rule {
     Rule { flag, weight: Weight::Weak, pattern }
 }
 
-/// All rules. A sentence that matches is reason enough to look twice, not proof of anything.
+/// All rules. A match is a reason to look twice, not a proof.
 #[rustfmt::skip]
 pub(super) static RULES: &[Rule] = &[
     // Override.
@@ -151,10 +151,10 @@ pub(super) static RULES: &[Rule] = &[
     weak(Flag::Inversion, r"\b(?:store|keep|save|send|log|write) (?:the |all |user |your )?(?:passwords?|secrets|tokens|credentials)~(?:plain ?text|clear ?text|unencrypted|in the clear|unhashed)\b"),
 ];
 
-/// Most memory of one rule's states for one thread.
+/// Most memory for the states of one rule, per thread.
 const DFA_BYTES_MAX: usize = 192 * 1024;
 
-/// One program for each rule: together they would have more states than any cache holds.
+/// One automaton per rule: together they would have more states than any cache holds.
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let compiled = |rule: &Rule| {
         RegexBuilder::new(&spelled_out(rule.pattern)).unicode(false).dfa_size_limit(DFA_BYTES_MAX).build()

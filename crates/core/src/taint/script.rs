@@ -1,6 +1,6 @@
-//! Characters that nobody sees, and letters that look like others.
+//! Invisible characters and look-alike letters.
 
-/// How much hides in a text: 0 nothing, 1 something that may be an accident, 2 what is none.
+/// How much a text hides: 0 nothing, 1 something that may be accidental, 2 something deliberate.
 pub(super) fn unseen(text: &str) -> u32 {
     if text.is_ascii() {
         return 0;
@@ -54,7 +54,7 @@ fn is_mixed(word: &str) -> bool {
     latin >= 2 && word.chars().any(|c| look_alike(c).is_some())
 }
 
-/// The Latin letter that a Cyrillic, Greek or full-width one looks like.
+/// The Latin letter that a Cyrillic, Greek or full-width letter looks like.
 fn look_alike(c: char) -> Option<char> {
     Some(match c {
         'а' | 'А' | 'α' | 'Α' => 'a',
@@ -85,8 +85,8 @@ fn look_alike(c: char) -> Option<char> {
     })
 }
 
-/// The text as the rules read it: small letters, one blank between words, nothing hidden, look-alikes as what they look
-/// like, tags as what they say. Ends of lines stay, at most two of them.
+/// The text as the rules read it: lower case, one blank between words, nothing invisible, look-alikes as Latin
+/// letters, tags as the letters they encode. Line ends stay, at most two in a row.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -106,7 +106,7 @@ pub(super) fn plain(text: &str) -> String {
             c => look_alike(c).unwrap_or(c),
         };
         match c {
-            // Two ends of lines part paragraphs; more say no more.
+            // Two line ends separate paragraphs; more mean nothing else.
             '\n' if out.ends_with("\n\n") => {}
             '\n' => {
                 if out.ends_with(' ') {

@@ -1,19 +1,18 @@
-//! Text from the store, made safe to stand inside somebody's frame.
+//! Makes stored text safe inside a frame.
 //!
-//! Whatever an agent is shown, it is shown between marks: our own `<cerebro-context>`, or its host's
-//! `<system-reminder>`, `<hook_context>`, `<untrusted_context>`, `<|im_start|>` and so on. Stored text must
-//! not be able to end such a frame or to open one. A list of names would always miss a spelling, so
-//! [`inert`] goes by the one character that every such mark begins with.
+//! Agents see stored text between marks: our own `<cerebro-context>`, or the host's `<system-reminder>`,
+//! `<hook_context>`, `<untrusted_context>`, `<|im_start|>` and so on. Stored text must not be able to close or open
+//! such a frame. A list of names would always miss a spelling, so [`inert`] neutralises the one character with
+//! which every such mark begins.
 //!
 //! What counts as a frame, and what as data:
 //!
 //! - **Frames** are read, not handed back: the context (of hooks and of `mem_context`), the text half of every
-//!   tool's result and of its errors, and the titles, previews and names that the structured half quotes. All
-//!   of these are made inert, and context before it is fitted into its size.
-//! - **Data** is handed back or kept: what is stored and exported, the structured half of
-//!   `mem_get_observation` (an agent needs the exact text to change it), the identifiers that calls take as
-//!   arguments, and what a person's commands and screens show, but for the context, which is written for
-//!   agents. None of it is changed.
+//!   tool's result and of its errors, and the titles, previews and names that the structured half quotes. All of
+//!   these are made inert; context is made inert before it is fitted into its size.
+//! - **Data** is handed back or kept: what is stored and exported, the structured half of `mem_get_observation` (an
+//!   agent needs the exact text to change it), the identifiers that calls take as arguments, and what a person's
+//!   commands and screens show, except for the context, which is written for agents. None of it is changed.
 
 use std::borrow::Cow;
 
@@ -22,11 +21,11 @@ const OPEN: char = '‹';
 /// Stands for `>`.
 const CLOSE: char = '›';
 
-/// The text without anything that can begin or end a tag, and without characters that hide text.
+/// The text without anything that can begin or end a tag, and without invisible characters.
 ///
-/// Every `<` becomes `‹`, so no tag can begin. A `>` that closes something becomes `›`, so that
-/// `Vec<T>` stays readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`) and before a
-/// quoted line it stays. Doing it twice is doing it once, and no character becomes more than one.
+/// Every `<` becomes `‹`, so no tag can begin. A `>` that closes something becomes `›`, so that `Vec<T>` stays
+/// readable as `Vec‹T›`; in arrows and comparisons (`->`, `=>`, `a > b`) and before a quoted line it stays. The
+/// function is idempotent and replaces each character by at most one.
 pub fn inert(text: &str) -> Cow<'_, str> {
     let is_suspect = |c: char| is_bracket(c) || is_hidden(c);
     if !text.contains(is_suspect) {
@@ -51,9 +50,8 @@ fn is_bracket(c: char) -> bool {
     matches!(c, '<' | '>' | '\u{fe64}' | '\u{fe65}' | '\u{ff1c}' | '\u{ff1e}')
 }
 
-/// A character that shows nothing, or changes the order in which others are shown, and so can hide text from
-/// the person who reads along. The joiners U+200C and U+200D and the selectors of a letter's or an emoji's
-/// form are left: scripts and emoji need them.
+/// A character that is invisible or changes the order in which others are shown, and so can hide text from a person
+/// who reads along. The joiners U+200C and U+200D and variation selectors stay: scripts and emoji need them.
 fn is_hidden(c: char) -> bool {
     if c.is_control() {
         return c != '\n' && c != '\t';

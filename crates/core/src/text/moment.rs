@@ -1,4 +1,4 @@
-//! The moments and spans of time that people and agents write.
+//! Parses the moments and durations that people and agents write.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::domain::Timestamp;
 
 /// From the first to the last moment of a second.
 const LAST_OF_SECOND: SignedDuration = SignedDuration::from_micros(999_999);
-/// The first day of which not every moment can be told.
+/// The first day that has moments which some time zones cannot express.
 const LAST_DAYS: Date = jiff::civil::date(9999, 12, 30);
 
-/// A moment: RFC 3339, a date, `today`, `yesterday`, or an age such as `7d` before `now`. A day means its first
-/// instant, or with `end` its last, in UTC.
+/// A moment: RFC 3339, a date, `today`, `yesterday`, or an age such as `7d` before `now`. A date means the first
+/// instant of the day, or with `end` the last, in UTC.
 pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp> {
     if let Ok(moment) = given.parse::<Timestamp>() {
-        // Answers tell moments to the second, which lasts to its end.
+        // Answers show moments in whole seconds, and with `end` a second lasts to its end.
         let whole = end && !given.contains('.');
         return if whole { moment.checked_add(LAST_OF_SECOND).ok() } else { Some(moment) };
     }
@@ -38,8 +38,8 @@ pub fn parse_moment(given: &str, now: Timestamp, end: bool) -> Option<Timestamp>
     now.checked_sub(SignedDuration::try_from(span(given)?).ok()?).ok()
 }
 
-/// A span of time as settings write it: a whole number and a unit (`"30s"`, `"15m"`, `"2h"`, `"7d"`, `"2w"`, `"1y"`), or
-/// `"0"`.
+/// A duration as settings write it: a whole number and a unit (`"30s"`, `"15m"`, `"2h"`, `"7d"`, `"2w"`, `"1y"`),
+/// or `"0"`.
 pub fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text == "0" { Some(Duration::ZERO) } else { span(text) }

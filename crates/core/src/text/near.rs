@@ -1,13 +1,13 @@
-//! Which known name somebody may have meant.
+//! Suggests known names that somebody may have meant.
 
 use std::collections::BTreeSet;
 
-/// From here on a name is near enough to be offered.
+/// Similarity from which a name is suggested.
 const NEAR_MIN: f64 = 0.5;
-/// Most names that are offered.
+/// Most names that are suggested.
 const NEAR_MAX: usize = 3;
 
-/// The known names that are near to `name`, the nearest first, 3 at most. Upper and lower case are one.
+/// The known names near to `name`, the nearest first, at most 3. Case does not matter.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut near: Vec<(f64, &str)> = known

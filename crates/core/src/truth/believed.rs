@@ -1,9 +1,9 @@
-//! What the store held at a moment, from what it keeps: when each text of a memory was written, and when the memory was
+//! What the store held at a moment, derived from when each text of a memory was written and when the memory was
 //! deleted and restored.
 
 use crate::domain::Timestamp;
 
-/// A stretch of time: from its first moment, up to but without its last; one without a last goes on.
+/// A half-open period: includes its first moment, excludes its end. Without an end it goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// Its first moment.
@@ -13,14 +13,14 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// Whether a moment is in it.
+    /// Whether it contains a moment.
     pub fn has(&self, at: Timestamp) -> bool {
         self.from <= at && self.to.is_none_or(|to| at < to)
     }
 }
 
-/// The stretches in which a memory was deleted, by what the log tells of it in order (`true`: deleted, `false`: restored)
-/// and by its row.
+/// The periods in which a memory was deleted, from its deletions and restorations in the log, in order (`true`:
+/// deleted, `false`: restored), and from its row.
 pub fn gaps(log: &[(Timestamp, bool)], deleted_at: Option<Timestamp>) -> Vec<Stretch> {
     let mut gaps = Vec::new();
     let mut open = None;
@@ -35,8 +35,8 @@ pub fn gaps(log: &[(Timestamp, bool)], deleted_at: Option<Timestamp>) -> Vec<Str
     gaps
 }
 
-/// Which of a memory's texts the store held, and when: `written` is when each was written, in order; each holds until the
-/// next, but for the gaps. The same text may hold several times.
+/// Which texts of a memory the store held, and when. `written` has the time of each text, in order; a text holds
+/// until the next one, except in the gaps. One text may hold in several periods.
 pub fn believed(written: &[Timestamp], gaps: &[Stretch]) -> Vec<(usize, Stretch)> {
     let mut believed = Vec::new();
     for (text, from) in written.iter().enumerate() {

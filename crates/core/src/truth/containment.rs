@@ -1,14 +1,14 @@
-//! When a memory may be left for another one without losing anything: every sentence of it stands in the other, and what
-//! the other says beyond that has no number, version, name or negation.
+//! When one memory may stand for another without loss: it contains every sentence of the other, and what it says
+//! beyond that has no number, version, name or negation.
 //!
-//! Likeness cannot tell this. Texts that differ in one word that matters are as like as texts that say the same.
+//! Likeness cannot decide this: texts that differ in one decisive word are as alike as texts that say the same.
 
 use super::sameness::normal;
 
-/// Words whose presence changes nothing that is said.
+/// Words that do not change a statement.
 const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
-/// Words that turn a statement round or narrow it, in the form that [`normal`] gives them.
+/// Words that negate or restrict a statement, in the form that [`normal`] gives them.
 const NEGATIONS: [&str; 44] = [
     "not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "without", "cannot", "cant", "dont",
     "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "wouldnt", "shouldnt", "couldnt",
@@ -17,8 +17,8 @@ const NEGATIONS: [&str; 44] = [
     "nie", "ohne",
 ];
 
-/// Whether a memory (`kept`, title and content) says all that another one says, and nothing beyond it that might matter.
-/// Case, blanks, articles and the punctuation of prose aside; the sentences of the content in their order.
+/// Whether `kept` (title and content) says everything that `other` says, and nothing decisive beyond it. Case,
+/// blanks, articles and the punctuation of prose do not matter; the order of the sentences does.
 pub fn says_all(kept: (&str, &str), other: (&str, &str)) -> bool {
     let (kept_title, other_title) = (words(kept.0), words(other.0));
     let (kept_text, other_text) = (sentences(kept.1), sentences(other.1));
@@ -38,7 +38,7 @@ pub fn says_all(kept: (&str, &str), other: (&str, &str)) -> bool {
         && extra.into_iter().chain(titles_differ.then_some(&title)).all(|one| !one.is_telling())
 }
 
-/// Whether a text turns a statement round or narrows it.
+/// Whether a text negates or restricts a statement.
 pub fn denies(text: &str) -> bool {
     words(text).iter().any(|word| NEGATIONS.contains(&word.as_str()))
 }
@@ -46,12 +46,12 @@ pub fn denies(text: &str) -> bool {
 /// A sentence, or a line of its own such as an item of a list.
 struct Sentence<'a> {
     raw: &'a str,
-    /// Its words as [`normal`] gives them, without articles.
+    /// Its words in the form of [`normal`], without articles.
     words: Vec<String>,
 }
 
 impl Sentence<'_> {
-    /// Whether it has something by which statements differ: a number, a version, a sign, a name or a negation.
+    /// Whether it has something in which statements may differ: a number, a version, a sign, a name or a negation.
     fn is_telling(&self) -> bool {
         let is_plain =
             |word: &String| word.chars().all(char::is_alphabetic) && !NEGATIONS.contains(&word.as_str());
@@ -59,7 +59,7 @@ impl Sentence<'_> {
     }
 }
 
-/// Whether a word is written like a name: with a capital where no sentence begins.
+/// Whether a word looks like a name: it has a capital where no sentence begins.
 fn has_name(sentence: &str) -> bool {
     let mut words = sentence.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
     let inner =
@@ -72,7 +72,7 @@ fn words(text: &str) -> Vec<String> {
     normal.split(' ').filter(|word| !word.is_empty() && !ARTICLES.contains(word)).map(str::to_owned).collect()
 }
 
-/// The sentences of a text; those without a word are left out. A line that goes on in the next one is one with it.
+/// The sentences of a text that have words. A line that continues on the next one is joined with it.
 fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -96,7 +96,8 @@ fn sentences(text: &str) -> Vec<Sentence<'_>> {
     found.into_iter().map(sentence).filter(|one| !one.words.is_empty()).collect()
 }
 
-/// Whether a line begins something of its own: it is empty, indented like code, or has a mark of a list, table or heading.
+/// Whether a line begins a block of its own: it is empty, indented like code, or has the mark of a list, table or
+/// heading.
 fn begins_item(line: &str) -> bool {
     let line = line.split('\n').next().unwrap_or_default();
     let text = line.trim_start();

@@ -1,9 +1,9 @@
-//! What consolidation would change: memories that say nothing which another one does not say, what happened in sessions
-//! long past that a summary tells, and what happened and has grown weak. It only ever puts memories aside, into the
-//! archive; what stays keeps its text. What it would add is in [`insight`](super::insight).
+//! Plans a consolidation: merges memories that say nothing beyond another one, archives events of old sessions that
+//! have a summary, and archives episodes that have grown weak. It only archives; the memories that stay keep their
+//! texts. New memories come from [`insight`](super::insight).
 //!
-//! A [`Survey`] looks at every memory once and keeps little of each. It names pairs to compare ([`Survey::pairs`]),
-//! [`merge`] decides on one of them by its texts, and [`Survey::plan`] makes the steps.
+//! A [`Survey`] reads every memory once and keeps little of each. It names pairs to compare ([`Survey::pairs`]),
+//! [`merge`] decides about one pair by its texts, and [`Survey::plan`] makes the steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,35 +12,35 @@ use crate::domain::{Kind, Memory, MemoryId, Nature, Project, Scope, SessionId, T
 use crate::hygiene::{Shingles, jaccard, near_keys, summary_key};
 use crate::redact::RedactedText;
 
-/// Strength below which what happened may be put aside: after about 430 days.
+/// Strength below which an episode may be archived: after about 430 days.
 pub const WEAK_BELOW: f64 = 0.8;
 /// Most memories that one consolidation changes.
 pub const CHANGES_MAX: usize = 200;
-/// Most of all live memories that one consolidation changes, as one part of so many.
+/// The share of all live memories that one consolidation may change: one in this many.
 const SHARE: usize = 50;
-/// What one consolidation may change however few memories there are.
+/// How many memories one consolidation may change, however few there are.
 const CHANGES_MIN: usize = 10;
 /// Most pairs that are compared, and most of them that one memory is in.
 const PAIRS_MAX: usize = 20_000;
 const PAIRS_EACH_MAX: usize = 8;
-/// Age in days from which a session is long past.
+/// Age in days from which a session is old.
 const PAST_DAYS: i64 = 90;
-/// What happened in a session is put aside from so many memories on.
+/// Fewest episodes of an old session that are archived together.
 const EPISODES_MIN: usize = 8;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// What becomes of a memory.
+/// What a step does to a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// It is archived, and the other one takes its place: that one says all that it says.
+    /// Archives it; the other memory, which says everything that it says, takes its place.
     Merge,
-    /// It takes in the tags and counts of those that are merged into it.
+    /// Gives it the tags and counts of the memories merged into it.
     Unite,
-    /// It is archived: the summary of its session stays.
+    /// Archives it; the summary of its session stays.
     Compact,
-    /// It is archived: it happened long ago.
+    /// Archives it, because it happened long ago.
     Archive,
-    /// It is a new one: what several others say together ([`Insight`](super::Insight)).
+    /// Creates it: it states what several others say together ([`Insight`](super::Insight)).
     Derive,
 }
 
@@ -63,22 +63,22 @@ impl Action {
     }
 }
 
-/// One change of one memory. No memory is in two steps of a plan but as what others go into.
+/// One change of one memory. A memory is in at most one step of a plan, except as the target of others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// What becomes of it.
     pub action: Action,
-    /// The memory; of an insight the id that it gets.
+    /// The memory; for an insight, the id that it will get.
     pub memory: MemoryId,
-    /// The version of its row that the plan was made on: of another one, the step is left out. 0 for one that is new.
+    /// The version of its row when the plan was made. If it has changed, the step is skipped. 0 for a new memory.
     pub version: u64,
-    /// What stays for it, if anything.
+    /// The memory that stays in its place, if any.
     pub into: Option<MemoryId>,
-    /// Why, in a few words that quote no text of a memory.
+    /// The reason, in a few words that quote no text of a memory.
     pub why: String,
 }
 
-/// Two memories of which one says all that the other says.
+/// Two memories, one of which says everything that the other says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Merge {
     /// The one that stays.
@@ -89,8 +89,8 @@ pub struct Merge {
     pub likeness: f64,
 }
 
-/// Which of two memories may go for the other: of two that say the same the older one, else the one that the other
-/// contains. None where neither says all that the other says.
+/// Which of two memories may be archived in favour of the other: the older one if they say the same, otherwise the
+/// one that the other contains. `None` where neither contains the other.
 pub fn merge(a: &Memory, b: &Memory) -> Option<Merge> {
     let is_apart = a.id == b.id || Place::of(a) != Place::of(b) || a.valid != b.valid;
     if is_apart
@@ -115,7 +115,7 @@ pub fn merge(a: &Memory, b: &Memory) -> Option<Merge> {
     Some(Merge { kept: kept.id, gone: gone.id, likeness })
 }
 
-/// The tags of one memory, and behind them those of others that it has not.
+/// The tags of one memory, followed by those of others that it lacks.
 pub fn united<'a>(
     own: &[RedactedText],
     others: impl IntoIterator<Item = &'a [RedactedText]>,
@@ -129,7 +129,7 @@ pub fn united<'a>(
     all
 }
 
-/// Whether a memory may be merged at all: nobody gave it a place of its own.
+/// Whether a memory may be merged: it is ordinary, and nobody gave it a place of its own.
 fn is_mergeable(memory: &Memory) -> bool {
     let is_own = memory.pinned || memory.topic_key.is_some() || memory.scope == Scope::Personal;
     let is_kind = nature(memory) != Nature::Prospective && memory.kind != Kind::session_summary();
@@ -154,7 +154,7 @@ impl Place {
     }
 }
 
-/// Something that happened, as far as the plan needs it.
+/// An episodic memory, as far as the plan needs it.
 #[derive(Debug, Clone)]
 struct Episode {
     memory: MemoryId,
@@ -163,11 +163,11 @@ struct Episode {
     is_archived: bool,
 }
 
-/// What is known of the memories of a store before a plan is made.
+/// What a plan needs to know about the memories of a store.
 #[derive(Debug)]
 pub struct Survey {
     now: Timestamp,
-    /// Memories that somebody put in the place of others, and those.
+    /// Memories on either side of a supersession.
     ends: BTreeSet<MemoryId>,
     live: usize,
     versions: BTreeMap<MemoryId, u64>,
@@ -180,7 +180,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Before the first look. `ends` are the memories that somebody put in the place of others, and those others.
+    /// Before the first memory. `ends` are the memories on either side of a supersession.
     pub fn new(now: Timestamp, ends: BTreeSet<MemoryId>) -> Self {
         Self {
             now,
@@ -195,7 +195,7 @@ impl Survey {
         }
     }
 
-    /// Takes a memory in; each once.
+    /// Adds a memory; call it once for each.
     pub fn look(&mut self, memory: &Memory) {
         if !memory.is_live() {
             return;
@@ -229,7 +229,7 @@ impl Survey {
         }
     }
 
-    /// Memories that are worth comparing; at most 20,000 pairs, and at most 8 of each memory.
+    /// Pairs of memories worth comparing: at most 20,000, and at most 8 per memory.
     pub fn pairs(&self) -> Vec<(MemoryId, MemoryId)> {
         let mut pairs = Pairs::default();
         let mut shared: Vec<Vec<(u64, MemoryId)>> =
@@ -237,7 +237,7 @@ impl Survey {
         for sharing in &mut shared {
             sharing.sort_unstable();
         }
-        // The most like first, so that others do not take their places.
+        // The most alike first, so that others do not use up their bounds.
         for reach in [1, PAIRS_EACH_MAX] {
             for sharing in &shared {
                 for (at, (_, one)) in sharing.iter().enumerate() {
@@ -250,13 +250,13 @@ impl Survey {
         pairs.found.into_iter().collect()
     }
 
-    /// How much one plan may change.
+    /// How many memories one plan may change.
     fn room(&self) -> usize {
         (self.live / SHARE).clamp(CHANGES_MIN, CHANGES_MAX)
     }
 
-    /// The steps: merges first, then sessions long past, then what is weakest. At most [`CHANGES_MAX`], and at most 2 % of
-    /// the live memories, but ten of any store.
+    /// The steps: merges first, then old sessions, then the weakest episodes. At most 2 % of the live memories, but
+    /// no fewer than ten and no more than [`CHANGES_MAX`].
     pub fn plan(&self, merges: &[Merge]) -> Vec<Step> {
         let mut steps = Vec::new();
         let room = self.room();
@@ -283,7 +283,7 @@ impl Survey {
         for merge in merges {
             let is_free =
                 !gone.contains(&merge.gone) && !kept.contains_key(&merge.gone) && !gone.contains(&merge.kept);
-            // With the one that takes it in, if that is new.
+            // Also counts the memory that takes it in, if no step does yet.
             let costs = 1 + usize::from(!kept.contains_key(&merge.kept));
             if is_free && count + costs <= room {
                 count += costs;
@@ -331,7 +331,7 @@ impl Survey {
     }
 }
 
-/// Pairs, within their bounds.
+/// A set of pairs, within the bounds.
 #[derive(Default)]
 struct Pairs {
     found: BTreeSet<(MemoryId, MemoryId)>,

@@ -1,8 +1,8 @@
-//! Insights: what several memories say together and none of them says alone. A language model words them, and they are
-//! believed only as far as every number and every name in them stands in a memory that they cite.
+//! Insights: statements that follow from several memories and stand in none alone. A language model words them.
+//! They are accepted only if every number and every name in them occurs in a memory that they cite.
 //!
-//! [`Topics`] says which memories a model is shown together, [`question`] and [`schema`] how it is asked, and [`read`] what
-//! of its answer holds.
+//! [`Topics`] selects which memories a model sees together, [`question`] and [`schema`] ask it, and [`read`] checks
+//! its answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +19,15 @@ use crate::{
     taint, text,
 };
 
-/// Fewest memories that an insight cites.
+/// Fewest memories that an insight must cite.
 pub const SOURCES_MIN: usize = 3;
 /// Most insights of one plan.
 pub const INSIGHTS_MAX: usize = 20;
-/// Most requests for one plan, mended answers among them.
+/// Most requests for one plan, including those for corrected answers.
 pub const CALLS_MAX: u64 = 20;
-/// Most memories that a model is shown together: those written last.
+/// Most memories that a model sees together: the latest ones.
 const SHOWN_MAX: usize = 12;
-/// How much of each of them, in bytes.
+/// Most bytes of each of them.
 const SHOWN_BYTES_MAX: usize = 1_500;
 /// Most insights of one answer.
 const ANSWER_MAX: usize = 3;
@@ -45,48 +45,48 @@ identifier in it stands in a note that it cites, written the same way; a program
 it does not find them. So begin the title and each sentence with a word of those notes, or with one such as the, all or \
 when. Mostly notes show nothing beyond what they say: then `insights` is empty, which is a good answer.";
 
-/// What several memories say together.
+/// A statement drawn from several memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Insight {
-    /// Where its sources belong.
+    /// The project of its sources.
     pub project: Project,
     /// One line.
     pub title: RedactedText,
-    /// What it says; empty, as the title, once it is a memory.
+    /// The statement. Empty, like the title, once it is a memory.
     pub text: RedactedText,
     /// The memories that it rests on, at least [`SOURCES_MIN`].
     pub sources: Vec<MemoryId>,
 }
 
 impl Insight {
-    /// The text that it has as a memory: what it says, and what that rests on.
+    /// Its text as a memory: the statement and its sources.
     pub fn content(&self) -> RedactedText {
         let sources: Vec<String> = self.sources.iter().map(|id| format!("`{id}`")).collect();
         RedactedText::derived(format!("{}\n\nDerived from {}.", self.text, sources.join(", ")))
     }
 
-    /// Whether it still holds: its sources are there, and each number and name in it stands in one of them.
+    /// Whether it still holds: its sources exist, and each number and name in it occurs in one of them.
     pub fn stands(&self, memories: &BTreeMap<MemoryId, Memory>) -> bool {
         let live = |id: &MemoryId| memories.get(id).filter(|memory| memory.is_live());
         let sources: Option<Vec<&Memory>> = self.sources.iter().map(live).collect();
         sources.is_some_and(|sources| is_founded(&self.title, &self.text, &sources))
     }
 
-    /// It as it is kept once it is a memory: what it rests on, and no text.
+    /// What is kept of it once it is a memory: its sources, without texts.
     #[must_use]
     pub fn emptied(&self) -> Self {
         Self { title: RedactedText::default(), text: RedactedText::default(), ..self.clone() }
     }
 }
 
-/// Memories that a model is shown together.
+/// Memories that a model sees together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// Where they belong.
+    /// Their project.
     pub project: Project,
-    /// The memories, those written last first.
+    /// The memories, the latest first.
     pub memories: Vec<MemoryId>,
-    /// Tells whether just these, in these revisions, were shown before.
+    /// Identifies these memories in these revisions, so that they are not shown again.
     pub fingerprint: String,
 }
 
@@ -98,16 +98,16 @@ struct Member {
     revision: u32,
 }
 
-/// Gathers which memories speak of the same thing: those of a project that name the same file, symbol, error or package.
+/// Groups memories of a project that name the same file, symbol, error or package.
 #[derive(Debug, Default)]
 pub struct Topics {
     members: BTreeMap<(Project, RedactedText), BTreeSet<Member>>,
-    /// What insights say that are memories already.
+    /// The statements of insights that are memories already.
     known: BTreeSet<String>,
 }
 
 impl Topics {
-    /// Takes a memory in; each once. What is personal, put aside, flagged or derived itself is no source.
+    /// Adds a memory; call it once for each. Personal, archived, flagged and derived memories are no sources.
     pub fn look(&mut self, memory: &Memory) {
         if !memory.is_live() {
             return;
@@ -126,7 +126,7 @@ impl Topics {
         }
     }
 
-    /// Whether a memory says it already.
+    /// Whether a memory states it already.
     pub fn is_known(&self, insight: &Insight) -> bool {
         self.known.contains(&first_words(&insight.text))
     }
@@ -166,7 +166,7 @@ fn fingerprint(members: &[Member]) -> String {
     text::hex(&Sha256::digest(names.join(" "))[..6])
 }
 
-/// The question about some memories, as a model reads it.
+/// The question about some memories, as sent to a model.
 pub fn question(memories: &[Memory]) -> RedactedText {
     let shown = |(at, memory): (usize, &Memory)| {
         json!({
@@ -201,12 +201,12 @@ pub fn schema() -> Value {
     })
 }
 
-/// What is believed of an answer.
+/// The accepted part of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawn {
     /// The insights that passed.
     pub insights: Vec<Insight>,
-    /// How many did not, and why.
+    /// How many insights were dropped, by reason.
     pub dropped: BTreeMap<Reason, u32>,
 }
 
@@ -225,7 +225,8 @@ struct ToldInsight {
 /// Reads an answer about these memories, which are of one project.
 ///
 /// # Errors
-/// [`Misfit`] where the answer as a whole has another form. An insight that does not hold is dropped instead.
+/// [`Misfit`] where the answer as a whole has the wrong form. A single insight that does not hold is dropped
+/// instead.
 pub fn read(answer: &Value, project: &Project, memories: &[Memory]) -> Result<Drawn, Misfit> {
     let told = Told::deserialize(answer).map_err(|error| Misfit(error.to_string()))?;
     let mut drawn = Drawn::default();
@@ -273,7 +274,7 @@ fn checked(insight: &Value, project: &Project, memories: &[Memory]) -> Result<In
     Ok(Insight { project: project.clone(), title, text, sources })
 }
 
-/// Whether every number and every name of an insight stands in one of its sources.
+/// Whether every number and name of an insight occurs in one of its sources.
 fn is_founded(title: &str, words: &str, sources: &[&Memory]) -> bool {
     let texts: Vec<String> = sources
         .iter()
@@ -283,7 +284,7 @@ fn is_founded(title: &str, words: &str, sources: &[&Memory]) -> bool {
     [title, words].into_iter().flat_map(telling).all(stands)
 }
 
-/// Words that begin sentences and name nothing.
+/// Words that begin sentences and are not names.
 const OPENERS: [&str; 60] = [
     "a", "an", "the", "this", "that", "these", "those", "it", "they", "its", "their", "there", "all", "any",
     "both", "each", "every", "either", "neither", "most", "many", "several", "some", "such", "no", "none",
@@ -298,8 +299,8 @@ const NUMBERS: [&str; 17] = [
     "dozen", "hundred", "thousand", "million", "twice",
 ];
 
-/// The pieces of a text that tell something by themselves, in the form of [`normal`]: numbers, names, identifiers, and what
-/// stands between backquotes.
+/// The significant pieces of a text, in the form of [`normal`]: numbers, names, identifiers, and text between
+/// backquotes.
 fn telling(text: &str) -> Vec<String> {
     let mut found: Vec<String> = text.split('`').skip(1).step_by(2).map(normal).collect();
     let mut begins = true;

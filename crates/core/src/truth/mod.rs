@@ -1,5 +1,5 @@
-//! What keeps memories true: which one took another's place, which text was held when, and which texts are the same. Pure:
-//! the store looks things up, this decides.
+//! What keeps memories true: supersession, which text was held when, and which texts say the same. Pure: the store
+//! looks things up, this module decides.
 
 mod believed;
 mod containment;

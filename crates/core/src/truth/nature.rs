@@ -1,18 +1,19 @@
-//! What kind of memory one is, and how much of its strength is left. Strength is computed when somebody asks and never
-//! stored; it orders nothing that is found.
+//! The kind of a memory, and how much of its strength is left. Strength is computed on demand and never stored; it
+//! does not affect the order of results.
 
 use crate::domain::{Kind, Memory, Nature, Scope, Timestamp};
 
 /// Days after which an episode has 0.9 of its strength left.
 const STABILITY_DAYS: f64 = 180.0;
-/// The curve of FSRS (Ye et al., "A stochastic shortest path algorithm for optimizing spaced repetition scheduling", 2022,
-/// in the form of its version 4.5): at a stability's age 0.9 is left, and it falls by a power, never to nothing.
+/// The curve of FSRS (Ye et al., "A stochastic shortest path algorithm for optimizing spaced repetition
+/// scheduling", 2022, in the form of its version 4.5): after one stability 0.9 is left, and the rest falls by a
+/// power law, never to zero.
 const FACTOR: f64 = 19.0 / 81.0;
 const POWER: f64 = -0.5;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// What kind of memory one of a type is, where nobody said: what somebody chose to keep is a fact, unless its type names
-/// steps to follow, a thing to be done, or what happened in a session.
+/// The kind of a memory of this type, where nobody set one. What somebody chose to save is a fact, unless its type
+/// names steps to follow, a thing to be done, or what happened in a session.
 pub fn nature_of_type(kind: &Kind) -> Nature {
     match kind.as_str() {
         "session_summary" => Nature::Episodic,
@@ -22,28 +23,29 @@ pub fn nature_of_type(kind: &Kind) -> Nature {
     }
 }
 
-/// What kind of memory one is: as somebody said, else by its type.
+/// The kind of a memory: the one that somebody set, otherwise that of its type.
 pub fn nature(memory: &Memory) -> Nature {
     memory.nature.unwrap_or_else(|| nature_of_type(&memory.kind))
 }
 
-/// Whether a memory is a thing to be done that is not done yet.
+/// Whether a memory is a prospective one that is not done.
 pub fn is_open(memory: &Memory) -> bool {
     memory.is_live() && nature(memory) == Nature::Prospective && memory.done_at.is_none()
 }
 
-/// Whether a memory is a thing to be done by now, wherever one is: its moment has come, or it has none, and it is not over.
+/// Whether a memory is due everywhere in its project: it is open, it has no trigger, and the moment lies in its
+/// validity.
 pub fn is_due(memory: &Memory, now: Timestamp) -> bool {
     is_due_somewhere(memory, now) && memory.trigger.is_none()
 }
 
-/// The same, where [`crate::domain::Trigger::is_met`] may have to say it.
+/// Whether a memory is due wherever its trigger, if any, is met ([`crate::domain::Trigger::is_met`]).
 pub fn is_due_somewhere(memory: &Memory, now: Timestamp) -> bool {
     is_open(memory) && memory.valid.holds_at(now)
 }
 
-/// Whether a memory keeps its strength for good, by its kind or its use. `has_superseded` says that it took another's
-/// place.
+/// Whether a memory never loses strength, because of its kind or its use. `has_superseded` says that it took
+/// another's place.
 pub fn is_exempt(memory: &Memory, has_superseded: bool) -> bool {
     let keeps = match nature(memory) {
         Nature::Semantic | Nature::Procedural => true,
@@ -54,7 +56,8 @@ pub fn is_exempt(memory: &Memory, has_superseded: bool) -> bool {
     keeps || is_kept || has_superseded
 }
 
-/// How much of its strength a memory has left: 1 when it was written, and for good where it [is exempt](is_exempt).
+/// How much strength a memory has left: 1 when it was last seen, falling with age; always 1 if it [is
+/// exempt](is_exempt).
 pub fn strength(memory: &Memory, has_superseded: bool, now: Timestamp) -> f64 {
     if is_exempt(memory, has_superseded) {
         return 1.0;

@@ -1,5 +1,5 @@
-//! Which of some listed memories have a later one beside them on the same subject. It only marks: explicit supersession is
-//! what orders.
+//! Which listed memories have a later one on the same subject beside them. This only sets a mark; only an explicit
+//! supersession changes the order.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::{
     text::fold,
 };
 
-/// A title of fewer words names too much.
+/// Shorter titles are too general.
 const WORDS_MIN: usize = 2;
 
-/// A memory in a list.
+/// A memory of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed<'a> {
     /// Its id.
@@ -28,10 +28,11 @@ pub struct Listed<'a> {
     pub at: Timestamp,
 }
 
-/// Each memory of a list beside which a later one has the same title, case, accents and punctuation aside, with the last
-/// such one. Titles that differ in a number name two subjects, and summaries of sessions are about none.
+/// Each memory of a list beside which a later one has the same title (case, accents and punctuation ignored), with
+/// the latest such one. Titles that differ in a number name different subjects, and summaries of sessions are about
+/// none.
 ///
-/// Likeness of the texts is no better a reason: `docs/truth.md` has what was measured.
+/// Likeness of the texts is no better reason: `docs/truth.md` has the measurements.
 pub fn newer(listed: &[Listed<'_>]) -> Vec<(MemoryId, MemoryId)> {
     // By place and type, and the words of the title in order.
     let mut subjects: BTreeMap<(&str, &str, &str, String), Vec<&Listed<'_>>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! When two texts say the same: case, blanks and the punctuation of prose aside, and never where a number, a version, a
-//! negation or an identifier differs.
+//! When two texts say the same: case, blanks and the punctuation of prose are ignored, but never a difference in a
+//! number, a version, a negation or an identifier.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::domain::{Project, Scope};
 
-/// Words from which a content stands for a memory by its length alone.
+/// Length in words from which a content identifies a memory by itself.
 const CONTENT_WORDS_MIN: usize = 8;
-/// Words from which a content does that names what its title names.
+/// The same length for a content that repeats the subject of its title.
 const NAMING_WORDS_MIN: usize = 5;
 
-/// The forms by which a text is looked up: title and content together, and the content under any title. Each is of one
-/// project and scope.
+/// The forms by which a text is looked up: title and content together, and the content under any title. Both
+/// include project and scope.
 pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> [String; 2] {
     let (title, content) = (normal(title), normal(content));
     let place = format!("{}\u{1f}{project}", scope.as_str());
@@ -23,7 +23,7 @@ pub fn forms(project: &Project, scope: Scope, title: &str, content: &str) -> [St
     ]
 }
 
-/// Whether a content says the same under any title: it is long, or says itself what its title says it is about. "It is
+/// Whether a content says the same under any title: it is long, or repeats what the title says it is about. "It is
 /// 5432." means something else under each title.
 pub fn stands_alone(title: &str, content: &str) -> bool {
     let (title, content) = (normal(title), normal(content));
@@ -33,11 +33,11 @@ pub fn stands_alone(title: &str, content: &str) -> bool {
     count >= CONTENT_WORDS_MIN || (count >= NAMING_WORDS_MIN && 2 * named >= title.split(' ').count())
 }
 
-/// A text in the form in which two that say the same are equal: compatibility forms and capitals folded, one blank between
-/// words, without the punctuation of prose. What tells apart stays: digits with their points, signs and units, names with
-/// what joins them, comparisons and negations.
+/// The normal form of a text: texts that say the same have the same one. Compatibility forms and case are folded,
+/// words are separated by one blank, and the punctuation of prose is removed. Significant signs stay: digits with
+/// their points, signs and units, names with their joiners, comparisons and negations.
 pub fn normal(text: &str) -> String {
-    // Through capitals, which are the same for more letters than small ones are: ß, final sigma.
+    // By way of upper case, which unites more letters than lower case: ß, final sigma.
     let chars: Vec<char> = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     let mut out = String::with_capacity(text.len());
     let mut has_gap = false;
@@ -57,14 +57,14 @@ pub fn normal(text: &str) -> String {
     out
 }
 
-/// What a character is to its text.
+/// How a character counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     /// A part of a word.
     Word,
     /// What separates words.
     Gap,
-    /// As if it were not there.
+    /// Nothing: it is ignored.
     Nothing,
 }
 
@@ -83,7 +83,7 @@ impl Place<'_> {
         self.chars.get(self.at + 1).copied()
     }
 
-    /// The character before the run of equal ones that this one is in.
+    /// The character before the run of equal characters to which this one belongs.
     fn before_run(&self) -> Option<char> {
         self.chars[..self.at].iter().rev().find(|c| **c != self.chars[self.at]).copied()
     }
@@ -103,7 +103,7 @@ impl Place<'_> {
             '_' | '\\' | '@' => word_before && word_after,
             '/' => word_after,
             '-' | '−' if digit_before || digit_after => word_after,
-            // An option, which may be given with it or without; but not a dash.
+            // The dashes of a long option belong to it; other dashes separate words.
             '-' => {
                 let opens = !is(self.before_run(), char::is_alphanumeric);
                 opens && (before == Some('-') && word_after || after == Some('-') && before != Some('-'))
@@ -127,14 +127,14 @@ impl Place<'_> {
         if is_word { Sort::Word } else { Sort::Gap }
     }
 
-    /// Whether only blanks stand before it in its line, as before the mark of a quotation.
+    /// Whether only blanks and `>` come before it on its line, as in a quoted line of Markdown.
     fn begins_line(&self) -> bool {
         let line = self.chars[..self.at].iter().rev().take_while(|c| **c != '\n');
         line.into_iter().all(|c| c.is_whitespace() || *c == '>')
     }
 }
 
-/// Characters that nobody sees: joiners, marks of direction, soft hyphens.
+/// Invisible characters: joiners, marks of direction, soft hyphens.
 fn is_hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }

@@ -1,14 +1,14 @@
-//! Memories that took another's place: how a list shows them, and which claims of a place cannot hold.
+//! Supersession: how a list shows it, and which supersessions are impossible.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hash};
 
 use crate::domain::limits::SUPERSEDED_DEPTH_MAX;
 
-/// A ranked list in which what was superseded comes after what took its place, if both are listed: the newer one moves up
-/// to just before the older. All else keeps its order, and a list without such a pair is the same list.
+/// Orders a ranked list so that a superseded item comes after its successor, if both are listed: the newer one
+/// moves up to just before the older one. Everything else keeps its order.
 ///
-/// `successors` names for each superseded item what took its place.
+/// `successors` names the successor of each superseded item.
 pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
     items: Vec<T>,
     key: impl Fn(&T) -> K,
@@ -24,7 +24,7 @@ pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
     for (at, key) in keys.iter().enumerate() {
         let mut chain = vec![at];
         let mut next = successors.get(key);
-        // Those in between need not be listed themselves.
+        // Items in between need not be listed.
         for _ in 0..SUPERSEDED_DEPTH_MAX {
             let Some(newer) = next else { break };
             chain.extend(places.get(newer));
@@ -35,18 +35,18 @@ pub fn newest_first<T, K: Copy + Eq + Hash, S: BuildHasher>(
     ordered
 }
 
-/// Why a memory cannot take the place of others.
+/// Why a memory cannot supersede another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// It was superseded by the other itself, perhaps by way of others.
+    /// The other one superseded it, perhaps through others.
     #[error("it took the place of this memory itself")]
     Circle,
-    /// Too many already took each other's place.
+    /// The chain of supersessions is too long.
     #[error("{SUPERSEDED_DEPTH_MAX} memories already took each other's place before it")]
     TooLong,
 }
 
-/// Whether a memory may take the place of `older`, by the edges that are known below it: from each memory to those whose
+/// Whether `newer` may supersede `older`. `below` has the known supersessions: from each memory to those whose
 /// place it took.
 ///
 /// # Errors

@@ -1,38 +1,38 @@
-//! How the memories of a store stand, taken together: folded from each of them, at the moment when somebody asks.
+//! Figures over all memories of a store, computed on demand by adding each of them.
 
 use std::collections::BTreeMap;
 
 use super::nature::{is_due, nature, strength};
 use crate::domain::{Memory, Timestamp};
 
-/// Strength below which a memory has faded: after a good six years for what nothing exempts.
+/// Strength below which a memory has faded; an episode gets there after a good six years.
 const FADED_BELOW: f64 = 0.5;
 
 /// Figures over live memories.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vitals {
-    /// How many there are.
+    /// The number of live memories.
     pub live: u64,
-    /// The sum of what each has left of its strength.
+    /// The sum of their strengths.
     strengths: f64,
-    /// The least that one has left; none without memories.
+    /// The lowest strength; `None` without memories.
     pub weakest: Option<f64>,
-    /// How many have less than half of it left.
+    /// How many have faded.
     pub faded: u64,
-    /// How many are of each kind.
+    /// The number of each kind.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// How many are for whom.
+    /// The number of each scope.
     pub scopes: BTreeMap<&'static str, u64>,
-    /// Things to be done by now.
+    /// How many prospective memories are due.
     pub due: u64,
-    /// Those whose last day is over.
+    /// How many are expired.
     pub expired: u64,
-    /// Those that read like an instruction.
+    /// How many are flagged.
     pub flagged: u64,
 }
 
 impl Vitals {
-    /// Counts one more memory; one that is not live counts nothing. `has_superseded` says that it took another's place.
+    /// Adds a memory; one that is not live is ignored. `has_superseded` says that it took another's place.
     pub fn take(&mut self, memory: &Memory, has_superseded: bool, now: Timestamp) {
         if !memory.is_live() {
             return;
@@ -49,7 +49,7 @@ impl Vitals {
         self.flagged += u64::from(!memory.taint.flags.is_empty());
     }
 
-    /// What they have left of their strength on average; none without memories.
+    /// The average strength; `None` without memories.
     pub fn average(&self) -> Option<f64> {
         (self.live > 0).then(|| self.strengths / self.live as f64)
     }

@@ -1,4 +1,4 @@
-//! Archives of zip, within bounds that hold whatever they say of themselves.
+//! Zip archives, read within bounds that do not depend on what the archive claims.
 
 use std::io::{Cursor, Read};
 
@@ -9,10 +9,10 @@ use crate::{
     limits::{ENTRIES_MAX, RATIO_MAX, UNPACKED_BYTES_MAX},
 };
 
-/// The least that an archive may become, however small it is.
+/// The size to which any archive may unpack, however small it is.
 const ROOM: u64 = 4 << 20;
 
-/// An archive, and how much may still come out of it.
+/// An archive, and how many bytes may still be unpacked from it.
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     room: u64,
@@ -33,21 +33,21 @@ impl<'a> Archive<'a> {
         self.zip.file_names().filter_map(|name| Some(name.ok()?.into_owned())).collect()
     }
 
-    /// The bytes of a file in it; `None` where there is none of this name.
+    /// The bytes of a file in it; `None` if there is no file with this name.
     pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, DocumentError> {
         let file = match self.zip.by_name(name) {
             Err(zip::result::ZipError::FileNotFound) => return Ok(None),
             file => file.map_err(DocumentError::malformed)?,
         };
         let mut bytes = Vec::new();
-        // What it says of its size may be a lie: what comes out counts.
+        // The declared size may be a lie, so the unpacked bytes are counted.
         file.take(self.room + 1).read_to_end(&mut bytes).map_err(DocumentError::malformed)?;
         let left = self.room.checked_sub(bytes.len() as u64);
         self.room = left.ok_or(DocumentError::TooMuchInside)?;
         Ok(Some(bytes))
     }
 
-    /// Unpacks everything once, for a library that has no bounds of its own.
+    /// Unpacks everything once, on behalf of a library that has no bounds of its own.
     pub fn prove(&mut self) -> Result<(), DocumentError> {
         for name in self.names() {
             self.bytes(&name)?;

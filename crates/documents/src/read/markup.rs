@@ -1,19 +1,24 @@
 //! Markdown and HTML.
 
+use std::borrow::Cow;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
 use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
-/// How wide lines of HTML are: none is broken.
+/// The line width for HTML, wide enough that no line is broken.
 const WIDTH: usize = 10_000;
 
-/// The sections of Markdown under its headings. Their text is the source as it stands.
+/// Data that is written into a text as Base64 is left out of what is searched from this length on, in bytes.
+const INLINE_DATA_MIN: usize = 64;
+
+/// The sections of Markdown under its headings. Their text is the source as it stands, without inline data.
 pub(super) fn markdown(source: &str, outline: &mut Outline) {
     add_markdown(outline, source, 0, None);
 }
 
-/// Adds Markdown whose headings stand `below` others.
+/// Adds Markdown whose headings are `below` levels deeper.
 pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, page: Option<u32>) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut begin = 0;
@@ -22,7 +27,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { .. }) => {
-                outline.text(&source[begin..range.start.max(begin)], page);
+                outline.text(&without_inline_data(&source[begin..range.start.max(begin)]), page);
                 heading = Some(String::new());
             }
             Event::End(TagEnd::Heading(level)) => {
@@ -43,7 +48,7 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
                 }
             }
             Event::Html(html) | Event::InlineHtml(html) => add_images_of_html(outline, &html),
-            // What stands above a text for programs.
+            // Front matter for programs.
             Event::End(TagEnd::MetadataBlock(MetadataBlockKind::YamlStyle)) => begin = range.end,
             _ => {}
         }
@@ -51,17 +56,41 @@ pub(super) fn add_markdown(outline: &mut Outline, source: &str, below: usize, pa
             break;
         }
     }
-    outline.text(&source[begin..], page);
+    outline.text(&without_inline_data(&source[begin..]), page);
 }
 
-/// The sections of HTML, by way of the Markdown that it is written as.
+/// A text without the Base64 of its `data:` URLs, which nobody searches for. The image itself is kept as an image.
+fn without_inline_data(source: &str) -> Cow<'_, str> {
+    const MARK: &str = ";base64,";
+    let mut kept = String::new();
+    let mut begin = 0;
+    for (at, _) in source.match_indices(MARK) {
+        let data = at + MARK.len();
+        let is_url = source[..at]
+            .rfind(|c: char| c.is_whitespace() || "(<\"'".contains(c))
+            .is_some_and(|before| source[before + 1..at].starts_with("data:"));
+        let is_data = |c: char| c.is_ascii_alphanumeric() || "+/=-_%".contains(c);
+        let end = source[data..].find(|c| !is_data(c)).map_or(source.len(), |length| data + length);
+        if is_url && end - data >= INLINE_DATA_MIN {
+            kept.push_str(&source[begin..data]);
+            begin = end;
+        }
+    }
+    if begin == 0 {
+        return Cow::Borrowed(source);
+    }
+    kept.push_str(&source[begin..]);
+    Cow::Owned(kept)
+}
+
+/// The sections of HTML, converted to Markdown first.
 pub(super) fn html(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     add_html(outline, source, None)?;
     add_images_of_html(outline, source);
     Ok(())
 }
 
-/// An image that a text names: one beside the document, or one that is written into the name itself.
+/// An image that a text refers to: a file beside the document, or a `data:` URL.
 fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     let Some(written) = target.strip_prefix("data:") else {
         outline.image_beside(caption, &unescaped(target));
@@ -74,13 +103,13 @@ fn add_image(outline: &mut Outline, target: &str, caption: &str) {
     }
 }
 
-/// The bytes that were written as Base64, blanks aside.
+/// Decodes Base64, ignoring blanks.
 pub(super) fn unpacked(data: &str) -> Option<Vec<u8>> {
     let data: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(data).ok()
 }
 
-/// A path as it is on the disk: `%20` is a blank.
+/// A path as on the disk: `%20` becomes a blank.
 fn unescaped(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -102,7 +131,7 @@ fn add_images_of_html(outline: &mut Outline, source: &str) {
     }
 }
 
-/// The images that HTML names, with what it says that they show.
+/// The images in HTML, with their captions.
 pub(super) fn images(source: &str) -> Vec<(String, String)> {
     let folded = source.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -120,7 +149,7 @@ pub(super) fn images(source: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The attributes of a tag whose name was read, as far as they are written in quotes.
+/// The attributes of a tag after its name, as far as they are quoted.
 fn attributes(tag: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = tag;
@@ -147,7 +176,7 @@ fn attributes(tag: &str) -> Vec<(&str, &str)> {
 
 /// Adds HTML.
 pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -> Result<(), DocumentError> {
-    // The library works through elements by recursion in places.
+    // The library recurses through elements in places.
     if depth(source) > DEPTH_MAX {
         return Err(DocumentError::TooDeep);
     }
@@ -160,15 +189,15 @@ pub(super) fn add_html(outline: &mut Outline, source: &str, page: Option<u32>) -
     Ok(())
 }
 
-/// Elements that need no end.
+/// Elements without an end tag.
 const OPEN: [&str; 23] = [
     "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option",
     "p", "source", "tbody", "td", "th", "thead", "tr", "track", "wbr",
 ];
-/// Elements whose text is none of the document's, and may hold what looks like tags.
+/// Elements whose content does not belong to the text and may look like tags.
 const OPAQUE: [&str; 2] = ["script", "style"];
 
-/// The deepest nesting that tags may come to.
+/// The deepest nesting that the tags may reach.
 fn depth(source: &str) -> usize {
     let (mut deepest, mut depth, mut within) = (0_usize, 0_usize, None);
     for tag in source.split('<').skip(1) {

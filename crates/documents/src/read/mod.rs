@@ -1,4 +1,4 @@
-//! The readers, one file for each family of formats.
+//! The readers, one file per family of formats.
 
 mod archive;
 mod markup;
@@ -13,16 +13,16 @@ use crate::{DocumentError, Format, Reading, limits::FILE_BYTES_MAX, section::Out
 /// Reads a document.
 ///
 /// # Errors
-/// Why it cannot be read: [`DocumentError`]. A library that gives up on a broken file is such an error too.
+/// [`DocumentError`]. It also covers a library that panics on a broken file.
 pub fn read(format: Format, bytes: &[u8]) -> Result<Reading, DocumentError> {
     let reading = outline(format, bytes, Outline::default())?.finish();
     if reading.sections.is_empty() { Err(DocumentError::Empty) } else { Ok(reading) }
 }
 
-/// The bytes of an image that is in a document, by the name that [`read`] gave it.
+/// The bytes of an image inside a document, by the name that [`read`] gave it.
 ///
 /// # Errors
-/// As [`read`]; [`DocumentError::NoImage`].
+/// Those of [`read`], and [`DocumentError::NoImage`].
 pub fn image(format: Format, bytes: &[u8], name: &str) -> Result<Vec<u8>, DocumentError> {
     outline(format, bytes, Outline::wanting(name))?.found().ok_or(DocumentError::NoImage)
 }
@@ -31,7 +31,7 @@ fn outline(format: Format, bytes: &[u8], outline: Outline) -> Result<Outline, Do
     if bytes.len() > FILE_BYTES_MAX {
         return Err(DocumentError::TooLarge);
     }
-    // Readers of binary formats trust what a file says of itself, and panic where it lies.
+    // Readers of binary formats trust what a file claims, and panic where it lies.
     std::panic::catch_unwind(move || {
         let mut outline = outline;
         add(format, bytes, &mut outline).map(|()| outline)

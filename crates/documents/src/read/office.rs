@@ -1,4 +1,4 @@
-//! Documents of Word, slides of PowerPoint and books: archives of XML.
+//! Word documents, PowerPoint slides and EPUB books: archives of XML.
 
 use quick_xml::{
     Reader, XmlVersion,
@@ -8,14 +8,14 @@ use quick_xml::{
 use super::{archive::Archive, markup, text};
 use crate::{DocumentError, limits::DEPTH_MAX, section::Outline};
 
-/// What a reader of XML is told.
+/// An event for a reader of XML.
 enum Told<'a> {
     Begin(&'a str, &'a BytesStart<'a>),
     End(&'a str),
     Text(&'a str),
 }
 
-/// Walks through XML by local names. No entity but the predefined ones is resolved, so none can grow.
+/// Walks through XML by local names. Only the predefined entities are resolved, so none can expand.
 fn walk(xml: &str, mut told: impl FnMut(Told<'_>)) -> Result<(), DocumentError> {
     let mut reader = Reader::from_str(xml);
     let mut depth = 0_usize;
@@ -72,7 +72,7 @@ fn needed(archive: &mut Archive<'_>, name: &str) -> Result<String, DocumentError
     part(archive, name)?.ok_or_else(|| DocumentError::malformed(format!("there is no {name} in it")))
 }
 
-/// Paragraphs of Word under its styles of headings; a row of a table is a line.
+/// Paragraphs of Word under its heading styles; a row of a table is a line.
 pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let mut archive = Archive::open(bytes)?;
     let xml = needed(&mut archive, "word/document.xml")?;
@@ -95,7 +95,7 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
                 gathered.push_str(" | ");
             }
             Told::End("tr") => gathered.push('\n'),
-            // What stands beside the text: a picture says what it shows.
+            // Properties of a picture, with its caption.
             Told::Begin("docPr", tag) => {
                 if let Some(caption) = attribute(tag, "descr").filter(|caption| !caption.is_empty()) {
                     paragraph.extend(["[image: ", &caption, "]"]);
@@ -121,12 +121,12 @@ pub(super) fn docx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     pictures.add_to(outline, &mut archive, "word/document.xml", None)
 }
 
-/// The pictures that a part of an archive shows, as it names them.
+/// The pictures that a part of an archive shows.
 #[derive(Default)]
 struct Pictures {
-    /// What is said of the one that comes next.
+    /// The caption of the next picture.
     caption: String,
-    /// The names under which the part refers to them, with what it says that they show.
+    /// The names under which the part refers to them, with their captions.
     found: Vec<(String, String)>,
 }
 
@@ -144,7 +144,7 @@ impl Pictures {
         }
     }
 
-    /// Looks up where they lie, and adds those that are there.
+    /// Finds the files of the pictures and adds those that exist.
     fn add_to(
         self,
         outline: &mut Outline,
@@ -174,7 +174,7 @@ impl Pictures {
     }
 }
 
-/// Adds a picture of an archive. One that is too large for what is left of its bounds is left out.
+/// Adds a picture of an archive, unless it exceeds what is left of the archive's bounds.
 fn add_picture(
     outline: &mut Outline,
     archive: &mut Archive<'_>,
@@ -190,7 +190,7 @@ fn add_picture(
     }
 }
 
-/// A place in an archive, from a folder of it.
+/// Resolves a path in an archive relative to one of its folders.
 fn resolved(folder: &str, target: &str) -> String {
     let mut parts: Vec<&str> = if target.starts_with('/') { Vec::new() } else { folder.split('/').collect() };
     for part in target.split('/') {
@@ -204,7 +204,7 @@ fn resolved(folder: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The level of a style: `Heading2`, `heading 2`, `Title`.
+/// The level of a heading style: `Heading2`, `heading 2`, `Title`.
 fn heading_level(style: &str) -> Option<usize> {
     let style = style.to_ascii_lowercase();
     if style == "title" {
@@ -222,7 +222,7 @@ pub(super) fn pptx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     };
     let mut slides: Vec<u32> = archive.names().iter().filter_map(|name| number(name)).collect();
     slides.sort_unstable();
-    // After the text of all slides, which must not lack the room that pictures take.
+    // After the text of all slides, so that pictures do not use up its share of the bounds.
     let mut shown = Vec::new();
     for slide in slides {
         let name = format!("ppt/slides/slide{slide}.xml");

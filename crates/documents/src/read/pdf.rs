@@ -2,14 +2,14 @@
 
 use crate::{DocumentError, section::Outline};
 
-/// The text of each page, and the images that are kept as JPEG: the library unpacks no others.
+/// The text of each page, and the images stored as JPEG; the library decodes no others.
 pub(super) fn pdf(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     let pages = pdf_extract::extract_text_from_mem_by_pages(bytes).map_err(DocumentError::malformed)?;
     for (number, page) in (1..).zip(pages) {
         outline.heading(2, &format!("Page {number}"));
         outline.text(&page, Some(number));
     }
-    // Without images it is a document all the same.
+    // If the images cannot be read, the text still can.
     if let Ok(document) = pdf_extract::Document::load_mem(bytes) {
         add_images(&document, outline);
     }

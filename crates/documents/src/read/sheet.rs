@@ -7,11 +7,11 @@ use calamine::{Data, DataRef, Reader, Xlsx};
 use super::{archive::Archive, table};
 use crate::{DocumentError, section::Outline};
 
-/// How many columns of a row are read.
+/// Most columns of a row that are read.
 const COLUMNS_MAX: u32 = 256;
 
-/// The rows of each sheet, under the names in its first one. Cell by cell: the library's own table has a place for every
-/// cell that a file claims to have.
+/// The rows of each sheet, under the names in its first row. Read cell by cell: the library's own table allocates
+/// every cell that a file claims to have.
 pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentError> {
     Archive::open(bytes)?.prove()?;
     let mut book = Xlsx::new(Cursor::new(bytes)).map_err(DocumentError::malformed)?;
@@ -32,7 +32,7 @@ pub(super) fn xlsx(bytes: &[u8], outline: &mut Outline) -> Result<(), DocumentEr
     Ok(())
 }
 
-/// What a cell shows.
+/// The displayed text of a cell.
 fn shown(value: &DataRef<'_>) -> String {
     match value {
         DataRef::String(text) => text.clone(),
@@ -41,7 +41,7 @@ fn shown(value: &DataRef<'_>) -> String {
     }
 }
 
-/// Lines of a sheet, as its cells come.
+/// Collects the rows of a sheet as its cells arrive.
 #[derive(Default)]
 struct Rows {
     names: Option<Vec<String>>,

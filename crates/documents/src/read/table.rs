@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::markup::{self, unpacked};
 use crate::{DocumentError, section::Outline};
 
-/// A row as a line that can be read alone: each value after the name of its column.
+/// A row as a self-contained line: each value follows the name of its column.
 pub(super) fn row<'a>(names: &[String], values: impl Iterator<Item = &'a str>) -> String {
     let mut line = String::new();
     for (at, value) in values.enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn csv(source: &str, outline: &mut Outline) -> Result<(), DocumentErr
     Ok(())
 }
 
-/// JSON, or a value a line: each leaf a line with its place; the members of an object are sections.
+/// JSON, or one value per line: each leaf is a line with its path; the members of an object are sections.
 pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     match serde_json::from_str::<Value>(source) {
         Ok(Value::Object(members)) => {
@@ -64,7 +64,7 @@ pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentEr
         Err(whole) => {
             let values: Result<Vec<Value>, _> =
                 source.lines().filter(|line| !line.trim().is_empty()).map(serde_json::from_str).collect();
-            // What is said is what is wrong with it as one value.
+            // The error reported is the one for the text as a single value.
             for value in values.map_err(|_| DocumentError::malformed(whole))? {
                 outline.text(&leaves(&value), None);
             }
@@ -73,7 +73,7 @@ pub(super) fn json(source: &str, outline: &mut Outline) -> Result<(), DocumentEr
     Ok(())
 }
 
-/// The leaves of a value, a line each, with the way to them. `serde_json` bounds how deep that is.
+/// The leaves of a value, one per line, with their paths. `serde_json` bounds the depth.
 fn leaves(value: &Value) -> String {
     let mut text = String::new();
     add_leaves(&mut text, &mut String::new(), value);
@@ -109,8 +109,7 @@ fn add_leaf(text: &mut String, way: &str, leaf: &str) {
     text.push('\n');
 }
 
-/// The cells of a notebook, as the Markdown that they are between blocks of code. Of what running them gave only the images
-/// are kept.
+/// The cells of a notebook: Markdown, and code in blocks. Of their outputs, only images are kept.
 pub(super) fn notebook(source: &str, outline: &mut Outline) -> Result<(), DocumentError> {
     let notebook: Value = serde_json::from_str(source).map_err(DocumentError::malformed)?;
     let Some(cells) = notebook["cells"].as_array() else {
@@ -134,7 +133,7 @@ pub(super) fn notebook(source: &str, outline: &mut Outline) -> Result<(), Docume
     Ok(())
 }
 
-/// A text, or its lines.
+/// A string, or a list of lines.
 fn text_of(value: &Value) -> String {
     match value {
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
@@ -143,7 +142,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// What is attached to a cell, and the pictures that running it gave. Both are bundles of one thing in several formats.
+/// The images attached to a cell and those in its outputs. Both are bundles of one image in several formats.
 fn add_images(number: usize, cell: &Value, outline: &mut Outline) {
     let attached = cell["attachments"].as_object().into_iter().flatten();
     let given = cell["outputs"].as_array().into_iter().flatten().enumerate();

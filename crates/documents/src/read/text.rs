@@ -1,8 +1,8 @@
-//! Text of bytes.
+//! Decodes bytes to text.
 
 use crate::DocumentError;
 
-/// The text of bytes: UTF-8, or UTF-16 with its mark.
+/// The text of bytes: UTF-8, or UTF-16 with a byte order mark.
 pub(super) fn decode(bytes: &[u8]) -> Result<String, DocumentError> {
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes)?,

@@ -160,6 +160,30 @@ fn what_is_asked_first_is_decided_first() {
 }
 
 #[test]
+fn a_call_whose_end_is_told_before_its_beginning_is_not_under_way() {
+    let mut piece = Piece::begin("session");
+    let called = |n: usize| Step::Called {
+        call: Some(format!("t{n}")),
+        tool: "Read".to_owned(),
+        what: String::new(),
+        ending: Ending::Passed,
+    };
+    let started =
+        |n: usize| Step::Started { call: format!("t{n}"), tool: "Read".to_owned(), what: "a.rs".to_owned() };
+    piece.note(&called(0));
+    piece.note(&started(0));
+    assert!(fold_all(&piece.entries()).under_way.is_empty());
+    // In order, a call is under way in between, and nothing of it is kept after its end.
+    piece.note(&started(1));
+    assert_eq!(fold_all(&piece.entries()).under_way.len(), 1);
+    piece.note(&called(1));
+    let state = fold_all(&piece.entries());
+    assert_eq!((state.under_way.len(), state.ended_calls.len()), (0, 1));
+    (2..100).for_each(|n| piece.note(&called(n)));
+    assert_eq!(fold_all(&piece.entries()).ended_calls.len(), limits::CALLS_MAX);
+}
+
+#[test]
 fn a_late_event_changes_no_state() {
     let mut piece = interrupted("task");
     let before = fold_all(&piece.entries());

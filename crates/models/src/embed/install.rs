@@ -1,4 +1,4 @@
-//! Putting a model and ONNX Runtime on the shelf: whole, checked and tried, or not at all.
+//! Installs a model and ONNX Runtime on the shelf: complete, verified and tried, or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,14 +18,14 @@ use super::shelf::Shelf;
 use crate::provider::ProviderError;
 use cerebro_durable as durable;
 
-/// What a broken installation left behind is removed after this time.
+/// Age at which the remains of an interrupted installation are removed.
 const STALE: Duration = Duration::from_secs(60 * 60);
-/// Most bytes of one unpacked file; the largest known model of this kind has half of it.
+/// Most bytes of one unpacked file; the largest known model of this kind has half as many.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// Most bytes of a file that describes a model, and of a tokenizer.
 const DESCRIPTION_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const TOKENIZER_BYTES_MAX: u64 = 128 * 1024 * 1024;
-/// How the folders of installations under way begin.
+/// The prefix of folders for installations in progress.
 const STAGING: &str = ".staging-";
 
 /// A folder beside the models for untested downloads; removed when it is no longer needed.
@@ -55,7 +55,7 @@ impl Staging {
         self.dir.join("runtime")
     }
 
-    /// The shelf as it will be: with the new library where there is one.
+    /// The shelf after the installation: with the new library if there is one.
     fn shelf(&self, shelf: &Shelf) -> Shelf {
         if self.runtime_dir().join(RUNTIME_MANIFEST).is_file() {
             return Shelf::new(shelf.models_dir().to_owned(), self.runtime_dir());
@@ -66,13 +66,13 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // What stays is swept by a later installation.
+        // What cannot be removed now is removed by a later installation.
         let _ = fs::remove_dir_all(&self.dir);
     }
 }
 
-/// Installs a model that the catalogue knows, and ONNX Runtime where it is missing. Files that are
-/// there and whole are not fetched again. `library` is an ONNX Runtime of the user's own, see [`take_library`].
+/// Installs a model of the catalogue, and ONNX Runtime if it is missing. Files that exist and are intact are not
+/// fetched again. `library` is an ONNX Runtime of the user's own, see [`take_library`].
 ///
 /// # Errors
 /// Nothing is installed; the error says what failed.
@@ -111,11 +111,11 @@ pub async fn from_network(
     finish(shelf, &staging, manifest)
 }
 
-/// Installs a model of a hub under a name. Its own configuration says what it is, but for what somebody `said`. What
-/// is installed is pinned by then: the same name stands for the same files from then on.
+/// Installs a model of a hub under a name. Its own configuration describes it, overridden by what the user `said`.
+/// The installation pins it: from then on, the name stands for these files.
 ///
 /// # Errors
-/// Nothing is installed; the error says what is missing, not known, or does not work.
+/// Nothing is installed; the error says what is missing, unknown, or does not work.
 pub async fn from_hub(
     shelf: &Shelf,
     name: &str,
@@ -158,7 +158,7 @@ pub async fn from_hub(
     finish(shelf, &staging, described_by(name, traits, source))
 }
 
-/// Stages ONNX Runtime where it is missing: the user's own library, or the one that is known.
+/// Stages ONNX Runtime if it is missing: the user's own library, or the one of the catalogue.
 async fn stage_runtime(
     shelf: &Shelf,
     fetcher: &Fetcher,
@@ -185,7 +185,7 @@ async fn stage_runtime(
     Ok(())
 }
 
-/// A manifest of a model whose dimension and files are not looked at yet.
+/// The manifest of a model whose dimension and files are not known yet.
 fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
     Manifest {
         name: name.to_owned(),
@@ -199,12 +199,12 @@ fn described_by(name: &str, traits: Traits, source: String) -> Manifest {
     }
 }
 
-/// Installs the model that lies in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder goes
-/// before `traits`.
+/// Installs the model in a folder: `model.onnx` and `tokenizer.json`. A `model.toml` in the folder overrides
+/// `traits`.
 ///
-/// An ONNX Runtime that lies there too is native code, and who hands out weights need not be who may run code
-/// here: it is taken only if it is the one that the catalogue knows ([`find_library`]). `library` names another one,
-/// see [`take_library`].
+/// An ONNX Runtime in the folder is native code, and a supplier of weights need not be trusted to run code here. So
+/// it is used only if it is the one of the catalogue ([`find_library`]). `library` names another one, see
+/// [`take_library`].
 ///
 /// # Errors
 /// Nothing is installed; the error says what is missing or does not work.
@@ -235,7 +235,7 @@ pub fn from_folder(
         (Some(library), _) => {
             take_library(library, &staging)?;
         }
-        // The copy is checked: no other process changes it.
+        // The copy is verified, so that no other process can change it afterwards.
         (None, Found::Known(library)) => {
             if !is_known(&take_library(&library, &staging)?) {
                 let path = library.display();
@@ -251,7 +251,7 @@ pub fn from_folder(
     finish(shelf, &staging, manifest)
 }
 
-/// Tries what is in the staging folder and puts it in its place.
+/// Tries the contents of the staging folder and moves them into place.
 fn finish(shelf: &Shelf, staging: &Staging, mut manifest: Manifest) -> Result<Manifest, ProviderError> {
     manifest.files.clear();
     for file in [MODEL, TOKENIZER] {
@@ -285,7 +285,7 @@ fn copy_files(dir: &Path, staging: &Staging) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// Vectors carry the model's name, so a name stands for the same weights for ever.
+/// Vectors carry the model's name, so a name must stand for the same weights for ever.
 fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), ProviderError> {
     let Ok(present) = shelf.manifest(&manifest.name) else { return Ok(()) };
     let same = |file: &str| present.files.get(file) == manifest.files.get(file);
@@ -299,7 +299,7 @@ fn refuse_other_weights(shelf: &Shelf, manifest: &Manifest) -> Result<(), Provid
     )))
 }
 
-/// The dimension of the vectors that the model really gives.
+/// The dimension of the vectors that the model actually gives.
 fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usize, ProviderError> {
     let (shelf, dir) = (staging.shelf(shelf), staging.model_dir());
     let plan = Plan { shelf, dir, manifest: manifest.clone(), threads: 1 };
@@ -313,7 +313,7 @@ fn try_out(shelf: &Shelf, staging: &Staging, manifest: &Manifest) -> Result<usiz
     Ok(vector.len())
 }
 
-/// Fetches a file and puts into `dir` what is wanted of it; gives its path.
+/// Fetches a file and puts the wanted part of it into `dir`. Returns its path.
 async fn fetch(
     fetcher: &Fetcher,
     source: &Source,
@@ -348,7 +348,7 @@ fn unpack(archive: &Path, member: &str, path: &Path) -> Result<(), String> {
     bytes.and_then(|_| into.sync_all()).map_err(|error| error.to_string())
 }
 
-/// The installed model if its files are whole.
+/// The installed model, if its files are intact.
 fn installed(shelf: &Shelf, name: &str) -> Option<Manifest> {
     let manifest = shelf.manifest(name).ok()?;
     let dir = shelf.model_dir(name).ok()?;
@@ -358,13 +358,13 @@ fn installed(shelf: &Shelf, name: &str) -> Option<Manifest> {
     whole.then_some(manifest)
 }
 
-/// Whether ONNX Runtime is there and whole.
+/// Whether ONNX Runtime is installed and intact.
 fn has_runtime(shelf: &Shelf) -> bool {
     let manifest = shelf.runtime().ok().flatten();
     manifest.is_some_and(|it| verify(&shelf.runtime_dir().join(&it.library), &it.fingerprint).is_ok())
 }
 
-/// Writes beside a library what it is.
+/// Writes the manifest of a library beside it.
 fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
     let found = fingerprint(library).map_err(|error| fault("read", library, &error))?;
     let manifest = RuntimeManifest { library: file_name(library), fingerprint: found };
@@ -372,8 +372,8 @@ fn describe_runtime(library: &Path) -> Result<Fingerprint, ProviderError> {
     Ok(manifest.fingerprint)
 }
 
-/// Moves a new library into its place; a process that has the old one loaded keeps it. It is whole already,
-/// and its digest is checked at each load, so that the move itself need not be durable.
+/// Moves a new library into place; a process that has loaded the old one keeps it. The new one is on disk already
+/// and its digest is checked at each load, so the move itself need not be durable.
 fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> {
     let new = Shelf::new(shelf.models_dir().to_owned(), staging.runtime_dir());
     let Some(manifest) = new.runtime()? else { return Ok(()) };
@@ -385,14 +385,14 @@ fn place_runtime(shelf: &Shelf, staging: &Staging) -> Result<(), ProviderError> 
     Ok(())
 }
 
-/// ONNX Runtime's library in a folder.
+/// The ONNX Runtime library in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// There is none.
     Nothing,
-    /// The one that the catalogue knows, by its hash.
+    /// The one of the catalogue, by its hash.
     Known(PathBuf),
-    /// Another one, which is not loaded unless it is named.
+    /// Another one, which is loaded only if the user names it.
     Foreign(PathBuf),
 }
 
@@ -419,8 +419,8 @@ fn is_known(library: &Fingerprint) -> bool {
     catalogue::runtime().is_some_and(|runtime| runtime.is(library))
 }
 
-/// Takes a library as the ONNX Runtime of this home, whatever it is: it will be loaded into this process and into the
-/// daemon. From then on it must stay the file that it is now.
+/// Accepts any library as the ONNX Runtime of this home: it will be loaded into this process and into the daemon.
+/// From then on it must not change.
 fn take_library(library: &Path, staging: &Staging) -> Result<Fingerprint, ProviderError> {
     if !library.is_file() {
         return Err(ProviderError::unusable(format!("{} is not a file", library.display())));
@@ -440,7 +440,7 @@ fn write(path: &Path, manifest: &impl serde::Serialize) -> Result<(), ProviderEr
     durable::write(path, durable::Kind::Own, text.as_bytes()).map_err(|error| fault("write", path, &error))
 }
 
-/// Removes what installations left that were killed.
+/// Removes what killed installations left behind.
 fn sweep(models: &Path) {
     let Ok(entries) = fs::read_dir(models) else { return };
     for entry in entries.flatten() {

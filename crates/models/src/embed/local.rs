@@ -1,8 +1,8 @@
 //! A model on this machine, run in this process by `fastembed` on ONNX Runtime.
 //!
-//! Every text is an inference of its own. A batch would gain little on a few cores, would let a
-//! query wait for all of it, and, in models that are quantised dynamically, would make a text's
-//! vector depend on its neighbours: the scale of the numbers is taken over the whole batch.
+//! Every text is an inference of its own. A batch would gain little on a few cores and would make a query wait for
+//! all of it. In dynamically quantized models, a text's vector would also depend on its neighbours, because the
+//! scale is computed over the whole batch.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ use cerebro_core::redact::RedactedText;
 
 use crate::provider::ProviderError;
 
-/// Words of prose that make eight tokens, by a cautious count.
+/// Words of prose that give eight tokens, by a cautious estimate.
 const WORDS_OF_EIGHT_TOKENS: usize = 5;
-/// The marks at both ends of what a model reads, as tokens.
+/// The tokens that mark both ends of a model's input.
 const MARKS: usize = 2;
-/// Tokens that are left free in a part of a long text: a word that is cut may be more of them.
+/// Tokens that are left free in each part of a long text, because a cut word may have more of them.
 const SLACK: usize = 8;
 
 /// A model on this machine.
@@ -34,20 +34,20 @@ pub struct Local {
     model: Model,
     batch_max: usize,
     plan: Arc<Plan>,
-    /// The loaded model. Whoever holds it computes; the lock is fair.
+    /// The loaded model. The holder of the lock computes; the lock is fair.
     engine: Arc<Mutex<Option<Engine>>>,
-    /// Held while passages are embedded, so that at most one of them delays a query.
+    /// Held while passages are embedded, so that at most one of them can delay a query.
     passages: Mutex<()>,
 }
 
 /// What is needed to load a model.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where the library is.
+    /// The location of the library.
     pub shelf: Shelf,
-    /// Where the model's files are.
+    /// The folder of the model's files.
     pub dir: PathBuf,
-    /// What they are; a dimension of 0 is not known yet.
+    /// Their manifest; a dimension of 0 means that it is not known yet.
     pub manifest: Manifest,
     /// Threads of one inference.
     pub threads: usize,
@@ -61,10 +61,10 @@ pub struct Engine {
 }
 
 impl Local {
-    /// The model with this name on the shelf. It is loaded when it is first needed.
+    /// Opens the model with this name on the shelf. It is loaded when it is first needed.
     ///
     /// # Errors
-    /// It is not installed, or its manifest is not what it should be.
+    /// It is not installed, or its manifest is invalid.
     pub fn open(shelf: &Shelf, name: &str, threads: usize, batch_max: usize) -> Result<Self, ProviderError> {
         let manifest = shelf.manifest(name)?;
         let model = Model {
@@ -122,7 +122,7 @@ impl Embedder for Local {
     }
 
     fn rest(&self) {
-        // One that computes is not idle.
+        // A model that is computing is not idle.
         if let Ok(mut engine) = self.engine.try_lock() {
             engine.take();
         }
@@ -130,7 +130,7 @@ impl Embedder for Local {
 }
 
 impl Plan {
-    /// What the model wants before a text.
+    /// The prefix that the model expects before a text.
     pub fn prefix(&self, purpose: Purpose) -> &str {
         match purpose {
             Purpose::Query => &self.manifest.query_prefix,
@@ -138,10 +138,10 @@ impl Plan {
         }
     }
 
-    /// Loads the model and, where that is not done yet, ONNX Runtime.
+    /// Loads the model and, if necessary, ONNX Runtime.
     ///
     /// # Errors
-    /// A file is missing, damaged, or not what ONNX Runtime or the tokenizer understand.
+    /// A file is missing or damaged, or ONNX Runtime or the tokenizer does not understand it.
     pub fn load(&self) -> Result<Engine, ProviderError> {
         let environment = runtime::environment(&self.shelf)?;
         let Manifest { name, pooling, max_tokens, .. } = &self.manifest;
@@ -156,18 +156,18 @@ impl Plan {
             .with_environment(environment)
             .with_max_length(*max_tokens)
             .with_intra_threads(self.threads)
-            // The arena would keep what the longest text ever needed; texts are short.
+            // The arena would keep as much memory as the longest text ever needed, and most texts are short.
             .with_execution_providers(vec![CPU::default().with_arena_allocator(false).build()])
-            // Idle threads sleep: the machine is the user's.
+            // Idle threads sleep, to leave the processor to the user.
             .with_session_config("session.intra_op.allow_spinning", "0")
-            // One operator for a sum and its normalization, which takes four times as long as both apart.
+            // Avoids an operator that fuses a sum and its normalization but takes four times as long as both apart.
             .with_session_config("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
             .with_session_config("session.x64quantprecision", if has_wide_sums() { "0" } else { "1" });
         let fault =
             |error: String| ProviderError::unusable(format!("the model `{name}` cannot be used: {error}"));
         let mut inner = TextEmbedding::try_new_from_user_defined(model, options)
             .map_err(|error| fault(error.to_string()))?;
-        // The tokenizer would drop what is behind the bound; `Engine::parts` keeps to it instead.
+        // The tokenizer would drop everything beyond the bound; `Engine::parts` cuts the text instead.
         inner.tokenizer.with_truncation(None).map_err(|error| fault(error.to_string()))?;
         let tokens = |prefix: &str| inner.tokenizer.encode(prefix, false).map(|encoded| encoded.len());
         let query = tokens(&self.manifest.query_prefix).map_err(|error| fault(error.to_string()))?;
@@ -183,8 +183,8 @@ impl Plan {
         read_verified(&self.dir.join(file), wanted)
     }
 
-    /// The tokenizer, and in place of the files that usually stand beside it what `fastembed` reads
-    /// in them: the bound on tokens, and a filler, which texts that are read one by one never need.
+    /// The tokenizer, and substitutes for what `fastembed` reads from the files beside it: the bound on tokens, and
+    /// a padding token, which is never needed because texts are read one by one.
     fn tokenizer_files(&self) -> Result<TokenizerFiles, ProviderError> {
         let bound = format!(r#"{{"model_max_length": {}, "pad_token": "[PAD]"}}"#, self.manifest.max_tokens);
         Ok(TokenizerFiles {
@@ -197,8 +197,8 @@ impl Plan {
 }
 
 impl Engine {
-    /// The vector of a text. Of one that is longer than the model reads at once, the mean of its
-    /// parts' vectors, each weighing as much as it has tokens: no part of it stays unseen.
+    /// The vector of a text. If the text is longer than the model reads at once, the mean of its parts' vectors,
+    /// weighted by their tokens, so that every part counts.
     ///
     /// # Errors
     /// The model fails.
@@ -222,10 +222,11 @@ impl Engine {
         vectors.pop().ok_or_else(|| failed("it gave no vector".to_owned()))
     }
 
-    /// The parts of a text that the model reads at once, with their tokens.
+    /// The parts of a text that the model reads at once, with their numbers of tokens.
     fn parts(&self, text: &str, max_tokens: usize) -> Result<Vec<(Range<usize>, usize)>, ProviderError> {
         let room = max_tokens.saturating_sub(MARKS + self.prefix_tokens).max(SLACK + 1);
-        // A token is a letter at least, but for one that some tokenizers put first: no need to count them.
+        // Apart from one that some tokenizers put first, a token is at least one letter, so counting is
+        // unnecessary.
         if text.is_ascii() && text.len() < room {
             return Ok(vec![(0..text.len(), text.len())]);
         }
@@ -238,8 +239,8 @@ impl Engine {
     }
 }
 
-/// Whether the processor adds products of bytes in 32 bits. Those of x86 without VNNI do it in 16 bits, which
-/// may be too few; ONNX Runtime then has a slower way, which gives the same numbers everywhere.
+/// Whether the processor adds products of bytes in 32 bits. x86 without VNNI uses 16 bits, which may overflow; for
+/// that, ONNX Runtime has a slower way that gives the same numbers everywhere.
 fn has_wide_sums() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");
@@ -247,8 +248,8 @@ fn has_wide_sums() -> bool {
     return true;
 }
 
-/// Cuts a text, given the places of its tokens, into parts of at most `room` tokens: one if it
-/// fits, else shorter ones. A cut is never inside a character.
+/// Cuts a text, given the positions of its tokens, into parts of at most `room` tokens. If it fits, there is one
+/// part. A cut is never inside a character.
 fn parts(text: &str, tokens: &[(usize, usize)], room: usize) -> Vec<(Range<usize>, usize)> {
     if tokens.len() <= room {
         return vec![(0..text.len(), tokens.len())];

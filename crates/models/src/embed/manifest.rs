@@ -1,4 +1,4 @@
-//! The manifest beside the files of a model or of ONNX Runtime: what they are.
+//! The manifest beside the files of a model or of ONNX Runtime, which describes them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::provider::ProviderError;
 
-/// How the vectors of a text's tokens become one.
+/// How the vectors of a text's tokens are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
@@ -30,38 +30,38 @@ pub struct Fingerprint {
     pub sha256: String,
 }
 
-/// `model.toml`: what a model wants and what its files must be.
+/// `model.toml`: the traits of a model and the fingerprints of its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Its name here, which is its folder's.
+    /// Its name here, which is also the name of its folder.
     pub name: String,
-    /// Numbers in a vector.
+    /// The number of dimensions of its vectors.
     pub dimension: usize,
-    /// How token vectors become one.
+    /// How the vectors of tokens are combined.
     pub pooling: Pooling,
     /// Most tokens that it reads at once.
     pub max_tokens: usize,
-    /// What it wants before a query.
+    /// The prefix that it expects before a query.
     #[serde(default)]
     pub query_prefix: String,
-    /// What it wants before a passage.
+    /// The prefix that it expects before a passage.
     #[serde(default)]
     pub passage_prefix: String,
-    /// Where its files were fetched, where the catalogue does not say it: repository, commit and path.
+    /// The origin of its files, unless it is in the catalogue: repository, commit and path.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Its files.
     pub files: BTreeMap<String, Fingerprint>,
 }
 
-/// `runtime.toml`: which library is ONNX Runtime.
+/// `runtime.toml`: the library of ONNX Runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeManifest {
     /// The library's file name.
     pub library: String,
-    /// What it must be.
+    /// Its required fingerprint.
     #[serde(flatten)]
     pub fingerprint: Fingerprint,
 }
@@ -75,10 +75,10 @@ pub const MANIFEST: &str = "model.toml";
 /// The name of the runtime's manifest.
 pub const RUNTIME_MANIFEST: &str = "runtime.toml";
 
-/// Reads a manifest; nothing where there is none.
+/// Reads a manifest; `None` if there is none.
 ///
 /// # Errors
-/// It is there and cannot be read or understood.
+/// It exists and cannot be read or understood.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ProviderError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -103,20 +103,20 @@ pub fn fingerprint(path: &Path) -> io::Result<Fingerprint> {
     Ok(Fingerprint { bytes, sha256: cerebro_core::text::hex(&hash.finalize()) })
 }
 
-/// Makes sure that a file is the one it should be. A shortened library would end the process when
-/// it is run, and other weights would make vectors that must not meet those of the right ones.
+/// Verifies that a file has the expected fingerprint. Running a truncated library would crash the process, and
+/// other weights would give vectors that must not be mixed with the right ones.
 ///
 /// # Errors
-/// It is missing, unreadable, or another.
+/// It is missing, unreadable, or a different file.
 pub fn verify(path: &Path, wanted: &Fingerprint) -> Result<(), ProviderError> {
     let found = fingerprint(path).map_err(|error| unreadable(path, &error))?;
     check(path, &found, wanted)
 }
 
-/// Reads a whole file and makes sure that it is the one it should be.
+/// Reads a whole file and verifies that it has the expected fingerprint.
 ///
 /// # Errors
-/// It is missing, unreadable, or another.
+/// It is missing, unreadable, or a different file.
 pub fn read_verified(path: &Path, wanted: &Fingerprint) -> Result<Vec<u8>, ProviderError> {
     let read = || {
         let mut bytes = Vec::new();
@@ -148,7 +148,7 @@ fn unreadable(path: &Path, error: &io::Error) -> ProviderError {
     ProviderError::unusable(format!("cannot read {}: {error}", path.display()))
 }
 
-/// The beginning of a hash, enough to tell two apart.
+/// The beginning of a hash, enough to tell two hashes apart.
 pub fn head(sha256: &str) -> &str {
     sha256.get(..12).unwrap_or(sha256)
 }

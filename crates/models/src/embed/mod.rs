@@ -1,4 +1,4 @@
-//! Turning text into vectors: one small trait, and a provider for each way to do it.
+//! Turns text into vectors: one small trait, and a provider for each way to do it.
 
 pub mod catalogue;
 mod download;
@@ -33,18 +33,18 @@ use crate::provider::ProviderError;
 /// The role of a text: some models embed queries and passages differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Something that was asked.
+    /// A question.
     Query,
-    /// Something that is kept and may answer it.
+    /// A stored text that may answer it.
     Passage,
 }
 
 /// Which model makes the vectors. Vectors of different models are never compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Model {
-    /// `provider/name`, such as `local/all-minilm-l6-v2`; the same text is the same model.
+    /// `provider/name`, such as `local/all-minilm-l6-v2`. Equal names mean the same model.
     pub name: String,
-    /// How many numbers a vector has.
+    /// The number of dimensions of its vectors.
     pub dimension: usize,
     /// The longest passage it reads whole, in words of prose (a cautious count, below its tokens).
     pub passage_words: usize,
@@ -55,11 +55,11 @@ pub struct Model {
 pub struct Embedded {
     /// One for each text.
     pub vectors: Vec<Vec<f32>>,
-    /// What the provider counts as spent; 0 for a model on this machine.
+    /// The tokens that the provider charges; 0 for a model on this machine.
     pub tokens: u64,
 }
 
-/// The answer of a provider, some time later.
+/// The future answer of a provider.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Embedded, ProviderError>> + Send + 'a>>;
 
 /// Makes vectors.
@@ -76,15 +76,15 @@ pub trait Embedder: Send + Sync {
     /// Embeds the texts; each must be one that the model reads whole.
     fn embed(&self, purpose: Purpose, texts: Vec<RedactedText>) -> Answer<'_>;
 
-    /// Gives memory back when it was not used for some time; the next call takes it again.
+    /// Frees memory that was not used for some time; the next call allocates it again.
     fn rest(&self) {}
 }
 
-/// The provider that the settings name, if any: what makes the vectors from now on. It is cheap: a
-/// model of this machine is loaded when the first text comes.
+/// Opens the provider in the settings, if any, which makes the vectors from now on. It is cheap: a model on this
+/// machine is loaded when the first text arrives.
 ///
 /// # Errors
-/// The settings name a model that is not there or lack what the provider needs.
+/// The settings name a missing model, or lack what the provider needs.
 pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedder>>, ProviderError> {
     Ok(match settings.provider {
         Provider::None => None,
@@ -94,7 +94,7 @@ pub fn open(settings: &Settings, shelf: &Shelf) -> Result<Option<Arc<dyn Embedde
     })
 }
 
-/// The dimension that the settings name, or that of a model everybody knows.
+/// The dimension in the settings, or that of a well-known model.
 fn dimension(settings: &Settings) -> Result<usize, ProviderError> {
     match (settings.dimension, settings.provider) {
         (0, Provider::OpenAi) => openai::known(&settings.model),
@@ -117,13 +117,13 @@ fn open_remote(settings: &Settings, dimension: usize) -> Result<Remote, Provider
     }
 }
 
-/// Asks a provider elsewhere for one vector; gives its dimension. For a model whose dimension
-/// nobody knows beforehand, and to learn of a wrong key or name at once.
+/// Asks a remote provider for one vector and returns its dimension. This serves models of unknown dimension, and
+/// detects a wrong key or name at once.
 ///
 /// # Errors
-/// The provider does not answer, or not with a vector.
+/// The provider does not answer, or its answer is not a vector.
 pub async fn probe(settings: &Settings) -> Result<usize, ProviderError> {
-    // What is not known is not asked for.
+    // An unknown dimension is not requested.
     let dimension = openai::known(&settings.model).unwrap_or_default();
     open_remote(settings, dimension)?.probe().await
 }

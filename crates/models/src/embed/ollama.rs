@@ -1,7 +1,7 @@
-//! Ollama: requests and answers are those of `ollama-rs`.
+//! Ollama, with the request and answer types of `ollama-rs`.
 //!
-//! The library's own client drops the status of an error and reads answers without a bound, so [`Connection`]
-//! sends what the library's types write.
+//! The library's own client drops the status of an error and reads answers without a bound, so [`Connection`] sends
+//! the requests.
 
 use ollama_rs::generation::embeddings::GenerateEmbeddingsResponse;
 use ollama_rs::generation::embeddings::request::{EmbeddingsInput, GenerateEmbeddingsRequest};
@@ -12,7 +12,7 @@ use crate::provider::{self, Connection, ProviderError};
 
 /// Where Ollama listens by default.
 const USUAL: &str = "http://127.0.0.1:11434";
-/// Below the base address.
+/// The path below the base address.
 const PATH: &str = "/api/embed";
 
 struct OllamaWire {
@@ -20,10 +20,10 @@ struct OllamaWire {
     model: String,
 }
 
-/// The provider of the settings.
+/// Opens the provider in the settings.
 ///
 /// # Errors
-/// The model is not named, or the address is none.
+/// The model is not named, or the address is invalid.
 pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
     let connection = connect(settings, USUAL, None)?;
     let name = connection.name().to_owned();
@@ -34,7 +34,7 @@ pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderErr
 impl Wire for OllamaWire {
     fn ask(&self, _: Purpose, texts: Vec<String>) -> Asking<'_> {
         Box::pin(async move {
-            // Refused rather than cut in silence.
+            // Too long a text is refused instead of silently truncated.
             let input = EmbeddingsInput::Multiple(texts.clone());
             let request = GenerateEmbeddingsRequest::new(self.model.clone(), input).truncate(false);
             let request = serde_json::to_value(&request).map_err(|error| {
@@ -53,7 +53,7 @@ impl Wire for OllamaWire {
 }
 
 impl OllamaWire {
-    /// What Ollama says in words and not, or not in all of its versions, by its status.
+    /// Classifies errors that Ollama reports by their words, and not by their status in all of its versions.
     fn fault(&self, reply: &provider::Reply, sent: &[String]) -> Option<ProviderError> {
         if reply.is_answer() {
             return None;

@@ -1,7 +1,7 @@
-//! OpenAI and the many servers that speak like it, by `async-openai`.
+//! OpenAI and the many compatible servers, by `async-openai`.
 //!
-//! The library writes the request; [`Connection`] sends it, once, and reads the answer within bounds. The answer
-//! is read into a lenient type: compatible servers leave out fields that the library's own type insists on.
+//! The library writes the request; [`Connection`] sends it once and reads the answer within bounds. The answer is
+//! parsed into a lenient type, because compatible servers leave out fields that the library's own type requires.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::remote::{Asking, Remote, Reply, Wire, connect};
 use super::{Purpose, Settings};
 use crate::provider::{self, Connection, ProviderError};
 
-/// Where OpenAI listens.
+/// The address of OpenAI.
 const PUBLIC: &str = "https://api.openai.com/v1";
-/// The variable that holds OpenAI's key by custom.
+/// The variable that conventionally holds OpenAI's key.
 const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// OpenAI's own models and their dimensions.
 const KNOWN: [(&str, usize); 3] =
@@ -29,15 +29,15 @@ struct OpenAi {
     client: Client<OpenAIConfig>,
     connection: Arc<Connection>,
     model: String,
-    /// Asked for where the model could give another.
+    /// Set if the model supports several dimensions.
     dimensions: Option<usize>,
     tells_purpose: bool,
 }
 
-/// The provider of the settings.
+/// Opens the provider in the settings.
 ///
 /// # Errors
-/// The model is not named, or its key is missing or must not be sent there.
+/// The model is not named, or its key is missing or must not be sent to that server.
 pub fn open(settings: &Settings, dimension: usize) -> Result<Remote, ProviderError> {
     let connection = Arc::new(connect(settings, PUBLIC, Some(KEY_VARIABLE))?);
     let is_metered = !connection.base().is_this_machine();
@@ -57,11 +57,11 @@ pub fn known(model: &str) -> Option<usize> {
     KNOWN.iter().find(|(name, _)| *name == model).map(|(_, dimension)| *dimension)
 }
 
-/// The library's client over our connection, which brings the key itself.
+/// The library's client over our connection, which adds the key itself.
 fn client(connection: &Arc<Connection>, settings: &Settings) -> Client<OpenAIConfig> {
     let mut config = OpenAIConfig::new().with_api_base(connection.base().as_str()).with_api_key("");
     if !settings.base_url.is_empty() {
-        // The library takes these from the environment; they are OpenAI's business alone.
+        // The library reads these from the environment, but only OpenAI itself should get them.
         config = config.with_org_id("").with_project_id("");
     }
     let connection = Arc::clone(connection);
@@ -72,12 +72,12 @@ fn client(connection: &Arc<Connection>, settings: &Settings) -> Client<OpenAICon
     Client::with_config(config).with_http_service(transport)
 }
 
-/// A reply that is no answer, on its way through the library.
+/// An error reply, passed through the library.
 #[derive(Debug, thiserror::Error)]
 #[error("HTTP {}", .0.status)]
 struct Declined(provider::Reply);
 
-/// Sends one request of the library's.
+/// Sends one request of the library.
 async fn transmit(connection: &Connection, request: HttpRequestFactory) -> Result<Response, tower::BoxError> {
     let reply = connection.send(request.build().await?).await?;
     if !reply.is_answer() {
@@ -133,7 +133,7 @@ fn in_order(mut vectors: Vectors) -> Reply {
 }
 
 impl OpenAi {
-    /// What the library's error stands for: ours, that came through it, or an answer that it could not read.
+    /// The error behind the library's error: ours, passed through it, or an answer that it could not parse.
     fn fault(&self, error: OpenAIError, sent: &[String]) -> ProviderError {
         let odd = || self.connection.later("the answer is not that of an embeddings server");
         let OpenAIError::Boxed(inner) = error else { return odd() };

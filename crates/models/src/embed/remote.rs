@@ -1,5 +1,4 @@
-//! What is the same for every provider of vectors that is reached over a network: its settings, prefixes, the
-//! size of a request, and what is asked of its answer.
+//! What all remote providers of vectors share: settings, prefixes, sizes of requests, and checks of answers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,30 +10,30 @@ use cerebro_core::redact::RedactedText;
 
 use crate::provider::{Connection, KeyHeader, ProviderError, Server};
 
-/// Most bytes of text in one request; a longer text goes alone.
+/// Most bytes of text in one request; a longer text is sent alone.
 const REQUEST_BYTES_MAX: usize = 128 * 1024;
-/// Most texts in one request where the settings say nothing: within the bounds of all usual providers.
+/// Default for the most texts in one request: within the limits of all usual providers.
 const REQUEST_TEXTS: usize = 64;
-/// Most texts in one request, whatever the settings say. OpenAI's own bound is 2,048.
+/// Most texts in one request, whatever the settings say. OpenAI's own limit is 2,048.
 const REQUEST_TEXTS_MAX: usize = 512;
-/// Bytes of prose that make a token, for providers that do not count for us.
+/// Bytes of prose per token, for providers that report no count.
 const TOKEN_BYTES: usize = 4;
-/// The longest answer that is read: 512 vectors of 4,096 numbers have a third of it.
+/// The longest answer that is read: 512 vectors of 4,096 numbers take a third of it.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The vectors as a provider gives them, in the order of the texts, and the tokens it counts.
+/// The vectors from a provider, in the order of the texts, and the tokens it counted.
 pub type Reply = (Vec<Vec<f32>>, Option<u64>);
 
 /// A request under way.
 pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Reply, ProviderError>> + Send + 'a>>;
 
-/// How one kind of provider is spoken to.
+/// The protocol of one kind of provider.
 pub trait Wire: Send + Sync {
     /// Sends one request, once.
     fn ask(&self, purpose: Purpose, texts: Vec<String>) -> Asking<'_>;
 }
 
-/// A provider elsewhere.
+/// A remote provider.
 pub struct Remote {
     wire: Box<dyn Wire>,
     model: Model,
@@ -45,7 +44,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The provider that the settings describe, spoken to by `wire`; `name` is `provider/model`.
+    /// The provider that the settings describe, with the protocol `wire`; `name` is `provider/model`.
     pub fn new(
         wire: Box<dyn Wire>,
         name: &str,
@@ -66,16 +65,16 @@ impl Remote {
         }
     }
 
-    /// Numbers in a vector, by asking for one.
+    /// The number of dimensions, found by requesting one vector.
     ///
     /// # Errors
-    /// No vector comes.
+    /// No vector arrives.
     pub async fn probe(&self) -> Result<usize, ProviderError> {
         let (vectors, _) = self.ask(Purpose::Query, vec!["Does it work?".to_owned()]).await?;
         Ok(vectors.first().map_or(0, Vec::len))
     }
 
-    /// Sends one request; gives a vector for each text.
+    /// Sends one request and returns one vector per text.
     async fn ask(&self, purpose: Purpose, texts: Vec<String>) -> Result<Reply, ProviderError> {
         let count = texts.len();
         let (vectors, tokens) = self.wire.ask(purpose, texts).await?;
@@ -125,11 +124,11 @@ impl Embedder for Remote {
     }
 }
 
-/// A connection to the server that the settings name, or to the public one of their provider, with the key that belongs
-/// to it.
+/// A connection to the server in the settings, or to the public one of the provider, with the key that belongs to
+/// it.
 ///
 /// # Errors
-/// The model is not named, the address is none, or the key is missing or must not be sent there.
+/// The model is not named, the address is invalid, or the key is missing or must not be sent to that server.
 pub fn connect(
     settings: &Settings,
     public_url: &'static str,
@@ -157,7 +156,7 @@ pub fn connect(
     server.connect()
 }
 
-/// The texts in requests that are bounded in number and bytes.
+/// Splits the texts into requests that are bounded in number and bytes.
 fn requests(texts: Vec<String>, texts_max: usize) -> Vec<Vec<String>> {
     let mut requests: Vec<Vec<String>> = Vec::new();
     let mut bytes = 0;

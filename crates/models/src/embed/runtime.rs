@@ -1,8 +1,8 @@
-//! ONNX Runtime: a library that is loaded when the first model is, not linked in.
+//! ONNX Runtime: a library that is loaded together with the first model, and not linked in.
 //!
-//! It reports to its maker: it keeps a device id and a queue of events below the user's cache folder and looks for a
-//! server, whatever its interface is told. Only the environment that the process begins with stops it
-//! ([`NO_TELEMETRY`]), so the library is not loaded without that.
+//! It reports to its maker: it keeps a device id and a queue of events below the user's cache folder and looks for
+//! a server, whatever its interface is told. Only a variable in the initial environment of the process prevents
+//! that ([`NO_TELEMETRY`]), so the library is not loaded without it.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,18 +14,18 @@ use super::shelf::Shelf;
 use crate::provider::ProviderError;
 use cerebro_core::sync::lock;
 
-/// One library and one environment for a process: ONNX Runtime allows no second.
+/// The library and environment of the process: ONNX Runtime allows only one.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
 /// The variable, and its value, that keep ONNX Runtime from reporting. It is read when the library is loaded, and
-/// has to be there when the process begins.
+/// must be set when the process starts.
 pub const NO_TELEMETRY: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
 
-/// The environment of ONNX Runtime for this process; loads the library of the shelf where none is loaded yet.
+/// The environment of ONNX Runtime for this process. Loads the library of the shelf if none is loaded yet.
 ///
 /// # Errors
-/// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; else the library is missing,
-/// damaged, or too old.
+/// [`ProviderError::Telemetry`] when the process was started without [`NO_TELEMETRY`]; other errors when the
+/// library is missing, damaged, or too old.
 pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
     let mut environment = lock(&ENVIRONMENT);
     if let Some(environment) = environment.as_ref() {
@@ -46,7 +46,7 @@ pub fn environment(shelf: &Shelf) -> Result<Environment, ProviderError> {
     Ok(environment.insert(load(&library)?).clone())
 }
 
-/// Whether a value of the variable keeps the library silent.
+/// Whether a value of the variable disables reporting.
 fn is_silent(value: Option<&str>) -> bool {
     value == Some(NO_TELEMETRY.1)
 }

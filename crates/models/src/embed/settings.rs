@@ -1,4 +1,4 @@
-//! What the user can say about embeddings.
+//! The user's settings for embeddings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,39 +7,39 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 use cerebro_core::text;
 
-/// Threads of one inference of a model on this machine. A second one takes a fifth off the time of a long
-/// passage, for twice the work, and leaves that of a query as it is.
+/// Threads of one inference of a model on this machine. A second thread makes a long passage a fifth faster, for
+/// twice the work, and does not speed up a query.
 pub const THREADS: usize = 1;
 /// Most texts of one call of a model on this machine.
 pub const BATCH: usize = 16;
 /// How long an idle model stays in memory.
 pub const UNLOAD_AFTER: Duration = Duration::from_secs(10 * 60);
-/// How long a provider elsewhere may take to answer.
+/// How long a remote provider may take to answer.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
-/// Words of a passage for a model elsewhere, whose bound is not known. About 300 tokens of prose.
+/// Words of a passage for a remote model, whose limit is not known. About 300 tokens of prose.
 pub const PASSAGE_WORDS: usize = 200;
 
-/// The table of the configuration that these settings are.
+/// The name of the configuration's table with these settings.
 pub const TABLE: &str = "embeddings";
 
-/// Who makes the vectors.
+/// The provider of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Provider {
-    /// A model on this machine if one is installed, else none.
+    /// A model on this machine if one is installed, otherwise none.
     #[default]
     Auto,
     /// A model on this machine.
     Local,
-    /// OpenAI, or a server that speaks like it.
+    /// OpenAI, or a compatible server.
     OpenAi,
     /// Ollama.
     Ollama,
-    /// Nobody.
+    /// No provider.
     None,
 }
 
 impl Provider {
-    /// Every provider, by the word that names it.
+    /// Every provider, by its name in the settings.
     pub const ALL: [(&'static str, Self); 5] = [
         ("auto", Self::Auto),
         ("local", Self::Local),
@@ -53,51 +53,51 @@ impl Provider {
         Self::ALL.iter().find(|(word, _)| *word == name).map(|(_, provider)| *provider)
     }
 
-    /// The word that names it.
+    /// Its name in the settings.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(word, _)| *word)
     }
 }
 
-/// The table `[embeddings]` of the configuration; each default is what suits most.
+/// The table `[embeddings]` of the configuration; each default suits most users.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Who makes the vectors.
+    /// The provider of vectors.
     #[serde(deserialize_with = "provider")]
     pub provider: Provider,
-    /// The model's name to its provider; empty is the only installed one of this machine.
+    /// The model's name at its provider; empty means the only model installed on this machine.
     pub model: String,
-    /// Where the provider listens; empty is its public address, or this machine for Ollama.
+    /// The provider's address; empty means its public one, or this machine for Ollama.
     pub base_url: String,
-    /// The environment variable that holds the key. Empty is the provider's own by custom, which counts only while
-    /// `base_url` is empty too: no server gets a key that was not named for it.
+    /// The environment variable that holds the key. Empty means the provider's conventional one, which counts only
+    /// while `base_url` is empty too: no server gets a key that was not meant for it.
     pub api_key_env: String,
-    /// A file that holds the key, readable by its owner alone; a variable that is named goes before it.
+    /// A file that holds the key, readable only by its owner; a named variable takes precedence.
     pub api_key_file: Option<PathBuf>,
-    /// Numbers in a vector; 0 where the model is a known one.
+    /// The number of dimensions; 0 for a known model.
     pub dimension: usize,
-    /// Longest passage in words of prose; 0 is what suits the model.
+    /// Longest passage in words of prose; 0 means what suits the model.
     pub passage_words: usize,
-    /// What is put before a query, for models that want it; models on this machine know theirs.
+    /// The prefix of queries, for models that need one; models on this machine know theirs.
     pub query_prefix: String,
-    /// What is put before a passage.
+    /// The prefix of passages.
     pub passage_prefix: String,
-    /// Whether requests say, in the field `input_type`, whether a text is a query or a passage.
+    /// Whether requests have a field `input_type` that distinguishes queries from passages.
     pub input_type: bool,
     /// Threads of one inference on this machine; 0 is [`THREADS`].
     pub threads: usize,
-    /// Most texts of one call; 0 is what suits the provider.
+    /// Most texts of one call; 0 means what suits the provider.
     pub batch: usize,
-    /// How long a provider elsewhere may take to answer.
+    /// How long a remote provider may take to answer.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub timeout: Duration,
-    /// How long an idle model of this machine stays in memory; zero is for ever.
+    /// How long an idle model of this machine stays in memory; zero means for ever.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub unload_after: Duration,
-    /// Most tokens that a metered provider may be asked for in a day; 0 is no bound.
+    /// Most tokens per day from a metered provider; 0 means no limit.
     pub tokens_per_day: u64,
-    /// Most requests to a metered provider in a day; 0 is no bound.
+    /// Most requests per day to a metered provider; 0 means no limit.
     pub requests_per_day: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The folders where models and ONNX Runtime lie.
+//! The folders of models and of ONNX Runtime.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use crate::provider::ProviderError;
 /// Longest name of a model, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Where the models of this machine and the library that runs them lie.
+/// The location of this machine's models and of the library that runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shelf {
     models: PathBuf,
@@ -72,7 +72,7 @@ impl Shelf {
         Ok(names)
     }
 
-    /// What an installed model is.
+    /// The manifest of an installed model.
     ///
     /// # Errors
     /// It is not installed, or its manifest cannot be read.
@@ -93,7 +93,7 @@ impl Shelf {
         }
     }
 
-    /// What the installed library is; nothing where there is none.
+    /// The manifest of the installed library; `None` if there is none.
     ///
     /// # Errors
     /// Its manifest cannot be read.
@@ -101,7 +101,7 @@ impl Shelf {
         manifest::read(&self.runtime.join(RUNTIME_MANIFEST))
     }
 
-    /// Takes a model off the shelf; says whether it was there.
+    /// Removes a model from the shelf. Returns whether it was there.
     ///
     /// # Errors
     /// Its files cannot be removed.
@@ -118,7 +118,7 @@ impl Shelf {
 /// Fewest tokens that a model may read at once.
 pub const TOKENS_MIN: usize = 32;
 
-/// Whether a model may have this name, which becomes a folder's.
+/// Whether a model may have this name, which becomes the name of a folder.
 fn is_name(name: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
     name.len() <= NAME_BYTES_MAX

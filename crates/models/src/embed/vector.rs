@@ -1,11 +1,11 @@
-//! What is made of the numbers that a model gives.
+//! Normalises the vectors of models.
 
 use crate::provider::ProviderError;
 
-/// A vector of unit length, whose dot product with another is their cosine.
+/// Scales to unit length, so that the dot product of two vectors is their cosine.
 ///
 /// # Errors
-/// It is not of the model's dimension, or has no direction.
+/// It has another dimension than the model, or no direction.
 pub fn unit(vector: Vec<f32>, dimension: usize, provider: &str) -> Result<Vec<f32>, ProviderError> {
     if vector.len() != dimension {
         return Err(ProviderError::unusable(format!(

@@ -1,4 +1,4 @@
-//! What the providers' wire formats differ in.
+//! The differences between the providers' wire formats.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use crate::provider::KeyHeader;
 
 /// Most tokens of an answer.
 pub const ANSWER_TOKENS_MAX: u32 = 2_000;
-/// The version of Anthropic's interface that is spoken.
+/// The supported version of Anthropic's API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
-/// The name of the answer's schema, where one is wanted.
+/// The name of the answer's schema, where one is required.
 const SCHEMA_NAME: &str = "answer";
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// OpenAI's chat completions, spoken by many servers.
+    /// OpenAI's chat completions, which many servers support.
     OpenAi,
-    /// Ollama's own, whose models run on a machine of the user's.
+    /// Ollama's own format, for models on the user's machines.
     Ollama,
     /// Anthropic's messages.
     Anthropic,
@@ -26,9 +26,9 @@ pub enum Dialect {
 /// A request of a dialect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Below the base address.
+    /// The path below the base address.
     pub path: &'static str,
-    /// Beside the content type and the key.
+    /// Headers besides the content type and the key.
     pub headers: &'static [(&'static str, &'static str)],
     /// What is sent.
     pub body: Value,
@@ -38,7 +38,7 @@ impl Dialect {
     /// Every dialect.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Ollama, Self::Anthropic];
 
-    /// Its name in settings and in what it said.
+    /// Its name in settings and in stored answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -47,7 +47,7 @@ impl Dialect {
         }
     }
 
-    /// Where the provider listens if nothing else is said.
+    /// The provider's default address.
     pub fn public_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -56,7 +56,7 @@ impl Dialect {
         }
     }
 
-    /// The environment variable that holds the key of its public service by custom; Ollama has none.
+    /// The environment variable that conventionally holds the key of its public service; Ollama has none.
     pub fn key_variable(self) -> Option<&'static str> {
         match self {
             Self::OpenAi => Some("OPENAI_API_KEY"),
@@ -65,7 +65,7 @@ impl Dialect {
         }
     }
 
-    /// How it wants the key.
+    /// How it expects the key.
     pub fn key_header(self) -> KeyHeader {
         match self {
             Self::OpenAi | Self::Ollama => KeyHeader::Bearer,
@@ -73,7 +73,7 @@ impl Dialect {
         }
     }
 
-    /// What is sent for a question.
+    /// The request for a question.
     pub fn request(self, model: &str, ask: &Ask<'_>) -> Request {
         let mut messages: Vec<Value> = ask
             .turns
@@ -116,7 +116,7 @@ impl Dialect {
         }
     }
 
-    /// The text and cost of an answer; `None` when it holds no text. Fields that are not needed may be missing.
+    /// The text and cost of an answer; `None` when it has no text. Fields that are not needed may be missing.
     pub fn read(self, body: &Value) -> Option<Told> {
         let count = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Language models that answer in JSON, over the HTTP client of all providers.
+//! Language models that answer in JSON, over the HTTP client that all providers share.
 //!
-//! Three wire formats, each a pair of pure functions in [`dialect`]: what is sent, and what is read. They are
-//! written here and not taken from a client library, because compatible servers leave out fields that the
-//! libraries insist on, and because none of them speaks all three.
+//! There are three wire formats, each a pair of pure functions in [`dialect`]: one writes requests, one reads
+//! answers. They do not come from a client library, because compatible servers leave out fields that the libraries
+//! require, and because none of the libraries supports all three.
 
 mod dialect;
 mod settings;
@@ -15,14 +15,14 @@ pub use settings::{Settings, open};
 
 use crate::provider::{Connection, ProviderError};
 
-/// A question, and the form of its answer.
+/// A question, and the schema of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask<'a> {
     /// The instructions to the model.
     pub instructions: &'a str,
-    /// The turns so far: questions of ours and answers of the model, in turn, a question last.
+    /// The turns so far: our questions and the model's answers alternate, and a question is last.
     pub turns: Vec<RedactedText>,
-    /// JSON schema of the answer.
+    /// The JSON schema of the answer.
     pub schema: &'a Value,
 }
 
@@ -44,25 +44,25 @@ pub struct Llm {
 }
 
 impl Llm {
-    /// A model, spoken to over a connection to its provider.
+    /// A model, reached over a connection to its provider.
     pub fn new(dialect: Dialect, model: &str, connection: Connection) -> Self {
         Self { dialect, model: model.to_owned(), connection }
     }
 
-    /// `provider/model`, as it is kept with what it said.
+    /// `provider/model`, as it is stored with its answers.
     pub fn name(&self) -> String {
         self.connection.name().to_owned()
     }
 
-    /// Whether each question costs money or somebody's quota: not with Ollama, nor with a server of this machine.
+    /// Whether each question costs money or quota. False for Ollama and for servers on this machine.
     pub fn is_metered(&self) -> bool {
         self.dialect != Dialect::Ollama && !self.connection.base().is_this_machine()
     }
 
-    /// Asks once; whether to ask again is the caller's to decide.
+    /// Asks once; the caller decides about retries.
     ///
     /// # Errors
-    /// [`ProviderError`], by what the provider says.
+    /// [`ProviderError`], according to the provider's answer.
     pub async fn ask(&self, ask: &Ask<'_>) -> Result<Told, ProviderError> {
         let request = self.dialect.request(&self.model, ask);
         let reply = self.connection.post(request.path, request.headers, &request.body).await?;

@@ -1,4 +1,4 @@
-//! What the user can say about language models.
+//! The user's settings for language models.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,28 +14,28 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// How long a model may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The table `[relations]` of the configuration, and `[distil.model]`: which chat model is asked. By default none.
+/// The tables `[relations]` and `[distil.model]` of the configuration: which chat model to ask. By default none.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// `provider = "none"`: or `openai` (and what speaks like it), `ollama`, `anthropic`.
+    /// `provider = "none"`, or `openai` (and compatible servers), `ollama`, `anthropic`.
     #[serde(deserialize_with = "provider")]
     pub provider: Option<Dialect>,
-    /// The model's name to its provider.
+    /// The model's name at its provider.
     pub model: String,
-    /// Where the provider listens; empty is its public address, or this machine for Ollama.
+    /// The provider's address; empty means its public one, or this machine for Ollama.
     pub base_url: String,
-    /// The environment variable that holds the key. Empty is the provider's own by custom, which counts only while
-    /// `base_url` is empty too: no server gets a key that was not named for it.
+    /// The environment variable that holds the key. Empty means the provider's conventional one, which counts only
+    /// while `base_url` is empty too: no server gets a key that was not meant for it.
     pub api_key_env: String,
-    /// A file that holds the key, readable by its owner alone; a variable that is named goes before it.
+    /// A file that holds the key, readable only by its owner; a named variable takes precedence.
     pub api_key_file: Option<PathBuf>,
     /// How long a model may take to answer.
     #[serde(deserialize_with = "text::setting_of_duration")]
     pub timeout: Duration,
-    /// Most tokens of a day, over all paid providers; 0 is no bound.
+    /// Most tokens per day, over all paid providers; 0 means no limit.
     pub tokens_per_day: u64,
-    /// Most requests of a day, over all paid providers; 0 is no bound.
+    /// Most requests per day, over all paid providers; 0 means no limit.
     pub requests_per_day: u64,
 }
 
@@ -54,11 +54,11 @@ impl Default for Settings {
     }
 }
 
-/// The model that the settings name, if any; it is not asked yet. `table` is the one of the configuration that they are,
-/// for messages.
+/// Opens the model in the settings, if any; no request is sent yet. `table` is the configuration's table with these
+/// settings, for messages.
 ///
 /// # Errors
-/// The settings lack a name or a key that is wanted, or their key may not be sent there.
+/// The settings lack a required name or key, or the key must not be sent to that server.
 pub fn open(settings: &Settings, table: &'static str) -> Result<Option<Llm>, ProviderError> {
     let Some(dialect) = settings.provider else { return Ok(None) };
     if settings.model.is_empty() {

@@ -1,4 +1,4 @@
-//! Where a provider listens.
+//! The address of a provider.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use reqwest::Url;
 
 use super::ProviderError;
 
-/// This machine, by the names that are not sent anywhere.
+/// Names of this machine that are never resolved over a network.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The address of a server: `http://` or `https://`, a host, and the beginning of the path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     text: String,
     url: Url,
 }
@@ -21,7 +21,8 @@ impl Address {
     /// Reads an address.
     ///
     /// # Errors
-    /// [`ProviderError::Unusable`] when it is none of the web. The address is not repeated: it may hold a password.
+    /// [`ProviderError::Unusable`] when it is not a web address. The error does not repeat the address, which may
+    /// contain a password.
     pub fn parse(text: &str) -> Result<Self, ProviderError> {
         let text = text.trim().trim_end_matches('/');
         let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
@@ -31,12 +32,12 @@ impl Address {
         Ok(Self { text: text.to_owned(), url })
     }
 
-    /// The address of something below it; `path` begins with a slash.
+    /// The address of a path below it; `path` begins with a slash.
     pub fn below(&self, path: &str) -> String {
         format!("{}{path}", self.text)
     }
 
-    /// The address itself, without a slash at its end.
+    /// The address itself, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -46,17 +47,17 @@ impl Address {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Whether it is this machine, where nothing crosses a network and calls are free.
+    /// Whether it is this machine: nothing crosses a network, and calls are free.
     pub fn is_this_machine(&self) -> bool {
         LOOPBACK.contains(&self.host())
     }
 
-    /// Whether what is sent cannot be read on the way: it is encrypted, or does not leave the machine.
+    /// Whether nobody can read requests on the way: they are encrypted, or do not leave the machine.
     pub fn is_confidential(&self) -> bool {
         self.url.scheme() == "https" || self.is_this_machine()
     }
 
-    /// Whether the address itself holds a password.
+    /// Whether the address itself contains a password.
     pub fn has_password(&self) -> bool {
         self.url.password().is_some()
     }

@@ -1,4 +1,4 @@
-//! Why a provider, elsewhere or on this machine, gave no answer.
+//! The errors of providers, remote ones and those on this machine.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::KeyError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProviderError {
     /// The provider cannot be used as it is set up: a model, its runtime or a setting is missing or wrong. A person
-    /// has to change something; the words say what.
+    /// has to change something; the message says what.
     #[error("{0}")]
     Unusable(String),
     /// The key is missing, unreadable, or may not be sent to this server.
@@ -23,28 +23,28 @@ pub enum ProviderError {
         /// The environment variable that is missing.
         variable: &'static str,
     },
-    /// The provider refuses these texts, now and later.
+    /// The provider refuses these texts, permanently.
     #[error("{provider} refuses the text: {reason}")]
     Refused {
         /// `provider/model`.
         provider: String,
-        /// In its words, without the text.
+        /// Its message, without the text.
         reason: String,
     },
-    /// The provider is busy, away, or its limit is reached. The same request may succeed later.
+    /// The provider is busy or unreachable, or its limit is reached. The same request may succeed later.
     #[error("{provider} does not answer now: {reason}")]
     Later {
         /// `provider/model`.
         provider: String,
-        /// In its words.
+        /// Its message.
         reason: String,
-        /// When to ask again, where it says so: at most `RETRY_AFTER_MAX`.
+        /// When to retry, if it says so: at most `RETRY_AFTER_MAX`.
         after: Option<Duration>,
     },
 }
 
 impl ProviderError {
-    /// Something that a person has to change.
+    /// An error that a person has to resolve.
     pub fn unusable(reason: impl Into<String>) -> Self {
         Self::Unusable(reason.into())
     }

@@ -1,4 +1,4 @@
-//! The HTTP client of every provider: sends a request once, and reads its answer within bounds.
+//! The HTTP client of all providers: sends a request once, and reads its answer within bounds.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{Address, Key, KeyError, ProviderError, words};
 /// How long a server may take to accept a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// How a key is brought.
+/// How the key is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyHeader {
     /// `Authorization: Bearer KEY`.
@@ -23,14 +23,14 @@ pub enum KeyHeader {
     Named(&'static str),
 }
 
-/// Whom a [`Connection`] speaks to.
+/// The server behind a [`Connection`].
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// `provider/model`, for messages.
     pub name: String,
     /// The table of the configuration that names it, for messages.
     pub table: &'static str,
-    /// Where it listens.
+    /// Its address.
     pub base: Address,
     /// The key that is sent with every request.
     pub key: Option<Key>,
@@ -42,7 +42,7 @@ pub struct Endpoint {
     pub answer_bytes_max: usize,
 }
 
-/// A provider's server, ready to be asked.
+/// A connection to a provider's server.
 #[derive(Clone)]
 pub struct Connection {
     endpoint: Endpoint,
@@ -55,19 +55,19 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// An answer, read whole.
+/// An answer, read completely.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// What came, at most [`Endpoint::answer_bytes_max`].
+    /// The body, at most [`Endpoint::answer_bytes_max`].
     pub body: Vec<u8>,
     /// The wait that `Retry-After` asks for.
     after: Option<Duration>,
 }
 
 impl Reply {
-    /// Whether it answers the request.
+    /// Whether the status means success.
     pub fn is_answer(&self) -> bool {
         verdict(self.status) == Verdict::Answered
     }
@@ -75,13 +75,13 @@ impl Reply {
 
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a provider says may repeat a memory.
+        // A provider's message may repeat the text of a memory.
         write!(f, "Reply({}, {} bytes)", self.status, self.body.len())
     }
 }
 
 impl Connection {
-    /// Prepares to speak to a server; nothing is sent yet.
+    /// Prepares a connection; nothing is sent yet.
     ///
     /// # Errors
     /// [`KeyError::Unencrypted`] when a key or a password would cross a network in the clear;
@@ -94,11 +94,11 @@ impl Connection {
         }
         let mut client = Client::builder()
             .connect_timeout(CONNECT_MAX)
-            // Texts and key were meant for this server, not for the one that it names.
+            // Texts and key were meant for this server, not for one to which it redirects.
             .redirect(redirect::Policy::none())
             .user_agent(concat!("cerebro/", env!("CARGO_PKG_VERSION")));
         if endpoint.base.is_this_machine() {
-            // A proxy of the environment would take them off the machine.
+            // A proxy from the environment would send them off the machine.
             client = client.no_proxy();
         }
         let http = client.build().map_err(|error| {
@@ -112,7 +112,7 @@ impl Connection {
         &self.endpoint.name
     }
 
-    /// Where the server listens.
+    /// The address of the server.
     pub fn base(&self) -> &Address {
         &self.endpoint.base
     }
@@ -139,11 +139,11 @@ impl Connection {
         self.send(request).await
     }
 
-    /// Sends a request once, with this connection's key and no other, and reads the whole answer. Whether to ask
-    /// again is the caller's to decide.
+    /// Sends a request once, with this connection's key and no other, and reads the whole answer. The caller
+    /// decides about retries.
     ///
     /// # Errors
-    /// [`ProviderError::Later`] when no answer comes within the time, or one that is too long.
+    /// [`ProviderError::Later`] when no answer arrives in time, or one that is too long.
     pub async fn send(&self, mut request: Request) -> Result<Reply, ProviderError> {
         request.headers_mut().remove(AUTHORIZATION);
         if let Some(key) = &self.endpoint.key {
@@ -178,10 +178,10 @@ impl Connection {
         Ok(Reply { status, body, after })
     }
 
-    /// The body of a reply that is an answer. `sent` are the texts that its words must not repeat.
+    /// The body of a successful reply. `sent` are the texts that an error's message must not repeat.
     ///
     /// # Errors
-    /// What the status says, by the one rule of all providers.
+    /// The error for the status, by the rule that all providers share.
     pub fn accept(&self, reply: Reply, sent: &[impl AsRef<str>]) -> Result<Vec<u8>, ProviderError> {
         let Reply { status, body, after } = reply;
         let meant = verdict(status);
@@ -214,12 +214,12 @@ impl Connection {
         })
     }
 
-    /// The words of an error's body, fit to be shown.
+    /// The message in an error's body, made safe to show.
     pub fn words(&self, body: &[u8], sent: &[impl AsRef<str>]) -> String {
         words::quoted(&words::message(body), sent, self.endpoint.key.as_ref().map(Key::expose))
     }
 
-    /// An error that may pass.
+    /// An error that may pass with time.
     pub fn later(&self, reason: &str) -> ProviderError {
         let reason = words::quoted(reason, &[""; 0], self.endpoint.key.as_ref().map(Key::expose));
         ProviderError::Later { provider: self.name().to_owned(), reason, after: None }

@@ -1,4 +1,4 @@
-//! Where a provider's key comes from, and where it may go.
+//! Finds a provider's key, and decides to which server it may be sent.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use reqwest::header::HeaderValue;
 /// The longest key, and the longest key file.
 const KEY_BYTES_MAX: u64 = 16 * 1024;
 
-/// A key. It is kept out of its `Debug` form and of every error.
+/// A key. Neither its `Debug` form nor any error contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// Takes a key, without the blanks around it.
+    /// Takes a key and trims it.
     ///
     /// # Errors
     /// [`KeyError::Malformed`] when it does not fit into a header.
@@ -40,10 +40,10 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What is wrong with a key. No variant holds it.
+/// What is wrong with a key. No variant contains it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The provider wants one and none was found.
+    /// The provider requires a key and none was found.
     #[error(
         "{provider} wants a key: set {variable} where the daemon starts, or name a file that holds it as \
          `api_key_file` of `[{table}]` in config.toml"
@@ -51,7 +51,7 @@ pub enum KeyError {
     Missing {
         /// The provider's name.
         provider: &'static str,
-        /// The variable that was looked at.
+        /// The variable that was read.
         variable: String,
         /// The table of the configuration.
         table: &'static str,
@@ -61,10 +61,10 @@ pub enum KeyError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It holds characters that no header takes, or too many.
+    /// It is too long, or has characters that headers do not allow.
     #[error("the key has characters that no key has, or is longer than {KEY_BYTES_MAX} bytes")]
     Malformed,
     /// It would cross a network unencrypted.
@@ -74,30 +74,30 @@ pub enum KeyError {
     Unencrypted {
         /// `provider/model`.
         provider: String,
-        /// Where it would go.
+        /// The server to which it would go.
         host: String,
     },
 }
 
-/// What the configuration says of a provider's key.
+/// The configuration of a provider's key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySettings<'a> {
     /// The provider's name, for messages.
     pub provider: &'static str,
     /// The table of the configuration, for messages.
     pub table: &'static str,
-    /// `api_key_env`: the variable that was named for the key; empty is none.
+    /// `api_key_env`: the variable named for the key; empty if none is named.
     pub variable: &'a str,
-    /// `api_key_file`: the file that was named for it.
+    /// `api_key_file`: the file named for it.
     pub file: Option<&'a Path>,
-    /// The variable that holds the key of this provider's public service by custom; `None` where the provider
-    /// wants no key.
+    /// The variable that conventionally holds the key of this provider's public service; `None` where the provider
+    /// needs no key.
     pub customary: Option<&'static str>,
     /// Whether `base_url` names a server of the user's own instead of the public one.
     pub is_own_server: bool,
 }
 
-/// A place where a key may be.
+/// A possible place of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source<'a> {
     Variable(&'a str),
@@ -105,8 +105,9 @@ enum Source<'a> {
 }
 
 impl<'a> KeySettings<'a> {
-    /// Where the key is looked for, in order. What was named comes first, and alone. The customary variable counts
-    /// only for the provider's public service: a user who sets it for that did not mean another server.
+    /// The places to look for the key, in order. If the user named a place, it is the only one. The conventional
+    /// variable counts only for the provider's public service: a user who sets it for that did not mean another
+    /// server.
     fn sources(&self) -> Vec<Source<'a>> {
         let variable = (!self.variable.is_empty()).then_some(Source::Variable(self.variable));
         let named: Vec<_> = variable.into_iter().chain(self.file.map(Source::File)).collect();
@@ -116,11 +117,11 @@ impl<'a> KeySettings<'a> {
         named
     }
 
-    /// The key, if one is to be sent; `environment` reads a variable.
+    /// The key to send, if any; `environment` reads a variable.
     ///
     /// # Errors
-    /// [`KeyError`] when the provider's public service wants a key and there is none, or when the one that was
-    /// named cannot be used.
+    /// [`KeyError`] when the provider's public service requires a key and there is none, or when the named one
+    /// cannot be used.
     pub fn find(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Option<Key>, KeyError> {
         for source in self.sources() {
             match source {
@@ -133,7 +134,7 @@ impl<'a> KeySettings<'a> {
             }
         }
         match self.customary {
-            // A server of the user's own need not want one.
+            // A server of the user's own may not need a key.
             Some(customary) if !self.is_own_server => Err(KeyError::Missing {
                 provider: self.provider,
                 variable: if self.variable.is_empty() { customary } else { self.variable }.to_owned(),
@@ -144,7 +145,7 @@ impl<'a> KeySettings<'a> {
     }
 }
 
-/// The secret that a file holds, without the blanks around it.
+/// The trimmed secret in a file.
 ///
 /// # Errors
 /// [`KeyError::File`] when it cannot be read, others can read it, or it is empty or too long.

@@ -1,9 +1,9 @@
-//! What all providers have in common, whether they are asked for vectors or for text: one HTTP client, one
-//! error, one rule for keys, one rule for trying again, one bound on answers.
+//! What all providers share, whether they give vectors or text: one HTTP client, one error, one rule for keys, one
+//! rule for retries, one bound on answers.
 //!
-//! A provider is asked only when the configuration names it. Its key goes to the server it was given for and to
-//! no other ([`key`]), redirections are not followed, and an answer is read up to a bound. What was spent
-//! in a day is kept by the store and held against [`cerebro_core::pace::Budget`].
+//! A provider is asked only if the configuration names it. Its key goes only to the server for which it was given
+//! ([`key`]), redirections are not followed, and an answer is read up to a bound. The store records what was spent
+//! in a day, and [`cerebro_core::pace::Budget`] limits it.
 
 mod address;
 mod error;

@@ -1,27 +1,27 @@
-//! What a provider's status says about asking again: one rule for all of them. How long to wait, and how often
-//! to try, is decided in [`cerebro_core::pace`].
+//! What a provider's status means for retries: one rule for all of them. [`cerebro_core::pace`] decides how long to
+//! wait and how often to try.
 
 use std::time::Duration;
 
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
 
-/// The longest wait that a provider is believed.
+/// The longest wait that a provider may ask for.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What an HTTP status means for the request that got it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was answered.
+    /// It succeeded.
     Answered,
-    /// The answer is elsewhere, where it is not looked for.
+    /// A redirection, which is not followed.
     Moved,
-    /// The key is not accepted.
+    /// The key was not accepted.
     Key,
     /// The server does not know the model or the path.
     Unknown,
-    /// The same request may be answered later.
+    /// The same request may succeed later.
     Later,
-    /// This request never will be.
+    /// The request will never succeed.
     Refused,
 }
 
@@ -37,7 +37,7 @@ pub fn verdict(status: u16) -> Verdict {
     }
 }
 
-/// The wait that a `Retry-After` asks for, at most [`RETRY_AFTER_MAX`]: seconds, also with a fraction, or a date.
+/// The wait in a `Retry-After` header, at most [`RETRY_AFTER_MAX`]: seconds, possibly with a fraction, or a date.
 pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     let wait = match value.parse::<f64>() {
@@ -45,7 +45,7 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
         Ok(seconds) => Duration::from_secs_f64(seconds.min(RETRY_AFTER_MAX.as_secs_f64())),
         Err(_) => {
             let at = DateTimeParser::new().parse_timestamp(value).ok()?;
-            // A date that is over asks for no wait.
+            // A date in the past asks for no wait.
             Duration::try_from(at.duration_since(now)).unwrap_or_default()
         }
     };

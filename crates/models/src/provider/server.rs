@@ -1,4 +1,4 @@
-//! A provider's server as the configuration describes it.
+//! A provider's server, as configured.
 
 use std::{path::Path, time::Duration};
 
@@ -8,26 +8,26 @@ use super::{
     key::KeySettings,
 };
 
-/// What the configuration and the kind of provider say of a server.
+/// A server, described by the configuration and the kind of provider.
 #[derive(Debug, Clone, Copy)]
 pub struct Server<'a> {
-    /// The word that names the provider.
+    /// The name of the provider.
     pub provider: &'static str,
-    /// The model's name to its provider.
+    /// The model's name at its provider.
     pub model: &'a str,
     /// The table of the configuration, for messages.
     pub table: &'static str,
-    /// Where the provider's public service listens, or this machine's own server.
+    /// The address of the provider's public service, or of this machine's own server.
     pub public_url: &'static str,
-    /// `base_url`: a server of the user's own in its place; empty is none.
+    /// `base_url`: a server of the user's own instead; empty if none.
     pub base_url: &'a str,
-    /// The variable that holds the key of the public service by custom; `None` where it wants no key.
+    /// The variable that conventionally holds the key of the public service; `None` where it needs no key.
     pub key_variable: Option<&'static str>,
-    /// How the key is brought.
+    /// How the key is sent.
     pub key_header: KeyHeader,
-    /// `api_key_env`: the variable that was named for the key; empty is none.
+    /// `api_key_env`: the variable named for the key; empty if none is named.
     pub api_key_env: &'a str,
-    /// `api_key_file`: the file that was named for it.
+    /// `api_key_file`: the file named for it.
     pub api_key_file: Option<&'a Path>,
     /// How long a whole exchange may take.
     pub timeout: Duration,
@@ -36,10 +36,10 @@ pub struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// Prepares to speak to it; nothing is sent yet.
+    /// Prepares a connection; nothing is sent yet.
     ///
     /// # Errors
-    /// The address is none, or the key is missing, unusable or must not be sent there.
+    /// The address is invalid, or the key is missing, unusable or must not be sent to that server.
     pub fn connect(&self) -> Result<Connection, ProviderError> {
         let is_own_server = !self.base_url.is_empty();
         let base = Address::parse(if is_own_server { self.base_url } else { self.public_url })?;

@@ -1,15 +1,15 @@
-//! A provider's own words, made fit to be stored, logged and shown.
+//! Makes a provider's messages safe to store, log and show.
 
 use serde_json::Value;
 
 use cerebro_core::text;
 
-/// Most characters of a provider's words that are repeated.
+/// Most characters of a provider's message that are repeated.
 const REASON_CHARS_MAX: usize = 200;
-/// How much of a text counts as repeating it, in characters.
+/// How many characters in a row count as repeating a text.
 const ECHO_CHARS: usize = 16;
 
-/// The message in an error's body; servers put it in different places.
+/// The message in an error's body, which servers put in different places.
 pub fn message(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let places = ["/error/message", "/error", "/message", "/detail"];
@@ -17,7 +17,7 @@ pub fn message(body: &[u8]) -> String {
     found.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// A provider's words, cut, on one line, and without the key or any of the texts that were sent to it.
+/// A provider's message on one line, shortened, and without the key or any of the texts that were sent.
 pub fn quoted(said: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> String {
     let mut line = text::one_line(&text::strip_control_chars(said));
     if let Some(key) = key.filter(|key| !key.is_empty()) {
@@ -34,7 +34,7 @@ pub fn quoted(said: &str, sent: &[impl AsRef<str>], key: Option<&str>) -> String
     text::cut_chars(&line, REASON_CHARS_MAX).into_owned()
 }
 
-/// An error of the HTTP client with its causes, in one line and without the address, which may hold a password.
+/// An error of the HTTP client with its causes, on one line and without the address, which may contain a password.
 pub fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut line = error.to_string();

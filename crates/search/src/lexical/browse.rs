@@ -1,4 +1,4 @@
-//! Memories in order of time instead of score: what a person scrolls through.
+//! Lists memories by time instead of score, for people who scroll through them.
 
 use super::{Query, Result, scan::Allowed, schema::Fields, view::View};
 use cerebro_core::domain::{SubjectId, Timestamp};
@@ -6,14 +6,14 @@ use cerebro_core::domain::{SubjectId, Timestamp};
 /// A page of a list of memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// The page, the memory written last first; equal moments in order of id.
+    /// The page, the memory written last first; equal moments are ordered by id.
     pub ids: Vec<SubjectId>,
     /// How many memories the whole list has.
     pub total: usize,
 }
 
-/// The memories that meet the query's conditions; its text is not looked at. Takes time in
-/// proportion to the passages that meet them, and 16 bytes for each memory.
+/// The memories that pass the query's filters; its text is ignored. Takes time in proportion to the passages that
+/// pass them, and 16 bytes per memory.
 pub fn browse(view: &View, fields: &Fields, query: &Query) -> Result<Listing> {
     let mut all = written(view, fields, query)?;
     let total = all.len();
@@ -23,13 +23,13 @@ pub fn browse(view: &View, fields: &Fields, query: &Query) -> Result<Listing> {
     Ok(Listing { ids, total })
 }
 
-/// When each of the memories was written that meet the query's conditions, in no order.
+/// When each memory that passes the query's filters was written, in no order.
 pub fn moments(view: &View, fields: &Fields, query: &Query) -> Result<Vec<Timestamp>> {
     let all = written(view, fields, query)?;
     Ok(all.into_iter().filter_map(|(micros, _)| Timestamp::from_microsecond(micros).ok()).collect())
 }
 
-/// Moment and number of each memory, from the column of its first passage.
+/// The moment and number of each memory, from the column of its first passage.
 fn written(view: &View, fields: &Fields, query: &Query) -> Result<Vec<(i64, u64)>> {
     let mut all = Vec::new();
     for segment in view.segments() {

@@ -1,4 +1,4 @@
-//! The candidates of both legs, each with what the index knows of it.
+//! The candidates of both legs, with what the index knows about each.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -31,13 +31,13 @@ pub struct Candidates {
     pub usual: Option<Usual>,
 }
 
-/// Where a candidate is read.
+/// Where to read a candidate.
 #[derive(Debug, Clone, Copy)]
 pub struct HitLocation {
     pub passage: DocAddress,
     /// A bit set of the query's concepts that it contains.
     pub mask: u64,
-    /// The same of this passage alone.
+    /// The same for this passage alone.
     pub passage_mask: u64,
 }
 

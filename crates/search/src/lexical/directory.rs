@@ -1,7 +1,7 @@
 //! A tantivy directory that leaves durability to the operating system.
 //!
-//! The index is derived from the store, so that a commit need not survive a loss of power; it does
-//! survive the death of the process, for the page cache outlives it. [`super::mark`] notices the rest.
+//! The index is derived from the store, so a commit need not survive a loss of power. It does survive the death of
+//! the process, because the page cache does. [`super::mark`] detects the rest.
 
 use std::{
     fs::{File, OpenOptions},

@@ -1,9 +1,9 @@
-//! Finding words and scoring passages by them.
+//! Finds words and scores passages by them.
 //!
-//! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted
-//! fields", 2004) over passages, computed query_term by query_term into an array, segment after segment. Document
-//! frequencies are counted within what the filters let through: a project's ranking does not depend
-//! on its neighbours.
+//! The score is BM25F (Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted fields", 2004)
+//! over passages, computed one query term after the other into an array, segment after segment. Document
+//! frequencies are counted only within what passes the filters, so a project's ranking does not depend on other
+//! projects.
 
 use std::collections::HashMap;
 
@@ -44,15 +44,15 @@ const COVERAGE_DOCS_MIN: u64 = 100;
 /// Letters at the start of a word that stemming almost never changes.
 const START_BYTES: usize = 2;
 
-/// Where a query term was found in one segment, each with its frequency, weighed by field and length.
+/// Where a query term occurs in one segment, each with its frequency, weighted by field and length.
 type Found = Vec<(DocId, f32)>;
 
-/// What a query finds in a view, query term by query term.
+/// The matches of a query in a view, by query term.
 pub struct Finder<'a> {
     pub view: &'a View,
     pub fields: &'a Fields,
     query_terms: Vec<QueryTerm>,
-    /// The first query term that looks for each term.
+    /// For each term, the first query term that looks for it.
     term_of: HashMap<Term, usize>,
     /// The first letters of the query terms' words.
     starts: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ pub struct Finder<'a> {
     opened: Vec<Vec<u64>>,
 }
 
-/// What one occurrence of a word weighs in a field, by the field's length in its one-byte form.
+/// The weight of one occurrence of a word in a field, by the field's length in its one-byte form.
 fn occurrence_weights(weight: f32, length_share: f32, mean_length: f32) -> [f32; 256] {
     std::array::from_fn(|id| {
         let length = FieldNormReader::id_to_fieldnorm(u8::try_from(id).unwrap_or(u8::MAX)) as f32;
@@ -113,7 +113,7 @@ impl<'a> Finder<'a> {
         Ok(finder)
     }
 
-    /// Looks for every query term in one segment. `sums` is scratch space: all zeros before and after.
+    /// Finds every query term in one segment. `sums` is scratch space: all zeros before and after.
     fn find(
         &mut self,
         ord: usize,
@@ -168,18 +168,19 @@ impl<'a> Finder<'a> {
             .collect()
     }
 
-    /// Rarity of a query term that `n` passages have, of at least `docs_min`: BM25's idf, never negative.
+    /// Rarity of a query term that `n` passages have, with at least `docs_min` passages assumed: BM25's idf, never
+    /// negative.
     fn rarity(&self, n: usize, docs_min: u64) -> f32 {
         let docs = self.allowed.iter().map(|a| a.count).sum::<u64>().max(docs_min);
         (1.0 + (docs as f32 - n as f32 + 0.5).max(0.5) / (n as f32 + 0.5)).ln()
     }
 }
 
-/// What the query's concepts weigh.
+/// The weights of the query's concepts.
 pub struct Concepts {
     /// For each query term: how rare it is.
     pub rarities: Vec<f32>,
-    /// For each query term: what it adds to a score at most.
+    /// For each query term: the most that it adds to a score.
     weights: Vec<f32>,
     /// For each concept, its share of the coverage; 0 if it is optional.
     shares: Vec<f32>,
@@ -200,7 +201,7 @@ impl Concepts {
             (0..count).map(|m| query_terms.iter().any(|c| c.part_of == Some(m))).collect();
         for (i, query_term) in query_terms.iter().enumerate() {
             let part = query_term.part_of.is_some_and(|whole| there[whole]);
-            // A name that is found nowhere is searched by its parts, if it has any.
+            // A name that does not occur is searched by its parts, if it has any.
             let absent = query_term.kind == TermKind::Name
                 && !there[query_term.concept]
                 && has_parts[query_term.concept];
@@ -249,7 +250,7 @@ pub struct Candidate {
     pub score: f32,
     /// A bit set of the concepts that it contains.
     pub mask: u64,
-    /// The same of its best passage alone.
+    /// The same for its best passage alone.
     pub passage_mask: u64,
     /// The query is its title or topic key.
     pub exact: bool,

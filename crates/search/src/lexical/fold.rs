@@ -1,9 +1,9 @@
-//! One spelling for many: case, accents and compatibility forms set aside.
+//! Folds different spellings of a word into one, ignoring case, accents and compatibility forms.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Lowercases a word and drops what readers leave out when they type it: accents on Latin and Greek
-/// letters, apostrophes, the two dots of `ё`. Marks of other scripts stay, for there they are letters.
+/// Lowercases a word and drops what people leave out when they type: accents on Latin and Greek letters,
+/// apostrophes, the two dots of `ё`. Marks of other scripts stay, because there they are letters.
 pub fn fold(word: &str) -> String {
     if word.is_ascii() {
         let mut word = word.to_ascii_lowercase();
@@ -38,7 +38,7 @@ fn is_latin_or_greek(c: char) -> bool {
         || matches!(c, '\u{c0}'..='\u{24f}' | '\u{370}'..='\u{3ff}' | '\u{1e00}'..='\u{1fff}')
 }
 
-/// The words of a name for comparison as a whole: folded, everything between them one blank.
+/// The normal form in which names are compared as a whole: folded words, separated by one blank.
 pub fn normal_name(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c) && c != '\'' && c != '’')

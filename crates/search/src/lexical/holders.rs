@@ -1,4 +1,4 @@
-//! Who mentions a name: exact lookups, without any ranking.
+//! Finds the memories that mention a name: exact lookups without ranking.
 
 use tantivy::{Term, tokenizer::TokenStream};
 
@@ -11,8 +11,8 @@ use super::{
 use cerebro_core::domain::{Project, Scope, SubjectId};
 
 impl Index {
-    /// For each name, the live memories of a project and scope that mention it, in order of id. At most
-    /// `limit` + 1: that many means that the name is too common to say anything.
+    /// For each name, the live memories of a project and scope that mention it, in order of id, at most `limit` +
+    /// 1. That many mean that the name is too common to be significant.
     ///
     /// # Errors
     /// Any; [`super::LexicalError::Damaged`] asks for a rebuild.
@@ -46,7 +46,7 @@ impl Index {
         Ok(found)
     }
 
-    /// The term by which a name is found: itself, or for a plain word its stem.
+    /// The term by which a name is found: the name itself, or for a plain word its stem.
     fn term_of(&self, name: &str) -> Option<Term> {
         let run = runs(name).next()?;
         if let Some(name) = run.name() {

@@ -1,4 +1,4 @@
-//! The index itself: opening, the queue of changes, committing, closing.
+//! The index itself: opening, queueing changes, committing, closing.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -33,13 +33,13 @@ use crate::vector::Near;
 use cerebro_core::domain::{Project, Scope, SessionId, SubjectId, Timestamp, limits::INDEX_PENDING_MAX};
 use cerebro_core::sync::lock;
 
-/// Bytes of one block of stored passages: a hit unpacks one.
+/// Bytes of one block of stored passages; each hit unpacks one block.
 const STORE_BLOCK_BYTES: usize = 4 * 1024;
 /// Unpacked blocks kept for each segment.
 const STORE_BLOCKS_CACHED: usize = 8;
 /// Memory set aside for a new segment at first.
 const SEGMENT_BYTES_MIN: usize = 1024 * 1024;
-/// Memory from which a new segment takes no further memory's passages.
+/// Memory use at which a new segment accepts no further memory's passages.
 const SEGMENT_BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Queued changes that are worth a commit: a search after a save rebuilds their segment in memory.
 const DUE: usize = 128;
@@ -171,7 +171,7 @@ impl Index {
             let erased =
                 queue.changes.get(change.id()).is_some_and(|(_, c)| matches!(c.change, Change::Erase(_)));
             let change = match change {
-                // What was to be erased stays so, whatever comes after.
+                // Once a memory is to be erased, later changes do not undo that.
                 Change::Remove(id) if erased => Change::Erase(id),
                 change => change,
             };
@@ -181,21 +181,21 @@ impl Index {
         if full { self.flush() } else { Ok(()) }
     }
 
-    /// Moves the checkpoint: all changes of `writer`'s events up to `seq` are queued. Called after the last change
-    /// of a commit and not with each, or a flush in between would vouch for changes that are still to come.
+    /// Moves the checkpoint: all changes of `writer`'s events up to `seq` are queued. Call it after the last change
+    /// of a commit, not with each: otherwise a flush in between would claim changes that are still to come.
     pub fn reach(&self, writer: &str, seq: u64) {
         let mut queue = lock(&self.queue);
         let last = queue.checkpoint.places.entry(writer.to_owned()).or_default();
         *last = seq.max(*last);
     }
 
-    /// Sets the store whose log the index follows from now on.
+    /// Sets the store whose log the index follows.
     pub fn belong(&self, store: &str) {
         store.clone_into(&mut lock(&self.queue).checkpoint.store);
     }
 
-    /// Whether to commit soon: enough is queued, a text must be erased, or so many events have passed (though
-    /// they changed nothing here) that the next opening would have to read many.
+    /// Whether to commit soon: enough is queued, a text must be erased, or so many events have passed without
+    /// changes here that the next opening would have to read many.
     pub fn is_due(&self) -> bool {
         let queue = lock(&self.queue);
         queue.changes.len() >= DUE
@@ -203,7 +203,7 @@ impl Index {
             || queue.changes.values().any(|(_, queued)| matches!(queued.change, Change::Erase(_)))
     }
 
-    /// Flushes if it is due and no other thread does it already.
+    /// Flushes if a flush is due and no other thread is flushing.
     ///
     /// # Errors
     /// Those of [`Index::flush`].
@@ -255,20 +255,21 @@ impl Index {
         checkpoint: &Checkpoint,
     ) -> Result<()> {
         if self.unseen.load(Ordering::SeqCst) {
-            // The last commit may have succeeded although it reported an error: its memories would count as new again.
+            // The last commit may have succeeded although it reported an error; without this, its memories would
+            // count as new again.
             self.reload()?;
         }
         let searcher = self.reader.searcher();
         let mut new = Vec::new();
         for Queued { change, .. } in changes.iter().map(|queued| &**queued) {
             let memory = self.fields.term(Key::Memory(change.id()));
-            // A deletion makes the commit look into every segment, so spare it for new memories.
+            // A deletion makes the commit look into every segment, so new memories are spared one.
             let known = searcher.doc_freq(&memory)? > 0;
             if known {
                 writer.delete_term(memory);
             }
             match change {
-                // Through the writer, which knows that this comes after the deletion.
+                // Goes through the writer, which knows that it comes after the deletion.
                 Change::Put(doc) if known => {
                     writer.run(self.fields.documents(doc).into_iter().map(UserOperation::Add))?;
                 }
@@ -295,11 +296,11 @@ impl Index {
         Ok(())
     }
 
-    /// Writes memories that the index does not hold yet into new segments, to be committed. (Deletions
-    /// of this commit may reach these segments too, so that no other memories may go this way.)
+    /// Writes memories that the index does not hold yet into new segments, to be committed. (Deletions of this
+    /// commit may affect these segments too, so only new memories may go this way.)
     ///
-    /// The writer's own thread would set aside and clear its whole memory budget, 15 MB at least, for
-    /// every commit, however small.
+    /// The writer's own thread would allocate and clear its whole memory budget, at least 15 MB, for every commit,
+    /// however small.
     fn write_new(&self, writer: &IndexWriter, docs: &[&Doc]) -> Result<()> {
         let mut memories = docs.iter().map(|doc| self.fields.documents(doc)).peekable();
         while memories.peek().is_some() {
@@ -338,7 +339,7 @@ impl Index {
                 .collect();
             let mut waiting = !worn.is_empty();
             for segment in worn {
-                // Fails while a background merge has the segment; the next round finds what became of it.
+                // Fails while a background merge has the segment; the next round finds the result of that merge.
                 if let Err(error) = writer.merge(&[segment.id()]).wait() {
                     tracing::debug!(%error, "a segment is still being merged");
                 }
@@ -392,8 +393,8 @@ impl Index {
         Ok(Arc::clone(last.insert(Arc::new(view))))
     }
 
-    /// Answers a query; every change pushed before is seen. `near` gives the memories nearest by vector, nearest
-    /// first, and is called once the words were found. Memories that fail the filters are skipped.
+    /// Answers a query; sees every change pushed before. `near` returns the memories nearest by vector, nearest
+    /// first, and is called after the words were found. Memories that fail the filters are skipped.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
@@ -405,7 +406,7 @@ impl Index {
         })
     }
 
-    /// How many memories of other projects contain more of a query than `beyond`, by project.
+    /// The number of memories of other projects that contain more of a query than `beyond`, by project.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -429,7 +430,7 @@ impl Index {
         })
     }
 
-    /// What the index holds of a session; every change pushed before is seen.
+    /// The subjects of a session that the index holds; sees every change pushed before.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -447,8 +448,8 @@ impl Index {
         })
     }
 
-    /// A page of the memories that pass a query's filters, the newest first. Every change pushed before is seen;
-    /// the query's text is ignored.
+    /// A page of the memories that pass a query's filters, the newest first; sees every change pushed before. The
+    /// query's text is ignored.
     ///
     /// # Errors
     /// As [`Self::search`].
@@ -464,8 +465,8 @@ impl Index {
         guarded(|| browse::moments(&*self.view()?, &self.fields, query))
     }
 
-    /// Live memories of the same project and scope that share a near key or the title key, queued
-    /// changes included, without a commit; the queued ones first, at most `limit`.
+    /// Live memories of the same project and scope that share a near key or the title key, at most `limit`.
+    /// Includes queued changes, which come first, and needs no commit.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
@@ -497,7 +498,7 @@ impl Index {
         found.sort_unstable();
         let committed = guarded(|| self.near_committed(&committed, project, scope, &keys))?;
         let queue = lock(&self.queue);
-        // What was flushed meanwhile may be in both.
+        // Changes that were flushed meanwhile may be in both.
         let unchanged = |id: &SubjectId| !queue.changes.contains_key(id) && !found.contains(id);
         let committed: Vec<SubjectId> = committed.into_iter().filter(unchanged).collect();
         found.extend(committed);
@@ -538,7 +539,7 @@ impl Index {
         &self.fields
     }
 
-    /// Every memory that the index holds and when it was last changed, the queued ones included.
+    /// Every memory that the index holds and when it was last changed, including queued ones.
     ///
     /// # Errors
     /// Any; [`LexicalError::Damaged`] asks for a rebuild.
@@ -546,7 +547,7 @@ impl Index {
         guarded(|| scan::memories(&*self.view()?, &self.fields.term(Key::First)))
     }
 
-    /// How many memories the index holds, the queued ones included.
+    /// How many memories the index holds, including queued ones.
     pub fn len(&self) -> u64 {
         let count = || scan::count(&*self.view()?, &self.fields.term(Key::First));
         guarded(count).unwrap_or(0)
@@ -568,11 +569,11 @@ impl Index {
         lock(&self.queue).committed.clone()
     }
 
-    /// Commits what is queued, waits for merges, brings all to disk and marks the index clean. Later
-    /// pushes fail with [`LexicalError::Closed`] at their flush.
+    /// Commits the queue, waits for merges, syncs everything to disk and marks the index clean. Later pushes fail
+    /// with [`LexicalError::Closed`] at their flush.
     ///
     /// # Errors
-    /// Any; without the mark the next opening checks every file.
+    /// Any; without the mark, the next opening checks every file.
     pub fn close(&self) -> Result<()> {
         let mut slot = lock(&self.writer);
         let Some(mut writer) = slot.take() else { return Ok(()) };

@@ -9,18 +9,19 @@ use serde_json::{Value, json};
 
 use cerebro_durable as durable;
 
-/// Raised whenever the schema or the tokenizer changes: an older index is rebuilt.
+/// The format of the index, raised whenever the schema or the tokenizer changes: an index of another format is
+/// rebuilt.
 const FORMAT: u64 = 4;
 const FILE: &str = "cerebro-index.json";
 
 /// What the mark says about an index that is about to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Closed in good order.
+    /// Closed cleanly.
     Clean,
-    /// Its process died; the files are as it left them, if this is still the same boot.
+    /// Its process died. The files are as it left them, if the machine has not rebooted since.
     Killed,
-    /// The machine went down while it was open: files may have lost what was not yet on disk.
+    /// The machine went down while it was open, so files may lack what was not yet on disk.
     PowerLost,
     /// Missing, unreadable or of another format.
     Unknown,
@@ -30,13 +31,13 @@ fn path(dir: &Path) -> PathBuf {
     dir.join(FILE)
 }
 
-/// Changes with every boot of the machine; `None` where the system does not say.
+/// An id of the machine's present boot; `None` where the system does not provide one.
 #[cfg(not(target_os = "macos"))]
 fn boot_id() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
-/// Changes with every boot of the machine; `None` where the system does not say.
+/// An id of the machine's present boot; `None` where the system does not provide one.
 #[cfg(target_os = "macos")]
 fn boot_id() -> Option<String> {
     let sysctl = std::process::Command::new("/usr/sbin/sysctl").args(["-n", "kern.bootsessionuuid"]).output();
@@ -59,18 +60,18 @@ pub fn read(dir: &Path) -> State {
     state_of_open(mark["boot"].as_str(), boot_id().as_deref())
 }
 
-/// The state of an index that was open during the boot `then`, seen from the boot `now`. Where the system does
-/// not say, the worse is assumed.
+/// The state of an index that was open during the boot `then`, seen from the boot `now`. If one is unknown, the
+/// worse state is assumed.
 fn state_of_open(then: Option<&str>, now: Option<&str>) -> State {
     if now.is_some() && then == now { State::Killed } else { State::PowerLost }
 }
 
-/// Writes the mark of an index in use; must reach the disk before the index changes.
+/// Writes the mark of an index in use; it must reach the disk before the index changes.
 pub fn set_open(dir: &Path) -> io::Result<()> {
     write(dir, false)
 }
 
-/// Brings every file of the index to disk, then writes the mark of one closed in good order.
+/// Syncs every file of the index to disk, then writes the mark of a clean index.
 pub fn set_clean(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! Which segments become one.
+//! Decides which segments to merge.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use tantivy::{
     merge_policy::{MergeCandidate, MergePolicy},
 };
 
-/// Segments that may stand side by side before some are merged.
+/// Number of segments of similar size from which some are merged.
 const FAN: usize = 8;
 /// Passages below which a segment counts as small, however few the others have.
 const SMALL: u32 = 256;
 
-/// Merges the smallest [`FAN`] or more neighbours in size of which none is larger than those before it
-/// together. What comes out is at least half as large again as its largest part, so that the number of
-/// segments, and of times a passage is rewritten, follows the logarithm of the index.
+/// Merges at least [`FAN`] of the smallest segments that are neighbours in size, none of which is larger than those
+/// before it together. The result is at least half as large again as its largest part, so the number of segments,
+/// and how often a passage is rewritten, grows with the logarithm of the index.
 #[derive(Debug)]
 pub struct Doubling;
 
@@ -35,7 +35,7 @@ impl MergePolicy for Doubling {
     }
 }
 
-/// The first stretch of [`FAN`] or more rising sizes of which none exceeds the sum of those before it.
+/// The first run of at least [`FAN`] rising sizes, none of which exceeds the sum of those before it.
 fn even_stretch(sizes: &[u32]) -> Option<Range<usize>> {
     (0..sizes.len()).find_map(|from| {
         let mut sum = 0;

@@ -1,8 +1,8 @@
 //! The lexical leg of search: a tantivy index, derived from the store, that can be deleted and rebuilt at any
 //! time.
 //!
-//! Saves queue their changes in memory, and a few at a time are committed in the background. A search
-//! reads what is committed and, from a segment in memory, what is queued: so it sees every save that was
+//! Saves queue their changes in memory, which are committed in the background, several at a time. A search reads
+//! the committed segments and the queued changes, as a segment in memory. So it sees every save that was
 //! acknowledged before it began.
 
 mod browse;
@@ -41,7 +41,7 @@ pub use search::{Answer, Hit};
 use cerebro_core::domain::{Body, Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
-/// What the index needs to know of a memory.
+/// What the index holds of a memory.
 #[derive(Debug, Clone)]
 pub struct Doc {
     pub id: SubjectId,
@@ -56,11 +56,11 @@ pub struct Doc {
     pub near_keys: Vec<u64>,
     /// A hash of the normalised title.
     pub title_key: u64,
-    /// When it is so.
+    /// The period in which it is true.
     pub valid: Validity,
-    /// It was put aside.
+    /// Whether it is archived.
     pub archived: bool,
-    /// From when up to when, both within, it was what the store held, where that is asked: see [`Change::Past`].
+    /// The first and last moment at which the store held it, in an index of the past: see [`Change::Past`].
     pub held: (Timestamp, Timestamp),
 }
 
@@ -71,8 +71,8 @@ cerebro_core::embeds_body!(Doc);
 pub enum Change {
     /// The memory is new or has a new revision.
     Put(Box<Doc>),
-    /// What the memory said in turn, each text with the time in which the store held it: for an index of the past, where
-    /// the same memory is found by several texts. They are of this memory and do not overlap in time.
+    /// The texts of a memory, each with the period in which the store held it. For an index of the past, in which
+    /// one memory is found by several texts. The texts belong to this memory, and their periods do not overlap.
     Past(SubjectId, Vec<Doc>),
     /// The memory is deleted and may come back.
     Remove(SubjectId),
@@ -93,14 +93,14 @@ impl Change {
 /// How far the index follows a store's log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Which store's: numbers of events say nothing across two.
+    /// The id of the store: numbers of events mean nothing across two stores.
     pub store: String,
     /// For each writer the last `seq` that the index holds.
     pub places: BTreeMap<String, u64>,
 }
 
 impl Checkpoint {
-    /// Whether it is at least so many events of one writer after another checkpoint.
+    /// Whether it is at least `events` events of one writer ahead of another checkpoint.
     fn is_beyond(&self, other: &Self, events: u64) -> bool {
         let ahead =
             |(writer, seq): (&String, &u64)| seq - other.places.get(writer).copied().unwrap_or(0).min(*seq);
@@ -111,13 +111,13 @@ impl Checkpoint {
         serde_json::to_string(self).expect("its keys are texts")
     }
 
-    /// A checkpoint of an older form is ignored: the index is rebuilt.
+    /// A checkpoint of an older format is ignored: the index is rebuilt.
     fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-/// Why the index could not do what it was asked.
+/// Why the index did not do what it was asked to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LexicalError {
     /// The caller drops the index, reopens it (which empties it) and rebuilds it from the store.
@@ -158,5 +158,5 @@ impl From<TantivyError> for LexicalError {
     }
 }
 
-/// What the functions of this module return.
+/// The result of this module's functions.
 pub type Result<T> = std::result::Result<T, LexicalError>;

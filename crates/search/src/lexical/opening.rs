@@ -1,9 +1,9 @@
-//! Who speaks: the first words of a text, and the persons that a question is about.
+//! Finds the speaker of a text, from its first words, and the persons that a question is about.
 //!
-//! Notes and logs put the speaker or the subject first ("Ann: …", "I prefer …", "[api] …"). A name in the
-//! question, or its first person, that opens a memory says whose memory it is. Speech begins after a colon: a
-//! name there is of someone spoken to ("Ann: Hey Bob!" is Ann's). Only the first person counts there, because a
-//! colon may also follow a label ("Note: I prefer …").
+//! Notes and logs begin with the speaker or the subject ("Ann: …", "I prefer …", "[api] …"). If a name in the
+//! question, or its first person, opens a memory, that tells whose memory it is. Speech begins after a colon, where
+//! a name is of the person addressed ("Ann: Hey Bob!" is Ann's). After a colon only the first person counts,
+//! because a colon may also follow a label ("Note: I prefer …").
 
 use super::{fold::fold, query::is_stop_word};
 
@@ -11,17 +11,17 @@ use super::{fold::fold, query::is_stop_word};
 const WORDS: usize = 3;
 /// Bytes in which the opening is looked for.
 const BYTES_MAX: usize = 200;
-/// What a person says for themselves.
+/// First person words.
 const FIRST_PERSON: [&str; 3] = ["i", "me", "my"];
-/// What the logs of chats call the one who asks.
+/// The names that chat logs give to the person who asks.
 const ASKER: [&str; 2] = ["user", "human"];
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.starts_with(char::is_alphabetic))
 }
 
-/// Where the head of a text ends: at the first colon between a word and a blank (so not that of an hour, a date
-/// or a path), or at the end of the text.
+/// Where the head of a text ends: at the first colon between a word and a blank (which excludes times, dates and
+/// paths), or at the end of the text.
 fn head_end(text: &str) -> usize {
     let is_behind_word = |at: usize| {
         let before = text[..at].trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -33,7 +33,7 @@ fn head_end(text: &str) -> usize {
     ends.find(|at| is_behind_word(*at)).unwrap_or(text.len())
 }
 
-/// The words that open a text, folded: those of its head, and behind it those of the first person.
+/// The words that open a text, folded: all those of its head, and after it only the first person.
 pub fn opening(text: &str) -> impl Iterator<Item = String> {
     let text = &text[..text.floor_char_boundary(BYTES_MAX)];
     let (head, said) = text.split_at(head_end(text));
@@ -42,7 +42,7 @@ pub fn opening(text: &str) -> impl Iterator<Item = String> {
     words(head).take(WORDS).map(fold).chain(words(said).take(room).map(fold).filter(first_person))
 }
 
-/// The persons and other names of a question: capitalised words, and the first person, who is the asker.
+/// The persons and other names in a question: capitalised words, and the first person, which is the asker.
 pub fn persons(question: &str) -> Vec<String> {
     let mut persons: Vec<String> = Vec::new();
     for word in words(question) {

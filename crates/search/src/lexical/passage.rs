@@ -1,12 +1,12 @@
-//! Long contents in pieces that one scoring fits.
+//! Cuts long contents into passages that are scored one by one.
 
 /// Largest passage in bytes: about 200 English words.
 const BYTES_MAX: usize = 1_200;
-/// No border is looked for before this many bytes.
+/// Fewest bytes of a passage before a border is looked for.
 const BYTES_MIN: usize = 600;
 
-/// Cuts a content into adjacent passages of at most [`BYTES_MAX`] bytes, preferably between
-/// paragraphs, else lines, sentences, words, characters. An empty content is one empty passage.
+/// Cuts a content into adjacent passages of at most [`BYTES_MAX`] bytes, preferably between paragraphs, else lines,
+/// sentences, words or characters. An empty content gives one empty passage.
 pub fn passages(content: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = content.trim();

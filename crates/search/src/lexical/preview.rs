@@ -1,13 +1,13 @@
-//! The piece of a passage that a hit shows.
+//! The part of a passage that a hit shows.
 
 use cerebro_core::domain::limits::PREVIEW_CHARS_MAX;
 
-/// Characters shown before the first word found, so that it is read in its sentence.
+/// Characters shown before the first matching word, as context.
 const LEAD_BYTES: usize = 40;
 
-/// The stretch of at most [`PREVIEW_CHARS_MAX`] characters, cut at word borders and on one line, in
-/// which the words found weigh most. `found` are places in `passage` in bytes, in order, each with the
-/// number of a concept (below 64) and its weight; a concept weighs once within a stretch.
+/// The stretch of at most [`PREVIEW_CHARS_MAX`] characters whose matching words have the highest total weight, cut
+/// at word borders and put on one line. `found` are byte positions in `passage`, in order, each with the number of
+/// a concept (below 64) and its weight; a concept counts once per stretch.
 pub fn preview(passage: &str, found: &[(usize, usize, f32)]) -> String {
     let from = best_start(passage, found);
     cut(&passage[from..])
@@ -33,7 +33,7 @@ fn best_start(passage: &str, found: &[(usize, usize, f32)]) -> usize {
     if lead == 0 {
         return 0;
     }
-    // On to the start of the next word, if there is one before the word found.
+    // Moves on to the start of the next word, if there is one before the match.
     let blank = passage[lead..best.1].find(char::is_whitespace);
     blank.map_or(best.1, |n| lead + n)
 }
@@ -54,7 +54,7 @@ fn cut(text: &str) -> String {
         chars += blank + length;
     }
     if out.is_empty() {
-        // One endless word.
+        // A single endless word.
         out = text.trim_start().chars().take_while(|c| !c.is_whitespace()).take(PREVIEW_CHARS_MAX).collect();
     }
     out

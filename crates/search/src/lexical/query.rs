@@ -1,4 +1,4 @@
-//! A query, and the terms that the index looks for because of it. The text is data: it has no operators.
+//! A query, and the terms that the index looks up for it. The text is data: it has no operators.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,7 +32,7 @@ pub struct Query {
     pub projects: Projects,
     pub scope: Option<Scope>,
     pub kind: Option<Kind>,
-    /// All of them must be there.
+    /// All of these are required.
     pub tags: Vec<RedactedText>,
     /// Not older than this.
     pub since: Option<Timestamp>,
@@ -40,22 +40,22 @@ pub struct Query {
     pub until: Option<Timestamp>,
     pub limit: usize,
     pub offset: usize,
-    /// What is so at this moment.
+    /// Only memories that are true at this moment.
     pub valid_at: Option<Timestamp>,
-    /// What the store held at this moment, in an index of the past.
+    /// Only texts that the store held at this moment, in an index of the past.
     pub held_at: Option<Timestamp>,
-    /// Whether what is archived counts.
+    /// Whether archived memories are searched.
     pub archived: Archived,
-    /// What each signal weighs.
+    /// The weight of each signal.
     pub weights: Weights,
-    /// Which memory took the place of which, by their numbers: the newer is listed before the older.
+    /// Supersessions, by the numbers of the memories: the newer one is listed before the older one.
     pub successors: Arc<HashMap<u64, u64>>,
-    /// What lies beside the texts, as far as the weights look at it.
+    /// Signals from outside the texts, as far as they have a weight.
     pub beside: Arc<Beside>,
 }
 
 impl Query {
-    /// No words, and only the conditions of a place.
+    /// A query without words, filtered by project and scope only.
     pub(super) fn everything_in(project: &Project, scope: Scope) -> Self {
         Self {
             text: RedactedText::default(),
@@ -77,15 +77,15 @@ impl Query {
     }
 }
 
-/// Whether memories that were put aside are searched.
+/// Whether archived memories are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Archived {
-    /// Not they.
+    /// Without archived memories.
     #[default]
     Without,
-    /// They too.
+    /// With archived memories.
     With,
-    /// They alone.
+    /// Only archived memories.
     Only,
 }
 
@@ -95,13 +95,13 @@ pub enum Projects {
     All,
     Of {
         project: Project,
-        /// Personal memories too, which belong to no project.
+        /// Also search personal memories, which belong to no project.
         with_personal: bool,
     },
 }
 
 impl Projects {
-    /// What belongs to one project alone; everything when `None`.
+    /// Only this project; everything when `None`.
     pub fn within(project: Option<&Project>) -> Self {
         match project {
             Some(project) => Self::Of { project: project.clone(), with_personal: false },
@@ -132,7 +132,7 @@ pub enum TermKind {
 }
 
 impl Query {
-    /// The places that are searched; none where all are.
+    /// The terms of the places to search; `None` where all places are searched.
     pub fn places(&self, fields: &Fields) -> Option<Vec<Term>> {
         let Projects::Of { project, with_personal } = &self.projects else { return None };
         let mut places = vec![fields.term(Key::Project(project))];
@@ -140,7 +140,7 @@ impl Query {
         Some(places)
     }
 
-    /// The conditions that a memory must meet: of each inner list at least one term.
+    /// The conditions that a memory must meet: at least one term of each inner list.
     pub fn conditions(&self, fields: &Fields) -> Vec<Vec<Term>> {
         let mut conditions: Vec<Vec<Term>> = self.places(fields).into_iter().collect();
         let scope = self.scope.map(Key::Scope);
@@ -150,7 +150,7 @@ impl Query {
         conditions
     }
 
-    /// The text within its bound.
+    /// The text, cut to its bound.
     pub fn bounded_text(&self) -> &str {
         match self.text.char_indices().nth(QUERY_CHARS_MAX) {
             Some((end, _)) => &self.text[..end],
@@ -158,7 +158,7 @@ impl Query {
         }
     }
 
-    /// The terms to look for. Stop words are left out unless there is nothing else.
+    /// The terms to look up. Stop words are left out unless the query has no other words.
     pub fn query_terms(&self, fields: &Fields) -> Vec<QueryTerm> {
         let all: Vec<Run<'_>> = runs(self.bounded_text()).collect();
         let meant: Vec<Run<'_>> = all.iter().filter(|run| !is_stop_word(run.text)).copied().collect();
@@ -203,7 +203,7 @@ impl QueryTerms<'_> {
         for (i, token) in tokens.iter().enumerate() {
             let terms =
                 [self.fields.head, self.fields.body].map(|field| Term::from_field_text(field, &token.text));
-            // The analyser gives a word in camel case as a whole before its parts.
+            // The analyser emits a camel case word as a whole before its parts.
             let joined = tokens.get(i + 1).is_some_and(|next| {
                 next.offset_from == token.offset_from && next.offset_to < token.offset_to
             });
@@ -228,12 +228,12 @@ impl QueryTerms<'_> {
     }
 }
 
-/// Whether a word carries no subject.
+/// Whether a word says nothing about the subject.
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&fold(word).as_str()).is_ok()
 }
 
-/// English words that carry no subject, folded (so without apostrophes), in order.
+/// English words that say nothing about the subject, folded (so without apostrophes), in order.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "after", "again", "all", "also", "am", "an", "and", "any", "are", "arent", "as", "at",
     "be", "because", "been", "before", "being", "both", "but", "by", "can", "cannot", "cant", "could",

@@ -1,4 +1,4 @@
-//! What the filters let through, and counts over a whole view.
+//! Applies the filters, and counts over a whole view.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use super::{
 };
 use cerebro_core::domain::{SubjectId, Timestamp};
 
-/// The passages of one segment that the filters let through.
+/// The passages of one segment that pass the filters.
 pub struct Allowed {
-    /// One bit a passage; `None` when all are.
+    /// One bit per passage; `None` when all pass.
     bits: Option<Vec<u64>>,
-    /// How many they are.
+    /// Their number.
     pub count: u64,
 }
 
-/// Whether a passage is in a set of bits.
+/// Whether a bit set contains a passage.
 pub fn has(bits: &[u64], doc: DocId) -> bool {
     bits[doc as usize / 64] >> (doc % 64) & 1 == 1
 }
 
-/// How many live passages have a term.
+/// The number of live passages with a term.
 pub fn count(view: &View, term: &Term) -> Result<u64> {
     let mut count = 0;
     for segment in view.segments() {
@@ -36,7 +36,7 @@ pub fn count(view: &View, term: &Term) -> Result<u64> {
     Ok(count)
 }
 
-/// Every live memory of a view, with the moment that it was last changed.
+/// Every live memory of a view, with the moment of its last change.
 pub fn memories(view: &View, first: &Term) -> Result<BTreeMap<SubjectId, Timestamp>> {
     let mut found = BTreeMap::new();
     for segment in view.segments() {
@@ -53,7 +53,7 @@ pub fn memories(view: &View, first: &Term) -> Result<BTreeMap<SubjectId, Timesta
 }
 
 impl Allowed {
-    /// What of a segment is live and meets the query's conditions.
+    /// The passages of a segment that are live and pass the query's filters.
     pub fn new(segment: Segment<'_>, fields: &Fields, query: &Query) -> Result<Self> {
         let all = segment.max_doc();
         let mut sets = Vec::new();
@@ -104,7 +104,7 @@ impl Allowed {
     }
 }
 
-/// What of a segment a query may find by whether it is archived; none where it is all.
+/// The passages of a segment that pass the filter on archived memories; `None` where all do.
 fn shelf(segment: Segment<'_>, fields: &Fields, archived: Archived) -> Result<Option<Vec<u64>>> {
     let term = fields.term(Key::Archived);
     let is_all = match archived {
@@ -121,7 +121,7 @@ fn shelf(segment: Segment<'_>, fields: &Fields, archived: Archived) -> Result<Op
     Ok(Some(bits(all, (0..all).filter(wanted))))
 }
 
-/// The passages of a segment whose memories are archived, a bit each.
+/// The passages of a segment whose memories are archived, as a bit set.
 pub fn put_aside(segment: Segment<'_>, fields: &Fields) -> Result<Vec<u64>> {
     let mut docs = Vec::new();
     segment.scan(&fields.term(Key::Archived), |doc, _| docs.push(doc))?;

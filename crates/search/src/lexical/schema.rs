@@ -1,4 +1,4 @@
-//! What the index stores of a passage, and its way in and out.
+//! What the index stores of a passage, and how it is written and read.
 
 use std::fmt;
 
@@ -21,11 +21,11 @@ pub const VALID: [&str; 2] = ["valid_from", "valid_until"];
 /// The names of the columns of [`Fields::held`].
 pub const HELD: [&str; 2] = ["held_from", "held_to"];
 
-/// The handles of the schema's fields. One document is one passage of one memory; the passages of a
-/// memory are neighbours within a segment, numbered from 0.
+/// The handles of the schema's fields. One document is one passage of one memory; the passages of a memory are
+/// neighbours within a segment, numbered from 0.
 ///
-/// Few fields are indexed, for each costs every commit a term dictionary of its own: whatever is
-/// looked up exactly shares `keys`, where the first letter distinguishes the kinds of keys.
+/// Few fields are indexed, because each costs every commit a term dictionary: everything that is looked up exactly
+/// shares `keys`, where the first letter distinguishes the kinds of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields {
     /// Exact terms, see [`Key`].
@@ -42,11 +42,11 @@ pub struct Fields {
     pub date: Field,
     /// Column: a hash of the session's id, 0 without one.
     pub session: Field,
-    /// Columns: when it is so, both ends within, in microseconds since 1970.
+    /// Columns: the first and last moment at which it is true, in microseconds since 1970.
     pub valid: [Field; 2],
-    /// Columns: when it was what the store held, likewise.
+    /// Columns: the first and last moment at which the store held it, likewise.
     pub held: [Field; 2],
-    /// Stored, as are the following.
+    /// Stored, like the following fields.
     pub title: Field,
     pub project: Field,
     pub scope: Field,
@@ -66,13 +66,13 @@ pub enum Key<'a> {
     Tag(&'a str),
     /// The whole title or topic key, normalised; on the first passage.
     Called(&'a str),
-    /// A near key or the title key, among memories of one project and scope; on the first passage.
+    /// A near key or the title key, within one project and scope; on the first passage.
     Near(&'a Project, Scope, u64),
     /// A word that opens the content; on the first passage.
     Opening(&'a str),
-    /// On memories that were put aside.
+    /// On archived memories.
     Archived,
-    /// A name in title, topic key, tags or passage, as the tokenizer cuts it.
+    /// A name in title, topic key, tags or passage, in the tokenizer's form.
     Name(&'a str),
 }
 
@@ -124,13 +124,13 @@ pub fn schema() -> (Schema, Fields) {
     (schema.build(), fields)
 }
 
-/// Makes the analyser known to an index.
+/// Registers the analyser with an index.
 pub fn register_analyzer(index: &Index) {
     index.tokenizers().register(WORDS, words_analyzer());
 }
 
 impl Fields {
-    /// The documents of a memory, one for each passage.
+    /// The documents of a memory, one per passage.
     pub fn documents(&self, doc: &Doc) -> Vec<TantivyDocument> {
         let head =
             [doc.title.as_str(), doc.topic_key.as_deref().unwrap_or(""), &doc.tags.join("\n")].join("\n");
@@ -195,7 +195,7 @@ pub fn session_hash(session: Option<&SessionId>) -> u64 {
     session.map_or(0, |id| fnv(id.as_str().bytes()))
 }
 
-/// A key that only memories of the same project and scope share.
+/// A hash of a key together with project and scope.
 fn near_hash(project: &Project, scope: Scope, key: u64) -> u64 {
     let names = project.as_str().bytes().chain([0]).chain(scope.as_str().bytes());
     fnv(names.chain(key.to_le_bytes()))

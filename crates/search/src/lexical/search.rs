@@ -1,4 +1,4 @@
-//! Answering: the candidates of both legs, ranked, and the page asked for.
+//! Answers a query: collects the candidates of both legs, ranks them, and returns the page asked for.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,19 +27,19 @@ const OUTSIDE_MAX: usize = 50;
 /// By how much of its score an archived memory must exceed the others.
 const CLEARLY_BETTER: f32 = 1.1;
 
-/// What was found.
+/// The answer to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The best first.
     pub hits: Vec<Hit>,
-    /// How long the whole list is.
+    /// The length of the whole list.
     pub total: usize,
-    /// No hit contains every meaningful word.
+    /// Whether no hit contains every significant word.
     pub relaxed: bool,
     pub matched: Match,
 }
 
-/// One memory that was found.
+/// A memory that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub id: SubjectId,
@@ -53,21 +53,21 @@ pub struct Hit {
     pub preview: String,
     /// Comparable within one answer only.
     pub score: f32,
-    /// The query is its title or topic key.
+    /// Whether the query is its title or topic key.
     pub exact: bool,
     /// How much of the query it contains, weighted by rarity: 0 to 1.
     pub coverage: f32,
-    /// It contains every meaningful word.
+    /// Whether it contains every significant word.
     pub full: bool,
-    /// What its score is made of.
+    /// The parts of its score.
     pub parts: Parts,
     /// The similarity of its nearest passage, if it was among the nearest.
     pub similarity: Option<f32>,
-    /// When it is no longer so, if somebody said.
+    /// When it is no longer true, if somebody said so.
     pub valid_until: Option<Timestamp>,
 }
 
-/// Answers a query from one view of the index. `near` gives the nearest vectors; it is called after the words
+/// Answers a query from one view of the index. `near` returns the nearest vectors; it is called after the words
 /// were found.
 pub fn search(
     view: &View,
@@ -111,7 +111,7 @@ fn find<'a>(
     Ok((finder, concepts, found))
 }
 
-/// How many memories of other projects contain more of a query than `beyond`, by project.
+/// The number of memories of other projects that contain more of a query than `beyond`, by project.
 ///
 /// Only the best [`OUTSIDE_MAX`] are counted.
 pub fn outside(
@@ -141,7 +141,7 @@ pub fn outside(
     Ok(counts)
 }
 
-/// How many archived memories answer a query better, by its words, than all that are not archived.
+/// How many archived memories answer a query clearly better, by its words, than all others.
 pub fn put_aside(view: &View, tables: &[Arc<SegmentTable>], fields: &Fields, query: &Query) -> Result<usize> {
     if scan::count(view, &fields.term(Key::Archived))? == 0 {
         return Ok(0);
@@ -175,7 +175,7 @@ fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -
     let nearest = candidates.list.iter().filter_map(|candidate| candidate.meaning).reduce(f32::max);
     Signs {
         exact: candidates.list[first.at].exact,
-        // Of the best passage: a long memory holds many words of any question, here and there.
+        // Coverage by the best passage: a long memory contains many words of any question, scattered.
         coverage: concepts.coverage(candidates.locations[first.at].passage_mask),
         words: concepts.count(),
         meaning: candidates.usual.zip(nearest).map(|(usual, nearest)| usual.share(nearest)),
@@ -183,7 +183,7 @@ fn signs(first: Option<&Ranked>, candidates: &Candidates, concepts: &Concepts) -
 }
 
 impl Finder<'_> {
-    /// What is shown of a candidate.
+    /// The displayed fields of a candidate.
     fn hit(
         &self,
         ranked: &Ranked,

@@ -31,7 +31,7 @@ pub struct Entry {
     pub session: u64,
     /// Microseconds since 1970.
     pub date: i64,
-    /// The index of the memory's previous entry: after a revision, an older, deleted one may still be there.
+    /// The index of the memory's previous entry: after a revision, an older, deleted one may still exist.
     earlier: Option<u32>,
 }
 
@@ -100,12 +100,12 @@ impl SegmentTable {
         std::iter::successors(last, |entry| entry.earlier.map(|at| &self.entries[at as usize]))
     }
 
-    /// How many memories a session has here, deleted ones included.
+    /// The number of memories that a session has in this segment, including deleted ones.
     pub fn size(&self, session: u64) -> usize {
         self.slots(session).len()
     }
 
-    /// The memories of a session, deleted ones included.
+    /// The memories of a session, including deleted ones.
     pub fn of_session(&self, session: u64) -> impl Iterator<Item = &Entry> {
         self.slots(session).iter().map(|(_, at)| &self.entries[*at as usize])
     }

@@ -1,4 +1,4 @@
-//! From text to tokens.
+//! Cuts text into tokens.
 //!
 //! A *run* is a stretch of letters and digits with the joiners that code uses inside names, as in
 //! `src/store/mod.rs`, `foo::bar`, `--no-verify`, `HNSW_CACHE_SIZE`. It gives
@@ -7,17 +7,16 @@
 //! - *names*, if it is more than a plain word: the whole run as written (folded), its tails after
 //!   each `/`, `.`, `:` and the names between them, never stemmed.
 //!
-//! Scripts written without blanks (Han, Kana, Hangul, Thai and its neighbours) give pairs of
-//! characters.
+//! Scripts written without blanks (Han, Kana, Hangul, Thai and related ones) give pairs of characters.
 
 use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_normalization::char::is_combining_mark;
 
 use super::fold::fold;
 
-/// Longest word or name in characters; what follows is not looked at.
+/// Longest word or name in characters; the rest is ignored.
 const TOKEN_CHARS_MAX: usize = 100;
-/// Longest run that is taken for a name, in bytes.
+/// Longest run that counts as a name, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 /// Most names that one run gives.
 const NAMES_PER_RUN_MAX: usize = 16;
@@ -102,7 +101,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || !c.is_ascii() && (c.is_alphanumeric() || is_combining_mark(c))
 }
 
-/// Whether the script puts no blanks between words, or too many endings on them.
+/// Whether a script has no blanks between words, or too many endings on them.
 fn is_dense(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
@@ -127,7 +126,7 @@ pub fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
 }
 
 impl<'a> Run<'a> {
-    /// The pieces between characters that are `border`, with their places in the whole text.
+    /// The pieces between characters that are `border`, with their positions in the whole text.
     fn pieces(&self, border: fn(char) -> bool) -> impl Iterator<Item = Run<'a>> {
         let (base, text) = (self.start, self.text);
         text.split(border).filter(|piece| !piece.is_empty()).map(move |piece| Run {
@@ -169,8 +168,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Cuts at the humps of camel case and between letters and digits: the ranges of the parts.
-/// `E0502` and `v2` stay whole, for one letter is no word.
+/// Cuts between the humps of camel case and between letters and digits, and returns the ranges of the parts.
+/// `E0502` and `v2` stay whole, because one letter is not a word.
 fn humps(word: &str) -> impl Iterator<Item = (usize, usize)> {
     let chars: Vec<(usize, char)> = word.char_indices().take(NAME_BYTES_MAX).collect();
     let letters_first = chars.iter().take_while(|(_, c)| c.is_alphabetic()).count();
@@ -228,7 +227,7 @@ fn without_possessive(word: &str) -> &str {
     ["'s", "’s", "'S", "’S"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word)
 }
 
-/// Pairs of neighbouring characters of a dense script; other letters in between stay words.
+/// Pairs of neighbouring characters of a dense script; other letters between them stay words.
 fn cut_dense(piece: &Run<'_>, tokens: &mut Vec<Token>) {
     let mut at = 0;
     while let Some(first) = piece.text[at..].chars().next() {
@@ -249,7 +248,7 @@ fn cut_dense(piece: &Run<'_>, tokens: &mut Vec<Token>) {
     }
 }
 
-/// The start of what looks like a commit hash, by which its short and long forms find each other.
+/// The start of a likely commit hash, by which its short and long forms match.
 pub fn short_hash(word: &str) -> Option<String> {
     let hex = word.len() > SHORT_HASH_CHARS
         && word.bytes().all(|b| b.is_ascii_hexdigit())

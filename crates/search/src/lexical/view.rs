@@ -1,9 +1,8 @@
-//! What a search reads: the committed segments, and the queued changes as they are.
+//! What a search reads: the committed segments, and the queued changes.
 //!
-//! A commit writes files, rewrites the index's list of segments and reopens them all. A search right after a
-//! save needs none of that. A queued memory is cut into terms once, by the same
-//! schema and analyser, and the queued memories are one more [`Segment`] beside the committed ones, whose
-//! older versions of the same memories are ignored.
+//! A commit writes files, rewrites the index's list of segments and reopens them all. A search right after a save
+//! needs none of that. A queued memory is cut into terms once, by the same schema and analyser. The queued memories
+//! form one more [`Segment`] beside the committed ones, in which older versions of the same memories are ignored.
 
 use std::{
     collections::HashMap,
@@ -34,9 +33,9 @@ pub struct Queued {
 /// A passage of a queued memory, as a segment would hold it.
 pub struct Passage {
     document: TantivyDocument,
-    /// How often each term is there.
+    /// The frequency of each term.
     terms: HashMap<Term, u32>,
-    /// How many words head and body have.
+    /// The number of words in head and body.
     lengths: [u32; 2],
 }
 
@@ -84,21 +83,21 @@ impl Passage {
     }
 }
 
-/// One moment of the index, queued changes included.
+/// A snapshot of the index, including queued changes.
 pub struct View {
     fields: Fields,
     committed: Searcher,
-    /// Of each committed segment.
+    /// One per committed segment.
     columns: Vec<OnceLock<Columns>>,
-    /// The memories of the committed segments that the queue changes.
+    /// The memories of committed segments that queued changes replace or remove.
     changed: Vec<Term>,
     queued: Vec<Arc<Passage>>,
-    /// How many changes were ever queued when it was taken.
+    /// How many changes had ever been queued when it was taken.
     pushes: u64,
 }
 
 impl View {
-    /// The committed segments under the queued `changes`, the last of each memory.
+    /// The committed segments overlaid with the queued `changes`, which have the last one of each memory.
     pub fn new(committed: Searcher, fields: &Fields, changes: &[Arc<Queued>], pushes: u64) -> Result<Self> {
         let mut changed = Vec::new();
         for queued in changes {
@@ -112,13 +111,13 @@ impl View {
         Ok(Self { fields: *fields, committed, columns, changed, queued, pushes })
     }
 
-    /// Whether it is still the present state of an index with these committed segments and pushes.
+    /// Whether it is still current for an index with these committed segments and pushes.
     pub fn is_current(&self, committed: &Searcher, pushes: u64) -> bool {
         self.pushes == pushes
             && self.committed.generation().generation_id() == committed.generation().generation_id()
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub fn len(&self) -> usize {
         self.committed.segment_readers().len() + usize::from(!self.queued.is_empty())
     }
@@ -138,7 +137,7 @@ impl View {
         (0..self.len()).map(|ord| self.segment(ord))
     }
 
-    /// What is stored of a passage.
+    /// The stored fields of a passage.
     pub fn doc(&self, at: DocAddress) -> Result<TantivyDocument> {
         match self.segment(at.segment_ord as usize) {
             Segment::Committed(_) => Ok(self.committed.doc(at)?),
@@ -147,7 +146,7 @@ impl View {
     }
 }
 
-/// Passages that are numbered from 0, those of a memory side by side.
+/// Passages numbered from 0; those of a memory are adjacent.
 #[derive(Clone, Copy)]
 pub enum Segment<'a> {
     Committed(Committed<'a>),
@@ -158,7 +157,7 @@ pub enum Segment<'a> {
 #[derive(Clone, Copy)]
 pub struct Committed<'a> {
     reader: &'a SegmentReader,
-    /// Looked up by name when first needed, which takes longer than to read a value.
+    /// Looked up by name when first needed, because a lookup takes longer than reading a value.
     columns: &'a OnceLock<Columns>,
     /// Memories whose passages count as deleted.
     changed: &'a [Term],
@@ -186,7 +185,7 @@ impl<'a> Committed<'a> {
     }
 }
 
-/// How long each passage's field is, in a byte ([`FieldNormReader::id_to_fieldnorm`]).
+/// The length of each passage's field, encoded in a byte ([`FieldNormReader::id_to_fieldnorm`]).
 pub enum Lengths {
     Committed(FieldNormReader),
     Queued(Vec<u8>),
@@ -202,7 +201,7 @@ impl Lengths {
 }
 
 impl Segment<'_> {
-    /// How many passages it has, deleted ones included.
+    /// The number of passages, including deleted ones.
     pub fn max_doc(&self) -> u32 {
         match self {
             Self::Committed(segment) => segment.reader.max_doc(),
@@ -210,7 +209,7 @@ impl Segment<'_> {
         }
     }
 
-    /// Calls `each` with every passage that has a term, in order, and the term's frequency there.
+    /// Calls `each` for every passage with a term, in order, with the term's frequency there.
     pub fn scan(&self, term: &Term, mut each: impl FnMut(DocId, u32)) -> Result<()> {
         let reader = match self {
             Self::Committed(segment) => segment.reader,
@@ -235,7 +234,7 @@ impl Segment<'_> {
         Ok(())
     }
 
-    /// How many passages have a term, deleted ones included.
+    /// How many passages have a term, including deleted ones.
     pub fn doc_freq(&self, term: &Term) -> Result<u32> {
         match self {
             Self::Committed(segment) => Ok(segment.reader.inverted_index(term.field())?.doc_freq(term)?),
@@ -246,7 +245,8 @@ impl Segment<'_> {
         }
     }
 
-    /// The passages that are neither deleted nor changed by the queue, a bit each; `None` when all are so.
+    /// The passages that are neither deleted nor changed by the queue, as a bit set; `None` when that is all of
+    /// them.
     pub fn alive(&self) -> Result<Option<Vec<u64>>> {
         let Self::Committed(Committed { reader, changed, .. }) = self else { return Ok(None) };
         if changed.is_empty() && !reader.has_deletes() {
@@ -271,7 +271,7 @@ impl Segment<'_> {
         }
     }
 
-    /// How many words head or body have in all passages together.
+    /// The number of words in head or body over all passages.
     pub fn words(&self, field: Field) -> Result<u64> {
         match self {
             Self::Committed(segment) => Ok(segment.reader.inverted_index(field)?.total_num_tokens()),
@@ -391,7 +391,7 @@ fn incomplete() -> LexicalError {
     LexicalError::Damaged("a queued passage lacks a field".to_owned())
 }
 
-/// One bit for each of `count` passages: whether it is among `docs`.
+/// A bit set over `count` passages, with the bits of `docs` set.
 pub fn bits(count: u32, docs: impl Iterator<Item = DocId>) -> Vec<u64> {
     let mut bits = vec![0; count.div_ceil(64) as usize];
     docs.for_each(|doc| bits[doc as usize / 64] |= 1 << (doc % 64));

@@ -98,7 +98,7 @@ impl Group {
         let others = self.rows.iter().filter(|(subject, _)| *subject != except);
         let others = others.filter_map(|(subject, rows)| Some((subject, best(rows)?)));
         let (mut count, mut sum, mut squares) = (0_usize, 0_i64, 0_i128);
-        // The worst on top: the least similarity, and the larger id among equals.
+        // A heap with the worst on top: the lowest similarity, and the larger id among equals.
         let mut nearest = BinaryHeap::with_capacity(k + 1);
         for (subject, similarity) in others.filter(|(_, similarity)| *similarity != i32::MIN) {
             count += 1;
@@ -125,7 +125,7 @@ impl Group {
         }
     }
 
-    /// The similarity of each passage to a vector, in order. Of many, a second thread compares one half.
+    /// The similarity of each passage to a vector, in order. For many passages, a second thread computes half.
     fn similarities_at_once(&self, vector: &Packed) -> Vec<i32> {
         let count = self.keys.len();
         let Some(helpers) = (count >= SPLIT_MIN).then(helpers).flatten() else {
@@ -169,9 +169,9 @@ impl Group {
     }
 }
 
-/// The threads that compare the second half, shared by all searches; `None` if the system gives none. They wait for
-/// work: a woken thread goes to an idle processor, while a new one often landed on its parent's. They are separate from
-/// the database's threads, which may have longer work.
+/// The threads that compute the second half, shared by all searches; `None` if the system gives none. They wait for
+/// work: a woken thread goes to an idle processor, while a new one often landed on its parent's. They are separate
+/// from the database's threads, which may have longer work.
 fn helpers() -> Option<&'static ThreadPool> {
     static HELPERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let made = || {
@@ -186,12 +186,13 @@ fn share(similarity: i32) -> f32 {
     (similarity as f32 / ONE).min(1.0)
 }
 
-/// Each row's product with a vector, by the widest instructions that the processor has. See [`Packed`] for why
-/// no sum overflows. The instructions multiply 16-bit numbers; the vector is given so, to be widened once.
+/// The dot product of each row with a vector, by the widest instructions of the processor. See [`Packed`] for why
+/// no sum overflows. The instructions multiply 16-bit numbers, so the vector is passed in that form and widened
+/// only once.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
 fn products(rows: &[i8], dimension: usize, vector: &[i16]) -> Vec<i32> {
     let mut products = Vec::with_capacity(rows.len() / dimension.max(1));
-    // A loop and not `collect`, which would not be compiled for those instructions.
+    // A loop instead of `collect`, which would not be compiled for these instructions.
     for row in rows.chunks_exact(dimension.max(1)) {
         let mut sum = 0;
         for (a, b) in row.iter().zip(vector) {

@@ -1,9 +1,9 @@
-//! Exact nearest vectors, in memory: those of whole projects, loaded when they are first asked for.
+//! Exact nearest-vector search, in memory. A project's vectors are loaded when they are first needed.
 //!
-//! A vector is kept as 8-bit integers, scaled so that its largest is 127: a quarter of the size of floats, and
-//! comparing thousands of vectors is bound by memory. A similarity differs from the one of floats by some
-//! ten-thousandths, less than models differ. Sums of integers are equal on every machine and in every order, so
-//! ties are true ties.
+//! A vector is kept as 8-bit integers, scaled so that its largest number is 127. That is a quarter of the size of
+//! floats, and comparing thousands of vectors is limited by memory bandwidth. Similarities differ from those of
+//! floats by some ten-thousandths, less than models differ. Sums of integers are the same on every machine and in
+//! every order, so ties are true ties.
 
 mod group;
 #[cfg(test)]
@@ -19,8 +19,9 @@ use cerebro_core::relate::Likeness;
 /// The integer that a vector's largest number becomes.
 const LARGEST: f32 = 127.0;
 
-/// A vector as it is compared: 8-bit integers and their scale.
+/// A vector in the form in which it is compared: 8-bit integers and their scale.
 ///
+/// The dot product of two of them fits into 32 bits below 130,000 dimensions.
 /// No sum of products of two of them leaves 32 bits below 130,000 dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packed {
@@ -41,18 +42,18 @@ impl Packed {
         Self { numbers, step }
     }
 
-    /// How many numbers it has.
+    /// The number of dimensions.
     pub fn dimension(&self) -> usize {
         self.numbers.len()
     }
 }
 
-/// A passage of a subject that is near to what was asked.
+/// A passage of a subject that is near to the query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
     /// The subject.
     pub subject: SubjectId,
-    /// Which of its passages, from 0: the nearest one.
+    /// The number of its nearest passage, from 0.
     pub passage: u32,
     /// The cosine of the angle between both, at most 1.
     pub similarity: f32,
@@ -63,13 +64,13 @@ pub struct Near {
 enum Change {
     Put(SubjectId, Vec<Packed>),
     Remove(SubjectId),
-    /// It is live, and belongs to another project.
+    /// It is live, and moved to another project.
     Settle(SubjectId, Project),
 }
 
 #[derive(Debug)]
 enum Slot {
-    /// Being read from the store; what changes meanwhile is applied after it.
+    /// Being read from the store; changes made meanwhile are applied afterwards.
     Loading(Vec<Change>),
     Loaded(Group),
 }
@@ -81,18 +82,18 @@ pub struct Space {
     project_max: usize,
     bytes_max: usize,
     slots: HashMap<Project, Slot>,
-    /// Which projects were used, the last one at the end.
+    /// The projects in order of use, the last used at the end.
     used: Vec<Project>,
 }
 
 impl Space {
-    /// An empty one for vectors of `dimension` numbers. It forgets a project whose vectors exceed `project_max`
-    /// bytes, and beyond `bytes_max` in total the least recently used ones.
+    /// An empty space for vectors with `dimension` numbers. It drops a project whose vectors exceed `project_max`
+    /// bytes, and the least recently used projects beyond `bytes_max` in total.
     pub fn new(dimension: usize, project_max: usize, bytes_max: usize) -> Self {
         Self { dimension, project_max, bytes_max, slots: HashMap::new(), used: Vec::new() }
     }
 
-    /// How many numbers its vectors have.
+    /// The number of dimensions of its vectors.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -102,7 +103,7 @@ impl Space {
         self.slots.values().map(|slot| if let Slot::Loaded(group) = slot { group.bytes() } else { 0 }).sum()
     }
 
-    /// Whether a project can be asked.
+    /// Whether a project is loaded.
     pub fn holds(&self, project: &Project) -> bool {
         matches!(self.slots.get(project), Some(Slot::Loaded(_)))
     }
@@ -112,7 +113,7 @@ impl Space {
         self.slots.insert(project.clone(), Slot::Loading(Vec::new()));
     }
 
-    /// Ends loading a project with what was read, none of it read before [`Self::begin`].
+    /// Ends loading a project with its rows, none of which was read before [`Self::begin`].
     pub fn fill(&mut self, project: &Project, rows: Vec<(SubjectId, u32, Packed)>) {
         let Some(Slot::Loading(changes)) = self.slots.remove(project) else { return };
         let mut group = Group::new(self.dimension);
@@ -136,13 +137,13 @@ impl Space {
         self.shrink();
     }
 
-    /// Forgets a project; it is loaded again when it is next asked for.
+    /// Drops a project; it is loaded again when it is next needed.
     pub fn forget(&mut self, project: &Project) {
         self.slots.remove(project);
         self.used.retain(|used| used != project);
     }
 
-    /// Replaces the vectors of a subject, which is one of `project` and of no other.
+    /// Replaces the vectors of a subject, which belongs to `project` and no other.
     pub fn put(&mut self, project: &Project, subject: &SubjectId, vectors: Vec<Packed>) {
         for (other, slot) in &mut self.slots {
             if other != project {
@@ -155,15 +156,15 @@ impl Space {
         self.shrink();
     }
 
-    /// Takes a subject's vectors away.
+    /// Removes the vectors of a subject.
     pub fn remove(&mut self, subject: &SubjectId) {
         for slot in self.slots.values_mut() {
             slot.change(Change::Remove(*subject));
         }
     }
 
-    /// Makes sure that a live subject is held in its project and in no other. Where its vectors are not at hand,
-    /// the project is forgotten, to be loaded again.
+    /// Makes sure that a live subject is held in its project and in no other. If its vectors are not at hand, the
+    /// project is dropped, to be loaded again.
     pub fn settle(&mut self, subject: &SubjectId, project: &Project) {
         let mut moved = false;
         for (_, slot) in self.slots.iter_mut().filter(|(other, _)| *other != project) {
@@ -172,7 +173,7 @@ impl Space {
                     moved |= group.has(subject);
                     group.apply(Change::Remove(*subject));
                 }
-                // Whether it was there is known when that project is loaded.
+                // Whether it had vectors there is known only when that project is loaded.
                 Slot::Loading(changes) => changes.push(Change::Settle(*subject, project.clone())),
             }
         }
@@ -181,7 +182,7 @@ impl Space {
         }
     }
 
-    /// Forgets a project whose vectors were read, or are being read, without those of a subject that came to it.
+    /// Drops a project whose vectors were read, or are being read, without those of a subject that moved to it.
     fn forget_without(&mut self, subject: &SubjectId, project: &Project) {
         if !matches!(self.slots.get(project), Some(Slot::Loaded(group)) if group.has(subject)) {
             self.forget(project);
@@ -221,7 +222,7 @@ impl Space {
         Some(group.likeness(passages, except, k))
     }
 
-    /// Notes that a project was used just now.
+    /// Records that a project was used just now.
     pub fn touch(&mut self, project: &Project) {
         if !self.slots.contains_key(project) {
             return;
@@ -230,7 +231,7 @@ impl Space {
         self.used.push(project.clone());
     }
 
-    /// The projects that it holds.
+    /// The loaded projects.
     pub fn projects(&self) -> BTreeSet<Project> {
         self.slots.keys().cloned().collect()
     }

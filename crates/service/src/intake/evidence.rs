@@ -26,9 +26,9 @@ const TAIL_BYTES: u64 = 8 << 20;
 const LOOK_MAX: Duration = Duration::from_millis(300);
 /// Most files and commands that are named.
 const FILES_MAX: usize = 10;
-const COMMANDS_MAX: usize = 16;
-/// Longest command that is named; a longer one is a script, and is left out.
-const COMMAND_BYTES_MAX: usize = 160;
+const COMMANDS_MAX: usize = 20;
+/// Longest part of a command that is named, in bytes: 20 of them fit into the text.
+const COMMAND_BYTES_MAX: usize = 100;
 /// Longest text in all.
 pub const IN_HAND_BYTES_MAX: usize = 2_400;
 
@@ -81,8 +81,8 @@ fn in_words(exchanges: &[Exchange]) -> Option<String> {
                         add(&mut files, below(path, exchange.cwd.as_deref()), FILES_MAX);
                     }
                 }
-                Action::Command { line } if line.len() <= COMMAND_BYTES_MAX => {
-                    let line = text::one_line(line);
+                Action::Command { line } => {
+                    let line = clipped(&text::one_line(line));
                     let is_known = commands.iter().any(|known| known.trim_end_matches(FAILED) == line);
                     if !is_known {
                         let mark = if call.outcome == Outcome::Failed { FAILED } else { "" };
@@ -116,6 +116,12 @@ fn add(list: &mut Vec<String>, item: String, most: usize) {
     }
 }
 
+/// A command, cut where it is too long.
+fn clipped(line: &str) -> String {
+    let kept = text::cut_bytes(line, COMMAND_BYTES_MAX);
+    if kept.len() < line.len() { format!("{kept}…") } else { kept.to_owned() }
+}
+
 /// A path as it is seen from the working folder.
 fn below(path: &str, cwd: Option<&str>) -> String {
     let below = cwd.and_then(|cwd| Path::new(path).strip_prefix(cwd).ok());
@@ -147,9 +153,12 @@ mod tests {
         let told = in_words(&[exchange]).unwrap();
         assert_eq!(
             told,
-            "Before the conversation was summarised, this session worked on:\n\
+            format!(
+                "Before the conversation was summarised, this session worked on:\n\
              Files that it changed, the last one first:\n- src/b.rs\n- src/a.rs\n\
-             Commands that it ran, the last one first:\n- cargo fmt\n- cargo test"
+             Commands that it ran, the last one first:\n- {}…\n- cargo fmt\n- cargo test",
+                "x".repeat(COMMAND_BYTES_MAX)
+            )
         );
         let many = (0..100)
             .map(|n| call(command(&format!("make {n} {}", "y".repeat(140))), Outcome::Done))

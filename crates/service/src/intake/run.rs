@@ -46,12 +46,16 @@ pub(super) async fn named_files(
 }
 
 impl Service {
-    /// Takes sessions in as the settings say and as is asked for, until `stopping` completes. What was begun then is
-    /// gone on with by the next daemon. To be run once.
-    pub async fn keep_history(&self, options: HistoryOptions, stopping: impl Future<Output = ()>) {
+    /// Says where past sessions lie and what the user wants of them. Comes before any call: until then there are none.
+    pub fn set_history(&self, options: HistoryOptions) {
         if self.history_desk().options.set(options).is_err() {
-            return;
+            tracing::debug!("the options of the history are set already");
         }
+    }
+
+    /// Takes sessions in as the settings say and as is asked for, until `stopping` completes. The next daemon goes on
+    /// with what was begun. Runs once.
+    pub async fn keep_history(&self, stopping: impl Future<Output = ()>) {
         tokio::pin!(stopping);
         let mut next = tokio::time::Instant::now() + SETTLE;
         loop {

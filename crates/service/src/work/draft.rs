@@ -149,13 +149,12 @@ impl<'a> Draft<'a> {
         work.unknown = state.open_intents().count() as u64;
         work.row_mac = key.row(work);
         let (work, seq) = (work.id, work.seq);
-        if before / CHECKPOINT_EVERY < seq / CHECKPOINT_EVERY
-            && let Ok(state) = serde_json::to_string(&state)
-        {
+        let is_due = before / CHECKPOINT_EVERY < seq / CHECKPOINT_EVERY;
+        let checkpoint = is_due.then(|| serde_json::to_string(&state).ok()).flatten().map(|state| {
             let mac = key.checkpoint(&work, seq, &state);
-            write.put_checkpoint(Checkpoint { work, seq, state, mac });
-        }
-        write.note_work(&stored, kept, artifacts);
+            Checkpoint { work, seq, state, mac }
+        });
+        write.note_work(&stored, kept, artifacts, checkpoint);
         // As the commit leaves it.
         stored.work.version += 1;
         (stored, state)

@@ -83,11 +83,18 @@ struct Line {
 }
 
 /// Whether the journal keeps up.
-#[derive(Default)]
 pub(super) struct Slow {
+    /// How long a caller waits.
+    pub wait: Duration,
     until: Option<Timestamp>,
     unwaited: u64,
     missed: BTreeMap<Place, Missed>,
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Self { wait: WAIT_MAX, until: None, unwaited: 0, missed: BTreeMap::new() }
+    }
 }
 
 impl Slow {
@@ -147,7 +154,8 @@ impl Service {
         work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
     ) -> Result<Option<T>, ServiceError> {
         let task = self.0.tasks.spawn(name, work);
-        match tokio::time::timeout(WAIT_MAX, task).await {
+        let wait = lock(&self.journal().slow).wait;
+        match tokio::time::timeout(wait, task).await {
             Ok(Ok(done)) => done.map(Some),
             Ok(Err(_)) => Ok(None),
             Err(_) => {

@@ -17,7 +17,7 @@ use cerebro_core::domain::{
 
 const TABLE: &str = "exchange";
 const TEXTS: &str = "exchange_text";
-/// How hard texts are pressed: the default of zstd.
+/// The level of compression of texts: the default of zstd.
 const LEVEL: i32 = 3;
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -126,20 +126,20 @@ pub(super) fn gone(id: &ExchangeId) -> GoneExchange {
     GoneExchange { id: record(id), text_id: text_record(id) }
 }
 
-/// zstd of a text. It works in memory, so the only error is a lack of that.
+/// Compresses a text with zstd. It works in memory, so the only possible failure is a lack of memory.
 fn pressed(text: &str) -> Vec<u8> {
     zstd::bulk::compress(text.as_bytes(), LEVEL).expect("a text of some KiB is compressed in memory")
 }
 
 fn unpressed(bytes: &[u8]) -> Result<String, StoreError> {
     let failed = |reason: String| StoreError::Row { table: TEXTS, reason };
-    // One that claims to be longer than any that was ever put is malformed.
+    // A frame that claims to be longer than any text that was ever stored is malformed.
     let text =
         zstd::bulk::decompress(bytes, 4 * EXCHANGE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(text).map_err(|error| failed(error.to_string()))
 }
 
-/// What the stored JSON of an exchange says that it proves.
+/// Reads the proven facts of an exchange from the stored JSON.
 fn proven(json: &str) -> Result<Proven, StoreError> {
     let told: Proven<String> = serde_json::from_str(json)
         .map_err(|error| StoreError::Row { table: TEXTS, reason: error.to_string() })?;
@@ -187,7 +187,7 @@ impl Store {
         Ok(one(self.told_exchanges(std::slice::from_ref(id)).await?))
     }
 
-    /// Exchanges by their ids, with their texts; those that are not there are left out.
+    /// Exchanges by id, with their texts; missing ones are left out.
     pub async fn told_exchanges(&self, ids: &[ExchangeId]) -> Result<Vec<ToldExchange>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -196,7 +196,7 @@ impl Store {
         self.with_texts(self.exchanges(statement::EXCHANGE_GET, vars).await?).await
     }
 
-    /// The exchanges of a session from a place on, in order.
+    /// The exchanges of a session from `seq` on, in order.
     pub async fn exchanges_since(
         &self,
         session: &SessionId,
@@ -206,7 +206,7 @@ impl Store {
         self.exchanges(statement::EXCHANGE_SINCE, at_place(session, seq).limit(limit)).await
     }
 
-    /// The exchanges of a session before a place, nearest first.
+    /// The exchanges of a session before `seq`, nearest first.
     pub async fn exchanges_before(
         &self,
         session: &SessionId,
@@ -216,7 +216,7 @@ impl Store {
         self.exchanges(statement::EXCHANGE_BEFORE, at_place(session, seq).limit(limit)).await
     }
 
-    /// The exchanges of a session from a place on that were written at or after a moment, in order.
+    /// The exchanges of a session from `seq` on that were stored at or after a moment, in order.
     pub async fn exchanges_stored(
         &self,
         session: &SessionId,
@@ -243,8 +243,8 @@ impl Store {
         take::<String>(TABLE, &mut results, 0)?.iter().map(|key| exchange_id(key)).collect()
     }
 
-    /// The sessions that have an exchange which begins or ends with one of these turns, by the digests of their native
-    /// ids.
+    /// The sessions with an exchange that begins or ends with one of these turns, given by the digests of their
+    /// native ids.
     pub async fn owners_of_turns(&self, turns: &[String]) -> Result<Vec<(String, SessionId)>, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]
@@ -271,7 +271,7 @@ impl Store {
         self.page::<ExchangeRow, _>(Table::Exchange, after, limit).await
     }
 
-    /// Adds their texts, and what these prove, to exchanges; an empty one where somebody forgets it at this moment.
+    /// Adds texts and proven facts to exchanges. A text is empty if somebody forgets the exchange at this moment.
     pub async fn with_texts(&self, exchanges: Vec<Exchange>) -> Result<Vec<ToldExchange>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());
@@ -295,7 +295,7 @@ impl Store {
         Ok(exchanges.into_iter().map(told).collect())
     }
 
-    /// What exchanges prove, in their order.
+    /// The proven facts of exchanges, in the same order.
     pub async fn proven(&self, exchanges: &[Exchange]) -> Result<Vec<Proven>, StoreError> {
         if exchanges.is_empty() {
             return Ok(Vec::new());

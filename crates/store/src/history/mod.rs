@@ -1,5 +1,4 @@
-//! History: past sessions, their exchanges, the sources they were read from, and the tombstones of what was
-//! forgotten.
+//! History: past sessions, their exchanges, transcript sources and history tombstones.
 
 mod exchange;
 mod session;
@@ -21,15 +20,15 @@ use cerebro_core::domain::{
     ToldExchange,
 };
 
-/// What changes in the tables of history.
+/// The changes of the tables of history.
 #[derive(Default)]
 pub(super) struct HistoryChanges {
-    /// Each with the number of its exchanges when it was decided.
+    /// Each with its number of exchanges when the decision was made.
     sessions: Vec<(PastSession, u32)>,
     exchanges: Vec<ToldExchange>,
     withdrawn: Vec<ExchangeId>,
     gone_sessions: Vec<SessionId>,
-    /// Of these, sources are read from their beginning next.
+    /// Sessions whose sources must next be read from the beginning.
     unread: Vec<SessionId>,
     gone_exchanges: Vec<ExchangeId>,
     sources: Vec<Source>,
@@ -37,7 +36,7 @@ pub(super) struct HistoryChanges {
 }
 
 impl HistoryChanges {
-    /// Puts a session. Of one that is put twice, the last counts, and what the first was decided on.
+    /// Writes a session. If it is written twice, the last state counts, together with the first `before`.
     fn put(&mut self, session: &PastSession, before: u32) {
         let earlier = self.sessions.iter().position(|(other, _)| other.id == session.id);
         let before = earlier.map_or(before, |at| self.sessions.remove(at).1);
@@ -105,10 +104,10 @@ pub(super) fn happened(kind: EventKind, session: &PastSession) -> Happened {
     }
 }
 
-/// What may happen to history.
+/// The changes of history.
 impl Write<'_> {
-    /// Exchanges of a session are taken in, others marked as taken back by a rewind, and it is known how far the source
-    /// is read. The session is put as it is now; it had `before` exchanges.
+    /// Imports exchanges of a session, marks those that a rewind withdrew, and records how far the source was read.
+    /// `session` is written in its new state; it had `before` exchanges.
     pub fn import_history(
         &mut self,
         session: &PastSession,
@@ -123,17 +122,17 @@ impl Write<'_> {
         history.sources.push(source.clone());
     }
 
-    /// A past session comes from an export.
+    /// A past session came with an export.
     pub fn import_past_session(&mut self, session: &PastSession) {
         self.take_in(session, 0);
     }
 
-    /// An exchange of a past session, which had `before`, comes from an export.
+    /// An exchange came with an export. Its session had `before` exchanges.
     pub fn import_exchange(&mut self, session: &PastSession, before: u32, told: ToldExchange) {
         self.take_in(session, before).exchanges.push(told);
     }
 
-    /// A tombstone comes from an export.
+    /// A history tombstone came with an export.
     pub fn import_history_tombstone(&mut self, tombstone: HistoryTombstone) {
         let told = Happened { kind: EventKind::HistoryForgotten, memory: None, session: None, project: None };
         self.tell(told).history.tombstones.push(tombstone);
@@ -145,7 +144,7 @@ impl Write<'_> {
         history
     }
 
-    /// A past session as it will be when this is committed.
+    /// The past session as it will be after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -156,7 +155,7 @@ impl Write<'_> {
         }
     }
 
-    /// Whether one of these tombstones will be there when this is committed.
+    /// Whether one of these tombstones will exist after this commit.
     ///
     /// # Errors
     /// A failing store.
@@ -165,7 +164,7 @@ impl Write<'_> {
         Ok(here || !self.store().history_tombstones_among(asked).await?.is_empty())
     }
 
-    /// The digest of an exchange that will be there when this is committed.
+    /// The digest that the exchange will have after this commit, if it exists.
     ///
     /// # Errors
     /// A failing store.
@@ -177,9 +176,9 @@ impl Write<'_> {
         }
     }
 
-    /// Exchanges of a session are gone for good, because their source no longer has them or the user forgets them:
-    /// then with tombstones, and what the readers of its sources knew of it goes too. The session is put as it is now, or
-    /// goes where nothing is left of it; it had `before` exchanges.
+    /// Purges exchanges of a session, because their source no longer has them or because the user forgets them. In
+    /// the second case there are tombstones, and the states of the readers of its sources are dropped, too. The
+    /// session is written in its new state, or removed if nothing of it is left; it had `before` exchanges.
     pub fn forget_history(
         &mut self,
         session: &PastSession,
@@ -202,14 +201,14 @@ impl Write<'_> {
         }
     }
 
-    /// A past session belongs to another project, since its own was merged into that.
+    /// A past session moves to another project, because its own was merged.
     pub fn merge_past_session(&mut self, session: &PastSession) {
         let tables = self.tell(happened(EventKind::ProjectMerged, session));
         tables.history.put(session, session.exchanges);
     }
 }
 
-/// How much history there is.
+/// Statistics of history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HistoryCounts {
     /// Past sessions.
@@ -220,30 +219,30 @@ pub struct HistoryCounts {
     pub forgotten: u64,
     /// Past sessions of each agent.
     pub by_agent: BTreeMap<String, u64>,
-    /// Sources of each agent, by how they stand.
+    /// The sources of each agent, by state.
     pub sources: BTreeMap<(String, SourceState), SourceCounts>,
 }
 
-/// How many sources of an agent stand in one way.
+/// Statistics of an agent's sources in one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourceCounts {
     /// Their number.
     pub sources: u64,
-    /// Their size.
+    /// Their total size.
     pub bytes: u64,
     /// Their records of unknown types.
     pub unknown: u64,
-    /// Their lines that are no records.
+    /// Their malformed lines.
     pub malformed: u64,
 }
 
 impl Store {
-    /// Whether any history was ever taken in and not forgotten.
+    /// Whether there is any history.
     pub async fn has_history(&self) -> Result<bool, StoreError> {
         Ok(!self.rows("past_session", statement::EXCHANGE_ANY, Vars::new()).await?.is_empty())
     }
 
-    /// Which of these are tombstones of what was forgotten.
+    /// Those of these tombstones that exist.
     pub async fn history_tombstones_among(
         &self,
         asked: &[HistoryTombstone],
@@ -258,7 +257,7 @@ impl Store {
         Ok(found.iter().filter_map(|digest| HistoryTombstone::parse(digest)).collect())
     }
 
-    /// A page of all tombstones in order of their digest.
+    /// A page of all tombstones, ordered by digest.
     pub async fn page_of_history_tombstones(
         &self,
         after: Option<&str>,
@@ -267,7 +266,7 @@ impl Store {
         self.page::<At, _>(Table::HistoryTombstone, after, limit).await
     }
 
-    /// How much history there is, and how its sources stand.
+    /// The statistics of history.
     pub async fn history_counts(&self) -> Result<HistoryCounts, StoreError> {
         #[derive(SurrealValue)]
         #[surreal(crate = "surrealdb::types")]

@@ -41,7 +41,7 @@ pub(super) fn record(id: &SessionId) -> RecordId {
 pub(super) struct PutSession {
     id: RecordId,
     row: PastSessionRow,
-    /// How many exchanges it must have now.
+    /// The number of exchanges that the stored row must have.
     expect: i64,
 }
 
@@ -103,7 +103,7 @@ impl Store {
         Ok(one(self.past_sessions_by_id(std::slice::from_ref(id)).await?))
     }
 
-    /// Past sessions by their ids; those that are not there are left out.
+    /// Past sessions by id; missing ones are left out.
     pub async fn past_sessions_by_id(&self, ids: &[SessionId]) -> Result<Vec<PastSession>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());

@@ -43,7 +43,7 @@ pub(super) fn put(source: &Source) -> Put<SourceRow> {
         session: source.session.as_ref().map(|id| id.as_str().to_owned()),
         size: signed(source.size),
         mtime: source.mtime,
-        // Some file systems number files with all 64 bits; only equality counts.
+        // Some file systems use all 64 bits of an inode number; only equality matters.
         inode: source.inode.cast_signed(),
         read_to: signed(source.offset),
         cursor: source.cursor.clone().map(Bytes::from),
@@ -100,8 +100,8 @@ impl Store {
         Ok(one(parse::<SourceRow, _>(TABLE, self.rows(TABLE, statement::SOURCE_GET, vars).await?)?))
     }
 
-    /// Puts how a source stands, where no exchange changes with it: bookkeeping, which takes no writer and tells no
-    /// event.
+    /// Writes the state of a source when no exchange changes with it. This is bookkeeping: it needs no writer and
+    /// has no event.
     pub async fn put_source(&self, source: &Source) -> Result<(), StoreError> {
         self.check_space()?;
         let Put { id, row } = put(source);

@@ -1,4 +1,4 @@
-//! The jobs that a commit owes the worker, and those that it makes void.
+//! The jobs that a commit queues, and those that it cancels.
 
 use super::JobKind;
 use crate::{
@@ -8,10 +8,10 @@ use crate::{
 };
 use cerebro_core::domain::MemoryId;
 
-/// What changes in the worker's queue.
+/// The changes of the worker's queue.
 #[derive(Default)]
 pub(crate) struct JobChanges {
-    /// Memories whose present revision the worker must look at.
+    /// Memories whose present revision the worker must process.
     pub due: Vec<(MemoryId, u32)>,
     /// Memories that are no longer live.
     pub void: Vec<MemoryId>,
@@ -19,7 +19,7 @@ pub(crate) struct JobChanges {
 
 impl Part for JobChanges {
     fn add_to(&self, commit: &mut CommitScript) {
-        // Leases go by the clock: a job must not wait until the clock has come to the moment of its commit.
+        // Leases follow the clock. A job must be due now, even if the moment of its commit is ahead of the clock.
         let (at, due) = (commit.at, commit.at.min(commit.now));
         commit.add(statement::COMMIT_JOBS, "jobs", &self.due, |(memory, revision)| JobRow {
             queued_at: Some(datetime(at)),

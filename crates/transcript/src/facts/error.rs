@@ -14,11 +14,11 @@ pub struct Failure {
     pub command: String,
     /// The line of its output that names the error.
     pub error: String,
-    /// The same without what differs from one time to the next, by which repetitions are found.
+    /// The error without its variable parts, by which repetitions are recognised.
     pub key: String,
     /// The exit status, where the transcript has it.
     pub exit: Option<i32>,
-    /// What made it go away, if it did soon.
+    /// What fixed it, if that happened soon.
     pub fix: Option<Fix>,
 }
 
@@ -27,7 +27,7 @@ pub struct Failure {
 pub struct Fix {
     /// The command.
     pub command: String,
-    /// It is the same one: the cure lies in what was edited between.
+    /// Whether it is the same command: the fix lies in the edits between.
     pub same: bool,
     /// Files that were edited between the two.
     pub edited: Vec<String>,

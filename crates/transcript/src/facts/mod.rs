@@ -1,5 +1,5 @@
-//! What exchanges prove, by rules and without a model: files, commands and their outcome, errors and what
-//! ended them, what the person refused or decided.
+//! What exchanges prove, by rules and without a model: files, commands and their outcomes, errors and their fixes,
+//! what the person refused or decided.
 //!
 //! Each rule was measured and is right most of the time. Guessing standing instructions, corrections and
 //! decisions from the wording of prompts was mostly wrong, so it is left out.
@@ -16,8 +16,7 @@ use crate::limits::ITEMS_MAX;
 use crate::tool::headline;
 use crate::turn::{Action, Call, Exchange, Outcome, Question, Stop, Todo, Turn};
 
-/// The facts of one exchange. All of it but numbers is text from the transcript, as redacted as the exchange
-/// was.
+/// The facts of one exchange. Everything but numbers is text from the transcript, as redacted as the exchange was.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// Files that were changed, relative to the working directory where they are below it. Plans and other
@@ -27,7 +26,7 @@ pub struct Facts {
     pub read: Vec<String>,
     /// Commands of families that are worth finding again.
     pub commands: Vec<Command>,
-    /// Commands that failed, and what ended that.
+    /// Commands that failed, and their fixes.
     pub failures: Vec<Failure>,
     /// What the person refused.
     pub refusals: Vec<Refusal>,
@@ -41,9 +40,9 @@ pub struct Facts {
     pub plans: Vec<Plan>,
     /// Questions that the person answered.
     pub answers: Vec<Answer>,
-    /// What changed of the list of things to do.
+    /// Changes of the to-do list.
     pub to_do: Option<ToDo>,
-    /// The agent's last words, if they are many enough to tell what was done.
+    /// The agent's last words, if they are long enough to say what was done.
     pub reply: Option<String>,
     /// The last summary of a compaction.
     pub summary: Option<String>,
@@ -87,8 +86,7 @@ pub struct Answer {
     pub answer: String,
 }
 
-/// The facts of each exchange of a session, in their order. What ended an error may stand in a later
-/// exchange.
+/// The facts of each exchange of a session, in order. The fix of an error may be in a later exchange.
 pub fn of(exchanges: &[Exchange]) -> Vec<Facts> {
     let mut all: Vec<Facts> = exchanges.iter().map(one).collect();
     for (index, failure) in error::failures(exchanges) {
@@ -99,7 +97,7 @@ pub fn of(exchanges: &[Exchange]) -> Vec<Facts> {
     all
 }
 
-/// What an exchange changed of the list of things to do.
+/// The changes that an exchange made to the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToDo {
     /// The whole list, and not only items that changed.
@@ -129,8 +127,8 @@ fn to_do(exchange: &Exchange) -> Option<ToDo> {
     changed
 }
 
-/// The two words that tell what a command line is about, such as `cargo test`; by these a later command is known to be of
-/// the same kind.
+/// The two words that say what a command line is about, such as `cargo test`. Later commands of the same kind have
+/// the same two words.
 pub fn about(line: &str) -> Option<String> {
     command::head(line)
 }

@@ -1,4 +1,4 @@
-//! `cerebro documents image`: the bytes of an image, out of the file that it is in.
+//! `cerebro documents image`: extracts an image from its file.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cerebro ingest`: reads files and hands what they say to the daemon.
+//! `cerebro ingest`: reads files and passes their contents to the daemon.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `cerebro ingest` and `cerebro documents`: files that are read into the memory, beside what agents remember.
+//! `cerebro ingest` and `cerebro documents`: files that are kept as evidence beside the memories.
 
 mod image;
 mod ingest;

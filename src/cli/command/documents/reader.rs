@@ -1,4 +1,4 @@
-//! `cerebro read-document`: the process that reads documents for others. See [`crate::reading`].
+//! `cerebro read-document`: the process in which documents are read. See [`crate::reading`].
 
 use clap::Args;
 

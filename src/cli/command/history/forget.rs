@@ -1,4 +1,4 @@
-//! `cerebro history forget`: past sessions destroyed for good, so that no import brings them back.
+//! `cerebro history forget`: purges past sessions, so that no import brings them back.
 
 use clap::{ArgGroup, Args};
 

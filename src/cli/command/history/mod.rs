@@ -1,4 +1,4 @@
-//! `cerebro history`: past sessions, taken in from what agents write down of them.
+//! `cerebro history`: past sessions, imported from agents' transcripts.
 
 mod find;
 mod forget;

@@ -1,8 +1,9 @@
-//! Many small operators as one.
+//! Fuses many small operators into one.
 //!
 //! ONNX Runtime has operators of its own for the parts of a transformer
-//! (<https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md>), and puts them in the place of
-//! what it recognizes. What PyTorch's newer exporter writes it does not recognize; here that is done before.
+//! (<https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md>), and substitutes them for the
+//! patterns that it recognizes. It does not recognize what PyTorch's newer exporter writes; this module does the
+//! substitution beforehand.
 
 use std::collections::HashMap;
 use std::f32::consts::SQRT_2;
@@ -11,17 +12,17 @@ use prost::{DecodeError, Message};
 
 use super::onnx::{Attribute, Dimension, FLOAT, Graph, Node, Tensor, Value};
 
-/// Whose operators these are.
+/// The domain of these operators.
 pub const DOMAIN: &str = "com.microsoft";
-/// How far a number in a graph may be from what is meant, as a share of it: floats have 24 bits.
+/// The relative tolerance when comparing a number in a graph with a constant: floats have 24 bits.
 const NEAR: f32 = 1e-6;
-/// The order of dimensions that brings heads before places, or back.
+/// The permutation that moves heads before positions, or back.
 const HEADS_FIRST: &[i64] = &[0, 2, 1, 3];
-/// The order that swaps rows and columns in each table of a list.
+/// The permutation that transposes each table of a list.
 const SWAPPED: &[i64] = &[0, 2, 1];
 
-/// Puts one operator in the place of each group of them that is recognized, and says how many. What made its parts
-/// is left, even if it is unused.
+/// Replaces each recognized group of operators by one operator, and returns their number. The nodes that computed
+/// the parts stay, even if unused.
 ///
 /// # Errors
 /// A number or a shape in the graph cannot be read.
@@ -42,12 +43,12 @@ pub fn fuse(graph: &mut Graph) -> Result<usize, DecodeError> {
     Ok(count)
 }
 
-/// A graph that is read from a result, which has a name, back to what it was made of.
+/// Reads a graph backwards, from the name of a result to how it was computed.
 struct Reader<'a> {
     makers: HashMap<&'a str, &'a Node>,
     /// The stored single numbers.
     numbers: HashMap<String, f32>,
-    /// What the exporter said of shapes.
+    /// The shapes that the exporter declared.
     shapes: HashMap<String, Vec<Dimension>>,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Reader<'a> {
         Some(Node::new("Gelu", &[x], &[result]))
     }
 
-    /// The `x` of which this is `(erf(x / √2) + 1) · ½`: the share of a normal distribution below it.
+    /// The `x` for which this is `(erf(x / √2) + 1) · ½`: the share of a normal distribution below `x`.
     fn below(&self, result: &str) -> Option<&'a str> {
         let doubled = self.with(result, "Mul", 0.5)?;
         let [part] = self.inputs(self.with(doubled, "Add", 1.0)?, "Erf")?;
@@ -88,8 +89,8 @@ impl<'a> Reader<'a> {
     }
 
     /// `softmax(query · keyᵀ · scale + mask) · value` in each of several heads
-    /// (<https://arxiv.org/abs/1706.03762>). What makes zeros of a row that sees nothing is left out: every token of
-    /// a text sees the text.
+    /// (<https://arxiv.org/abs/1706.03762>). The nodes that zero a row which attends to nothing are left out: every
+    /// token of a text attends to the text.
     fn attention(&self, result: &str) -> Option<Node> {
         let [joined, _] = self.inputs(result, "Reshape")?;
         let [shares, value] = self.inputs(self.ordered(joined, HEADS_FIRST)?, "MatMul")?;
@@ -113,39 +114,39 @@ impl<'a> Reader<'a> {
         if !(is_kept && is_by_row && is_alike && is_masked_whole && is_of_rows && is_joined) {
             return None;
         }
-        // Its inputs are optional: behind the value a bias and a mask of fillers, then what is added to the scores.
+        // Its inputs are optional: after the value come a bias, a padding mask, and what is added to the scores.
         let node = Node::new("MultiHeadAttention", &[query, key, value, "", "", mask], &[result]);
         let scale = Attribute::float("scale", of_query * of_key);
         Some(node.with(&Attribute::int("num_heads", heads.value?)).with(&scale))
     }
 
-    /// The rows that were cut into heads to make this.
+    /// The rows that were split into heads to give this.
     fn uncut(&self, result: &str) -> Option<&'a str> {
         let [rows, _] = self.inputs(self.ordered(result, HEADS_FIRST)?, "Reshape")?;
         Some(rows)
     }
 
-    /// The heads of which this has the last two dimensions swapped, done by way of a list of tables.
+    /// The heads whose last two dimensions are swapped to give this, by way of a list of tables.
     fn swapped(&self, result: &str) -> Option<&'a str> {
         let [tables, _] = self.inputs(result, "Reshape")?;
         let [heads, _] = self.inputs(self.ordered(tables, SWAPPED)?, "Reshape")?;
         Some(heads)
     }
 
-    /// What has its dimensions in this order here.
+    /// The input whose dimensions are permuted in this order to give this.
     fn ordered(&self, result: &str, order: &[i64]) -> Option<&'a str> {
         let [of] = self.inputs(result, "Transpose")?;
         self.attribute(result, "perm").filter(|it| it.ints == order).map(|_| of)
     }
 
-    /// What is multiplied by a stored number to make this, and the number.
+    /// The input that is multiplied by a stored number to give this, and the number.
     fn scaled(&self, result: &str) -> Option<(&'a str, f32)> {
         let [of, scale] = self.inputs(result, "Mul")?;
         Some((of, *self.numbers.get(scale)?))
     }
 
-    /// What this operator joins with this number to make this: as its second operand, or, where that makes no
-    /// difference, its first.
+    /// The input that this operator combines with this number to give this. The number is the second operand or,
+    /// for commutative operators, either.
     fn with(&self, result: &str, operator: &str, number: f32) -> Option<&'a str> {
         let [left, right] = self.inputs(result, operator)?;
         if self.is_number(right, number) {
@@ -158,7 +159,7 @@ impl<'a> Reader<'a> {
         self.numbers.get(name).is_some_and(|it| (it - wanted).abs() <= wanted.abs() * NEAR)
     }
 
-    /// What this operator makes this of, if it takes so many.
+    /// The inputs of this operator, if it gives this and has this many.
     fn inputs<const N: usize>(&self, result: &str, operator: &str) -> Option<[&'a str; N]> {
         let node = self.makers.get(result).filter(|node| node.is(operator) && node.input.len() == N)?;
         Some(std::array::from_fn(|at| node.input[at].as_str()))
@@ -168,7 +169,7 @@ impl<'a> Reader<'a> {
         self.makers.get(result)?.attribute(name)
     }
 
-    /// The shape of a result, if it has so many dimensions and all are known.
+    /// The shape of a result, if it has this many dimensions and all are known.
     fn shape<const N: usize>(&self, name: &str) -> Option<[&Dimension; N]> {
         let shape: [&Dimension; N] = self.shapes.get(name)?.iter().collect::<Vec<_>>().try_into().ok()?;
         let is_known =
@@ -177,7 +178,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The only number of a tensor of floats that has no more dimensions than one.
+/// The only number of a float tensor with at most one dimension.
 fn number(tensor: &Tensor) -> Option<f32> {
     let bytes: [u8; 4] = tensor.raw_data.as_ref()?.as_ref().try_into().ok()?;
     (tensor.data_type == Some(FLOAT) && tensor.dims.len() <= 1).then(|| f32::from_le_bytes(bytes))

@@ -1,10 +1,10 @@
-//! Weights that stay whole numbers.
+//! Keeps quantized weights as integers.
 //!
-//! Some models store their weights as 8-bit whole numbers with a scale, and turn them back into floats in
-//! their graph. ONNX Runtime does that once, when it loads them, and from then on holds and multiplies
-//! floats. Here ONNX's own operators of dynamic quantization take their place
-//! (<https://onnx.ai/onnx/operators/>), so that the weights stay what they are: a product is
-//! `DynamicQuantizeLinear` and `MatMulInteger`, and of a table only the rows that were looked up become floats.
+//! Some models store their weights as 8-bit integers with a scale, and convert them back to floats in their graph.
+//! ONNX Runtime does that once, at loading, and from then on holds and multiplies floats. This module substitutes
+//! ONNX's own operators of dynamic quantization (<https://onnx.ai/onnx/operators/>), so that the weights stay
+//! integers: a product becomes `DynamicQuantizeLinear` and `MatMulInteger`, and only the looked-up rows of a table
+//! become floats.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +12,8 @@ use prost::{DecodeError, Message};
 
 use super::onnx::{Attribute, FLOAT, Graph, INT8, Node, Tensor};
 
-/// Puts operators on whole numbers in the place of those on floats, and says how many. What made the floats is
-/// left, even if it is unused.
+/// Replaces operators on floats by operators on integers, and returns their number. The nodes that computed the
+/// floats stay, even if unused.
 ///
 /// # Errors
 /// A stored table cannot be read.
@@ -37,7 +37,7 @@ pub fn keep_integers(graph: &mut Graph) -> Result<usize, DecodeError> {
     Ok(count)
 }
 
-/// The weights of a graph that are kept as whole numbers, by the name that they have as floats.
+/// The weights of a graph that are stored as integers, by the names of their float versions.
 struct Weights(HashMap<String, Weight>);
 
 struct Weight {
@@ -48,7 +48,7 @@ struct Weight {
 }
 
 impl Weights {
-    /// All that are `Mul(Cast(numbers), scale)` of two stored tables.
+    /// All weights of the form `Mul(Cast(numbers), scale)` of two stored tables.
     fn of(graph: &Graph) -> Result<Self, DecodeError> {
         let mut tables = HashMap::new();
         for bytes in &graph.initializer {
@@ -77,7 +77,7 @@ impl Weights {
         Ok(Self(found))
     }
 
-    /// A product with such a weight that has a scale for each column.
+    /// A product with such a weight that has one scale per column.
     fn product(&self, node: &Node, quantized: &mut HashSet<String>) -> Option<Vec<Node>> {
         let ([left, right], [result]) = (node.input.as_slice(), node.output.as_slice()) else { return None };
         let weight = self.0.get(right).filter(|it| it.scale_dims == [1, it.dims[1]])?;
@@ -96,7 +96,7 @@ impl Weights {
         Some(nodes)
     }
 
-    /// A look into such a table that has a scale for each row.
+    /// A lookup in such a table that has one scale per row.
     fn lookup(&self, node: &Node) -> Option<Vec<Node>> {
         let ([table, at], [result]) = (node.input.as_slice(), node.output.as_slice()) else { return None };
         let weight = self.0.get(table).filter(|it| it.scale_dims == [it.dims[0], 1])?;

@@ -1,7 +1,7 @@
 //! Rewrites a model's graph so that ONNX Runtime computes the same in less time and less memory.
 //!
-//! Nothing here knows a model by its name: a part of a graph that is understood is replaced, and what is not stays as
-//! it came. [`integer`] rounds; [`fused`] computes the same in another order.
+//! Nothing here knows a model by its name: parts of a graph that are recognized are replaced, everything else
+//! stays. [`integer`] rounds; [`fused`] computes the same in another order.
 
 mod fused;
 mod integer;
@@ -14,11 +14,11 @@ use prost::{DecodeError, Message};
 
 use onnx::{ATTRIBUTE_GRAPHS, Graph, Model, Node, OperatorSet, Value};
 
-/// The first version of ONNX's operators that has those which are written.
+/// The first version of ONNX's operator set with the operators that are written here.
 const OPERATORS_MIN: i64 = 11;
 
-/// The model with its graph rewritten; unchanged if there is nothing to gain, or if it cannot be read,
-/// about which ONNX Runtime will say more.
+/// The model with its graph rewritten; unchanged if there is nothing to gain, or if it cannot be read, in which
+/// case ONNX Runtime reports why.
 pub fn rewritten(model: Vec<u8>) -> Vec<u8> {
     let bytes = Bytes::from(model);
     match rewrite(bytes.clone()) {
@@ -54,7 +54,7 @@ fn rewrite(bytes: Bytes) -> Result<Option<Vec<u8>>, DecodeError> {
     Ok(Some(model.encode_to_vec()))
 }
 
-/// The operators of this owner, ONNX itself if it has no name, that a model uses.
+/// The operator set of this domain that a model uses; the empty domain is ONNX itself.
 fn operators<'a>(model: &'a Model, domain: &str) -> Option<&'a OperatorSet> {
     model.opset_import.iter().find(|set| set.domain.as_deref().unwrap_or_default() == domain)
 }

@@ -1,8 +1,8 @@
-//! The messages of `onnx.proto` (<https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>), as far as a graph
-//! is rewritten here.
+//! The messages of `onnx.proto` (<https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>), as far as rewriting a
+//! graph needs them.
 //!
-//! What is written again names all of its fields, since others would be lost; many are carried as they came. What is
-//! only read names those that are needed.
+//! A message that is written back declares all of its fields, because others would be lost; many are passed through
+//! as bytes. A message that is only read declares the fields that are needed.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -15,7 +15,7 @@ pub const INT8: i32 = 3;
 const ATTRIBUTE_FLOAT: i32 = 1;
 /// `AttributeProto.INT`.
 const ATTRIBUTE_INT: i32 = 2;
-/// `AttributeProto.GRAPH` and `GRAPHS`: graphs inside a node, which may use what stands outside.
+/// `AttributeProto.GRAPH` and `GRAPHS`: graphs inside a node, which may refer to names outside.
 pub const ATTRIBUTE_GRAPHS: [i32; 2] = [5, 10];
 
 /// `ModelProto`.
@@ -56,7 +56,7 @@ pub struct OperatorSet {
     pub version: Option<i64>,
 }
 
-/// `GraphProto`. Its nodes stand in an order in which they can be computed.
+/// `GraphProto`. Its nodes are in an order in which they can be computed.
 #[derive(Clone, PartialEq, Message)]
 pub struct Graph {
     #[prost(message, repeated, tag = "1")]
@@ -100,7 +100,7 @@ pub struct Node {
     pub attribute: Vec<Bytes>,
     #[prost(bytes = "bytes", optional, tag = "6")]
     pub doc_string: Option<Bytes>,
-    /// Whose operator it is; that of ONNX itself if empty.
+    /// The domain of its operator; ONNX itself if empty.
     #[prost(string, optional, tag = "7")]
     pub domain: Option<String>,
     #[prost(bytes = "bytes", optional, tag = "8")]
@@ -111,7 +111,7 @@ pub struct Node {
     pub device_configurations: Vec<Bytes>,
 }
 
-/// `AttributeProto`: what it is, and its value if that is a number or a list of whole numbers.
+/// `AttributeProto`: its type, and its value if that is a number or a list of integers.
 #[derive(Clone, PartialEq, Message)]
 pub struct Attribute {
     #[prost(string, optional, tag = "1")]
@@ -170,7 +170,7 @@ pub struct Shape {
     pub dim: Vec<Dimension>,
 }
 
-/// `TensorShapeProto.Dimension`: a number, or a name that stands for the same number everywhere.
+/// `TensorShapeProto.Dimension`: a number, or a name for a number that is the same everywhere.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Dimension {
     #[prost(int64, optional, tag = "1")]
@@ -180,7 +180,7 @@ pub struct Dimension {
 }
 
 impl Node {
-    /// An operator of ONNX, named after what it makes.
+    /// An operator of ONNX, named after its result.
     pub fn new(operator: &str, input: &[&str], output: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
         let name = output.first().map(|name| (*name).to_owned());
@@ -200,7 +200,7 @@ impl Node {
         self.op_type.as_deref() == Some(operator) && self.domain.as_deref().unwrap_or_default().is_empty()
     }
 
-    /// Its attributes; one that cannot be read has no name.
+    /// Its attributes; an unreadable one has no name.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute> {
         self.attribute.iter().map(|bytes| Attribute::decode(bytes.clone()).unwrap_or_default())
     }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
 use super::{proof::scaled, *};
-use crate::backup;
+use crate::{backup, lock};
 
 /// How many histories there are in all, and how many are tried where nothing is said.
 const HISTORIES: usize = 10_000;
@@ -261,9 +261,17 @@ impl Journal {
         let folder = self.folder.path();
         self.service = Some(self.runtime.block_on(Box::pin(async {
             end(service).await;
-            open_with(folder, clock, keeping_all()).await
+            open_patient(folder).await
         })));
     }
+}
+
+/// Opens the store. On a busy machine a call may take longer than an agent would wait for it: what is tested here is what
+/// the calls do.
+async fn open_patient(folder: &Path) -> Service {
+    let service = open_with(folder, clock, keeping_all()).await;
+    lock(&service.journal().slow).wait = Duration::from_secs(60);
+    service
 }
 
 async fn backed_up(service: Service, folder: &Path) {
@@ -292,7 +300,7 @@ impl StateMachineTest for Journal {
             .build()
             .unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let service = runtime.block_on(Box::pin(open_with(folder.path(), clock, keeping_all())));
+        let service = runtime.block_on(Box::pin(open_patient(folder.path())));
         Self { runtime, folder, service: Some(service), pieces: Vec::new(), projects: 0 }
     }
 
