@@ -273,7 +273,8 @@ fn a_last_message_stands_in_until_there_is_a_better_summary() {
 #[test]
 fn secrets_are_taken_out_of_what_hooks_bring() {
     let home = Home::new();
-    home.json(&["daemon", "start"]);
+    // A hook waits a second at most: not for a store that is being opened on a busy machine.
+    home.json(&["stats"]);
     let token = ["ghp_", &"a1B2".repeat(9)].concat();
     tell(&home, "codex", "UserPromptSubmit", "r", json!({ "prompt": format!("use {token}") }));
     tell(&home, "codex", "Stop", "r", json!({ "last_assistant_message": format!("used {token}") }));

@@ -1,6 +1,6 @@
 //! Earlier revisions of memories.
 
-use surrealdb::types::{Datetime, RecordId, SurrealValue};
+use surrealdb::types::{Datetime, RecordId, SurrealValue, Value};
 
 use super::{
     Store, StoreError, Write,

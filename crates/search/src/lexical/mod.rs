@@ -38,7 +38,7 @@ pub use index::Index;
 pub use query::{Archived, Projects, Query};
 pub use search::{Answer, Hit};
 
-use cerebro_core::domain::{Body, Kind, Project, Scope, SessionId, SubjectId, Timestamp, Validity};
+use cerebro_core::domain::{Body, SessionId, SubjectId, Timestamp, Validity};
 use cerebro_core::redact::RedactedText;
 
 /// What the index holds of a memory.

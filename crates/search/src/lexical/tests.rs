@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use cerebro_core::domain::{Kind, Project, Scope};
+
 use super::*;
 use cerebro_core::domain::{Body, MemoryId, limits};
 use cerebro_core::recall::{Match, Weights};

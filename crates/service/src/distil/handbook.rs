@@ -101,8 +101,8 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
             let item = Item {
                 memory: memory.id,
                 kind: first.kind,
-                title: memory.title,
-                text: memory.content,
+                title: memory.body.title,
+                text: memory.body.content,
                 said_at: sessions.iter().filter_map(|id| began.get(id).copied()).max().unwrap_or(first.at),
                 evidence: candidates
                     .iter()
@@ -111,7 +111,7 @@ async fn items(store: &Store) -> Result<BTreeMap<Project, Vec<Item>>, ServiceErr
                     .collect(),
                 sessions,
             };
-            items.entry(memory.project).or_default().push(item);
+            items.entry(memory.body.project).or_default().push(item);
         }
     }
     Ok(items)
